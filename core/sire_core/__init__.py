@@ -1,0 +1,26 @@
+"""sire-rag: retrieval for multi-hop questions. See `Index`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sire_core.index import Index as Index
+    from sire_core.types import Document as Document
+    from sire_core.types import Hit as Hit
+
+__all__ = ["Document", "Hit", "Index"]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Load public names when they are first used, so that importing the package costs next to nothing."""
+    if name == "Index":
+        from sire_core.index import Index
+
+        return Index
+    if name in ("Document", "Hit"):
+        from sire_core import types
+
+        return getattr(types, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

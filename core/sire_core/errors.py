@@ -1,0 +1,66 @@
+"""What can go wrong, in few kinds. Every message says what to do next."""
+
+from __future__ import annotations
+
+__all__ = [
+    "BuildError",
+    "ConfigurationError",
+    "CorpusError",
+    "EmbedderMismatchError",
+    "IndexLockedError",
+    "IndexMissingError",
+    "LimitExceededError",
+    "ModelError",
+    "QueryError",
+    "RefusalError",
+    "SireError",
+    "StorageError",
+]
+
+
+class SireError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class ConfigurationError(SireError, ValueError):
+    """A setting, recipe, filter or argument does not make sense."""
+
+
+class QueryError(SireError, ValueError):
+    """The question, `k` or filter of a search cannot be used."""
+
+
+class CorpusError(SireError, ValueError):
+    """Input documents contradict each other or cannot be read at all."""
+
+
+class StorageError(SireError):
+    """The index folder cannot be read or written."""
+
+
+class IndexMissingError(StorageError, FileNotFoundError):
+    """There is no index at the given place."""
+
+
+class IndexLockedError(StorageError):
+    """Another process is writing to the same index."""
+
+
+class EmbedderMismatchError(StorageError):
+    """The index was built with another embedder than the one given."""
+
+
+class ModelError(SireError):
+    """A language or embedding model failed or answered nonsense."""
+
+
+class RefusalError(ModelError):
+    """The model declined to answer; the same request is not repeated."""
+
+
+class LimitExceededError(SireError):
+    """A `UsageLimits` bound would be passed by the next call."""
+
+
+class BuildError(SireError):
+    """Too many chunks failed; what was paid for is kept and the next build resumes."""

@@ -1,0 +1,303 @@
+"""The nouns of the package: frozen, slotted dataclasses and the ids they are known by."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+__all__ = [
+    "BuildReport",
+    "Chunk",
+    "Document",
+    "Edge",
+    "Entity",
+    "ExtractionRecord",
+    "Fact",
+    "Failure",
+    "Hit",
+    "Metadata",
+    "Step",
+    "Triple",
+    "Unit",
+    "UnitKind",
+    "chunk_id",
+    "content_hash",
+    "digest",
+    "unit_id",
+]
+
+Metadata = Mapping[str, Any]
+"""JSON-serialisable values by key. Filters look at the scalar ones."""
+
+
+def digest(*parts: str, size: int = 12) -> str:
+    """Hash strings into a hexadecimal id.
+
+    Parts are length-prefixed, so that no two different lists of parts collide by concatenation.
+
+    Args:
+        *parts: What the id depends on.
+        size: Bytes of the hash; the id has twice as many characters.
+    """
+    h = hashlib.blake2b(digest_size=size)
+    for part in parts:
+        raw = part.encode("utf-8", "surrogatepass")
+        h.update(b"%d:" % len(raw))
+        h.update(raw)
+    return h.hexdigest()
+
+
+def content_hash(title: str, text: str) -> str:
+    """Hash of what a passage says; equal for duplicates in different documents."""
+    return digest(title, text)
+
+
+def chunk_id(doc_id: str, position: int, title: str, text: str) -> str:
+    """Id of the chunk at `position` (0-based) of a document."""
+    return digest("chunk", doc_id, str(position), title, text)
+
+
+def unit_id(kind: str, fingerprint: str, chunk_ids: Iterable[str], text: str) -> str:
+    """Id of a derived unit.
+
+    Args:
+        kind: A `UnitKind` value.
+        fingerprint: Build fingerprint of the organizer that made the unit.
+        chunk_ids: Source chunks in any order.
+        text: The unit's text.
+    """
+    return digest(kind, fingerprint, *sorted(chunk_ids), text)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What the user hands in.
+
+    Attributes:
+        id: The user's own id; unique in an index.
+        text: The whole text. Ignored when `chunks` is given.
+        title: Shown in front of the text to embedders and models; may be empty.
+        metadata: JSON-serialisable; filters apply to it.
+        chunks: Text already cut into passages; taken as it is.
+    """
+
+    id: str
+    text: str = ""
+    title: str = ""
+    metadata: Metadata = field(default_factory=dict)
+    chunks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage of a document: the atom of provenance.
+
+    Attributes:
+        id: See `chunk_id`.
+        doc_id: Document it belongs to.
+        position: 0-based place inside the document.
+        title: The document's title.
+        text: The passage.
+        metadata: The document's metadata.
+    """
+
+    id: str
+    doc_id: str
+    position: int
+    title: str
+    text: str
+    metadata: Metadata = field(default_factory=dict)
+
+    @property
+    def hash(self) -> str:
+        """`content_hash` of title and text: the key of extraction records."""
+        return content_hash(self.title, self.text)
+
+    @property
+    def index_text(self) -> str:
+        """What is embedded: the title line, then the text."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A named thing of one record. `id` is local to the record."""
+
+    id: str
+    name: str
+    type: str = ""
+    aliases: tuple[str, ...] = ()
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """A relation. `head` and `tail` are entity ids of the record or literal strings."""
+
+    head: str
+    predicate: str
+    tail: str
+    strength: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A self-contained statement with the entities (ids of the record) that it names."""
+
+    id: str
+    text: str
+    entities: tuple[str, ...] = ()
+    question: str = ""
+    answer: str = ""
+    triples: tuple[Triple, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionRecord:
+    """Everything one extraction pass says of one chunk; schema `extract/1`.
+
+    Attributes:
+        hash: `Chunk.hash` of the chunk.
+        model: Fingerprint of the extractor's model.
+        prompt: Version of the prompt.
+        status: `ok`, `empty` (nothing to extract) or `failed`.
+        reason: Why it failed.
+    """
+
+    hash: str
+    model: str
+    prompt: str
+    status: str = "ok"
+    entities: tuple[Entity, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    keywords: tuple[str, ...] = ()
+    topic: str = ""
+    abstractiveness: str = "low"
+    reason: str = ""
+
+
+class UnitKind(str, Enum):
+    """What a unit of the pool is."""
+
+    CHUNK = "chunk"
+    SIM_SUMMARY = "sim_summary"
+    AGGREGATE = "aggregate"
+    REL_SUMMARY = "rel_summary"
+    CROSS_SUMMARY = "cross_summary"
+    PROPOSITION = "proposition"
+    AKU = "aku"
+    BRIDGE = "bridge"
+    ENTITY = "entity"
+    RELATION = "relation"
+    REPORT = "report"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Anything retrievable.
+
+    Attributes:
+        id: Chunk id for chunks, else `unit_id`.
+        kind: What it is.
+        text: What the reader sees.
+        level: 0 for leaves, 1.. for summaries.
+        tree: `sim`, `rel`, `cross` or empty.
+        chunk_ids: Source chunks, most telling first; never empty.
+        entity_keys: Normalised names of the entities it is about.
+        title: Title line (chunks) or display name (aggregates); may be empty.
+        metadata: The chunk's own metadata, or what the organizer has to say.
+    """
+
+    id: str
+    kind: UnitKind
+    text: str
+    chunk_ids: tuple[str, ...]
+    level: int = 0
+    tree: str = ""
+    entity_keys: tuple[str, ...] = ()
+    title: str = ""
+    metadata: Metadata = field(default_factory=dict)
+
+    @property
+    def index_text(self) -> str:
+        """What is embedded. Only chunks carry their title line (ALGORITHMS 0.2)."""
+        return f"{self.title}\n{self.text}" if self.title and self.kind is UnitKind.CHUNK else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A typed, weighted link between two units (or between a unit and a chunk)."""
+
+    kind: str
+    source: str
+    target: str
+    weight: float = 1.0
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One reason on the way from the query to a hit."""
+
+    step: str
+    ids: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A retrieved unit, its score (larger is better) and why it was chosen.
+
+    Attributes:
+        doc_ids: Documents of `unit.chunk_ids`, in that order, each once.
+        path: Steps from the query to the hit.
+    """
+
+    unit: Unit
+    score: float
+    doc_ids: tuple[str, ...] = ()
+    path: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something that could not be done, and why: a file, a document or a chunk."""
+
+    where: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What a build, add, update or delete did.
+
+    Attributes:
+        added: Documents that are new.
+        updated: Documents whose content changed.
+        removed: Documents that are gone.
+        unchanged: Documents that stayed as they were.
+        units: Units of the recipe's pool by kind, after the build.
+        calls: Model calls made; `cached` of them were answered from the store.
+        failures: Chunks or calls that failed; the next build tries them again.
+        seconds: Wall time by stage.
+        generation: Generation of the index that the report describes.
+    """
+
+    added: int = 0
+    updated: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    units: Mapping[str, int] = field(default_factory=dict)
+    calls: int = 0
+    cached: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    failures: tuple[Failure, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    generation: int = 0
