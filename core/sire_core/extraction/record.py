@@ -1,0 +1,272 @@
+"""The extraction record's text form (schema `extract/1`, ALGORITHMS 12) and its cleaning."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sire_core.algorithms.text import name_key
+from sire_core.errors import StorageError
+from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
+
+__all__ = ["MAX_KEYWORDS", "SCHEMA", "from_json", "to_json", "validate"]
+
+SCHEMA = "extract/1"
+MAX_KEYWORDS = 5
+"""Keywords per chunk (IIER, section 3.1)."""
+
+_WORD = re.compile(r"\w+")
+_LOCAL_ID = re.compile(r"[ne]\d+")
+# From here on, Unicode holds scripts that put no spaces between words.
+_UNSPACED_SCRIPT = 0x2E80
+
+
+def to_json(record: ExtractionRecord) -> str:
+    """Write a record as compact JSON with a fixed order of keys; what has its default value is left out."""
+    data: dict[str, Any] = {
+        "schema": SCHEMA,
+        "hash": record.hash,
+        "model": record.model,
+        "prompt": record.prompt,
+        "status": record.status,
+    }
+    if record.entities:
+        data["entities"] = [_entity_out(entity) for entity in record.entities]
+    if record.facts:
+        data["facts"] = [_fact_out(fact) for fact in record.facts]
+    if record.keywords:
+        data["keywords"] = list(record.keywords)
+    if record.topic:
+        data["topic"] = record.topic
+    if record.abstractiveness != "low":
+        data["abstractiveness"] = record.abstractiveness
+    if record.reason:
+        data["reason"] = record.reason
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # a lone surrogate: escaped it survives every store
+        return json.dumps(data, separators=(",", ":"))
+    return text
+
+
+def _entity_out(entity: Entity) -> dict[str, Any]:
+    data: dict[str, Any] = {"id": entity.id, "name": entity.name}
+    if entity.type:
+        data["type"] = entity.type
+    if entity.aliases:
+        data["aliases"] = list(entity.aliases)
+    if entity.description:
+        data["description"] = entity.description
+    return data
+
+
+def _fact_out(fact: Fact) -> dict[str, Any]:
+    data: dict[str, Any] = {"id": fact.id, "text": fact.text}
+    if fact.entities:
+        data["entities"] = list(fact.entities)
+    if fact.question:
+        data["question"] = fact.question
+    if fact.answer != fact.text:
+        data["answer"] = fact.answer
+    if fact.triples:
+        data["triples"] = [_triple_out(triple) for triple in fact.triples]
+    return data
+
+
+def _triple_out(triple: Triple) -> dict[str, Any]:
+    data: dict[str, Any] = {"h": triple.head, "p": triple.predicate, "t": triple.tail}
+    if triple.strength != 1.0:
+        data["strength"] = triple.strength
+    return data
+
+
+def from_json(text: str) -> ExtractionRecord:
+    """Read a record; missing optional keys get their defaults, a missing `answer` is the fact's text.
+
+    Raises:
+        StorageError: The text is not a record of schema `extract/1`.
+    """
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise StorageError(f"An extraction record is not valid JSON ({error}); delete it and build again.") from error
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
+        raise StorageError(f"An extraction record has schema {found!r}, not {SCHEMA!r}; extract the chunk again.")
+    try:
+        return ExtractionRecord(
+            hash=data["hash"],
+            model=data.get("model", ""),
+            prompt=data.get("prompt", ""),
+            status=data.get("status", "ok"),
+            entities=tuple(_entity_in(entity) for entity in data.get("entities") or ()),
+            facts=tuple(_fact_in(fact, number) for number, fact in enumerate(data.get("facts") or (), 1)),
+            keywords=tuple(data.get("keywords") or ()),
+            topic=data.get("topic", ""),
+            abstractiveness=data.get("abstractiveness", "low"),
+            reason=data.get("reason", ""),
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise StorageError(f"An extraction record is damaged ({error!r}); extract the chunk again.") from error
+
+
+def _entity_in(data: Mapping[str, Any]) -> Entity:
+    return Entity(
+        id=data["id"],
+        name=data["name"],
+        type=data.get("type", ""),
+        aliases=tuple(data.get("aliases") or ()),
+        description=data.get("description", ""),
+    )
+
+
+def _fact_in(data: Mapping[str, Any], number: int) -> Fact:
+    return Fact(
+        id=data.get("id", f"f{number}"),
+        text=data["text"],
+        entities=tuple(data.get("entities") or ()),
+        question=data.get("question", ""),
+        answer=data.get("answer", data["text"]),
+        triples=tuple(
+            Triple(triple["h"], triple["p"], triple["t"], float(triple.get("strength", 1.0)))
+            for triple in data.get("triples") or ()
+        ),
+    )
+
+
+def validate(record: ExtractionRecord, chunk: Chunk) -> tuple[ExtractionRecord, int]:
+    """Clean what an extractor says of a chunk, so that every consumer can rely on the rules of ALGORITHMS 12.
+
+    Entities need a name and an id of their own; references to unknown entity ids are dropped, references by name are
+    resolved; facts need text, triples need three parts; `answer` defaults to the text; keywords are at most five
+    verbatim phrases of the chunk and never its title. Cleaning twice changes nothing.
+
+    Args:
+        record: What the extractor made of the chunk. A failed record only gets the chunk's hash.
+        chunk: The chunk it speaks about.
+
+    Returns:
+        The cleaned record and how many references to unknown entity ids were dropped.
+    """
+    if record.status == "failed":
+        return replace(record, hash=chunk.hash), 0
+    entities = _clean_entities(record.entities)
+    lookup = _Lookup(entities)
+    facts = _clean_facts(record.facts, lookup)
+    keywords = _clean_keywords(record.keywords, chunk)
+    cleaned = replace(
+        record,
+        hash=chunk.hash,
+        status="ok" if entities or facts or keywords else "empty",
+        entities=entities,
+        facts=facts,
+        keywords=keywords,
+        topic=record.topic.strip(),
+        abstractiveness="high" if record.abstractiveness == "high" else "low",
+    )
+    return cleaned, lookup.dropped
+
+
+class _Lookup:
+    """Resolves references to entities and counts those that lead nowhere."""
+
+    def __init__(self, entities: Sequence[Entity]) -> None:
+        self.ids = frozenset(entity.id for entity in entities)
+        self.names: dict[str, str] = {}
+        for entity in entities:
+            for name in (entity.name, *entity.aliases):
+                self.names.setdefault(name_key(name), entity.id)
+        self.dropped = 0
+
+    def entity(self, reference: str) -> str | None:
+        """The id that a fact's reference means; None (counted) when there is no such entity."""
+        if reference in self.ids:
+            return reference
+        found = self.names.get(name_key(reference))
+        if found is None:
+            self.dropped += 1
+        return found
+
+    def end(self, text: str) -> str | None:
+        """A triple's end: an id, or a literal; None (counted) for the id of an entity that does not exist."""
+        if text in self.ids:
+            return text
+        found = self.names.get(name_key(text))
+        if found is None and _LOCAL_ID.fullmatch(text):
+            self.dropped += 1
+            return None
+        return found or " ".join(text.split()) or None
+
+
+def _clean_entities(entities: Iterable[Entity]) -> tuple[Entity, ...]:
+    kept: dict[str, Entity] = {}
+    for entity in entities:
+        name = " ".join(entity.name.split())
+        if not entity.id or entity.id in kept or not name_key(name):
+            continue
+        aliases = {name_key(alias): " ".join(alias.split()) for alias in reversed(entity.aliases)}
+        ordered = tuple(alias for key, alias in reversed(aliases.items()) if key and key != name_key(name))
+        kept[entity.id] = replace(entity, name=name, aliases=ordered)
+    return tuple(kept.values())
+
+
+def _clean_facts(facts: Iterable[Fact], lookup: _Lookup) -> tuple[Fact, ...]:
+    kept: list[Fact] = []
+    taken: set[str] = set()
+    for fact in facts:
+        text = fact.text.strip()
+        if not text:
+            continue
+        fact_id = fact.id if fact.id and fact.id not in taken else _free_id(taken, len(kept) + 1)
+        taken.add(fact_id)
+        found = [lookup.entity(reference) for reference in fact.entities]
+        kept.append(
+            Fact(
+                id=fact_id,
+                text=text,
+                entities=tuple(dict.fromkeys(entity for entity in found if entity is not None)),
+                question=fact.question.strip(),
+                answer=fact.answer.strip() or text,
+                triples=_clean_triples(fact.triples, lookup),
+            )
+        )
+    return tuple(kept)
+
+
+def _free_id(taken: set[str], number: int) -> str:
+    while f"f{number}" in taken:
+        number += 1
+    return f"f{number}"
+
+
+def _clean_triples(triples: Iterable[Triple], lookup: _Lookup) -> tuple[Triple, ...]:
+    kept: dict[Triple, None] = {}
+    for triple in triples:
+        head, tail = lookup.end(triple.head), lookup.end(triple.tail)
+        predicate = " ".join(triple.predicate.split())
+        if head and tail and predicate:
+            strength = triple.strength if math.isfinite(triple.strength) and triple.strength > 0 else 1.0
+            kept[Triple(head, predicate, tail, strength)] = None
+    return tuple(kept)
+
+
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
+
+
+def _clean_keywords(keywords: Iterable[str], chunk: Chunk) -> tuple[str, ...]:
+    text, title = _words(chunk.text), _words(chunk.title)
+    padded = f" {text} "
+    kept: dict[str, str] = {}
+    for keyword in keywords:
+        words = _words(keyword)
+        unspaced = any(ord(letter) >= _UNSPACED_SCRIPT for letter in words)
+        if words and words != title and (words in text if unspaced else f" {words} " in padded):
+            kept.setdefault(words, " ".join(keyword.split()))
+    return tuple(kept.values())[:MAX_KEYWORDS]
