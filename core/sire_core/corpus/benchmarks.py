@@ -1,0 +1,171 @@
+"""Questions of multi-hop question-answering sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sire_core.corpus.cleaning import clean_metadata, clean_text
+from sire_core.corpus.files import DEFAULT_MAX_BYTES, json_lines, parse_json, read_text
+from sire_core.corpus.official import is_official, official_passages
+from sire_core.corpus.records import json_string
+from sire_core.errors import CorpusError
+from sire_core.types import Metadata
+
+__all__ = ["Question", "question_from_record", "read_questions"]
+
+_SHOWN = 10
+_OWN_KEYS = frozenset({"id", "_id", "question", "answers", "answer", "supporting", "type", "hops"})
+_MUSIQUE_TYPE = re.compile(r"(\d+hop\d*)__")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question whose answer is known.
+
+    Attributes:
+        id: Unique in its file.
+        question: The question.
+        answers: Accepted answers, the preferred one first; empty when none is known.
+        supporting: Ids of the documents that the answer needs.
+        type: The set's own word for the kind of question, such as `bridge` or `comparison`.
+        hops: Number of documents to combine; 0 if unknown.
+        metadata: Other keys of our own format.
+    """
+
+    id: str
+    question: str
+    answers: tuple[str, ...] = ()
+    supporting: tuple[str, ...] = ()
+    type: str = ""
+    hops: int = 0
+    metadata: Metadata = field(default_factory=dict)
+
+
+def read_questions(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> tuple[Question, ...]:
+    """Read the questions of a file.
+
+    Formats: our own `questions.jsonl` (`{"id", "question", "answers", "supporting", "type", "hops"}`), official
+    HotpotQA and 2WikiMultiHopQA (`.json`) and MuSiQue (`.jsonl`). The supporting ids of official files are those that
+    `read_documents` gives the passages of the same file. MuSiQue's unanswerable questions are left out. Identical
+    repeats are merged.
+
+    Args:
+        path: The file.
+        max_bytes: A larger file is refused.
+
+    Raises:
+        CorpusError: The file is missing, a line cannot be used, or one id has two different questions. A benchmark
+            with holes would give wrong figures, so nothing is skipped.
+    """
+    path = Path(path)
+    place = clean_text(str(path))
+    questions: dict[str, Question] = {}
+    problems: list[str] = []
+    try:
+        for number, record, error in _records(path, max_bytes):
+            problem = error or _take(record, f"{path.name}:{number}", questions)
+            if problem:
+                problems.append(f"{place}:{number}: {problem}")
+    except CorpusError as error:
+        raise CorpusError(f"{place}: {error}") from error
+    if problems:
+        more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        raise CorpusError(f"{len(problems)} question(s) cannot be used: {'; '.join(problems[:_SHOWN])}{more}.")
+    if not questions:
+        raise CorpusError(f"{place} holds no questions.")
+    return tuple(questions.values())
+
+
+def question_from_record(record: Any, default_id: str = "") -> Question:
+    """Make a `Question` of one JSON value in any of the formats of `read_questions`.
+
+    Raises:
+        CorpusError: The value cannot be used; the message is the reason alone.
+    """
+    if not isinstance(record, Mapping):
+        raise CorpusError(f"a JSON object is needed, not {type(record).__name__}")
+    given = record.get("id", record.get("_id"))
+    identifier = default_id if given is None else json_string(given, "id")
+    question = json_string(record.get("question"), "question")
+    if not identifier.strip() or not question.strip():
+        raise CorpusError("'id' or 'question' is missing or blank")
+    if is_official(record):
+        return _official(record, identifier, question)
+    return Question(
+        id=identifier,
+        question=question,
+        answers=_answers(record),
+        supporting=_strings(record.get("supporting"), "supporting"),
+        type=json_string(record.get("type"), "type"),
+        hops=_hops(record.get("hops")),
+        metadata=clean_metadata({k: v for k, v in record.items() if k not in _OWN_KEYS}, "the question"),
+    )
+
+
+def _records(path: Path, max_bytes: int) -> Iterator[tuple[int, Any, str]]:
+    if path.suffix.lower() == ".jsonl":
+        for line in json_lines(path, max_bytes):
+            yield line.number, line.value, line.error
+        return
+    value = parse_json(read_text(path, max_bytes))
+    if not isinstance(value, list):
+        raise CorpusError("a list of questions is needed")
+    for number, record in enumerate(value, start=1):
+        yield number, record, ""
+
+
+def _take(record: Any, default_id: str, questions: dict[str, Question]) -> str:
+    """Add the question of a record to `questions`; returns what is wrong with it."""
+    if is_official(record) and record.get("answerable") is False:
+        return ""
+    try:
+        question = question_from_record(record, default_id)
+    except CorpusError as error:
+        return str(error)
+    same = questions.setdefault(question.id, question) == question
+    return "" if same else f"id {question.id!r} belongs to another question already"
+
+
+def _official(record: Mapping[str, Any], identifier: str, question: str) -> Question:
+    supporting = dict.fromkeys(p.document.id for p in official_passages(record) if p.supporting)
+    match = _MUSIQUE_TYPE.match(identifier)
+    return Question(
+        id=identifier,
+        question=question,
+        answers=_answers(record),
+        supporting=tuple(supporting),
+        type=json_string(record.get("type"), "type") or (match.group(1) if match else ""),
+        hops=len(supporting),
+    )
+
+
+def _answers(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """`answers`, or `answer` (often absent in test files) followed by its aliases; each once, none blank."""
+    if record.get("answers") is not None:
+        answers = _strings(record["answers"], "answers")
+    else:
+        answers = (
+            json_string(record.get("answer"), "answer"),
+            *_strings(record.get("answer_aliases"), "answer_aliases"),
+        )
+    return tuple(dict.fromkeys(answer for answer in answers if answer.strip()))
+
+
+def _strings(value: Any, name: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise CorpusError(f"'{name}' must be a list of strings")
+    return tuple(json_string(item, name) for item in value)
+
+
+def _hops(value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise CorpusError(f"'hops' must be a number of documents, not {value!r}")
+    return value

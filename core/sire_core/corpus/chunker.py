@@ -1,0 +1,153 @@
+"""Cutting documents into passages at sentence boundaries, with the text kept verbatim."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sire_core.algorithms.text import split_sentences
+from sire_core.errors import ConfigurationError
+from sire_core.types import Chunk, Document, chunk_id
+
+__all__ = ["SentenceChunker", "chunk_document"]
+
+# As `count_tokens`, but a run of word characters counts once per sixteen: without this a line of base64 or of a
+# language without spaces would be a single token, and a chunk of any length.
+_TOKEN = re.compile(r"\w{1,16}|[^\w\s]")
+_CLAUSE = re.compile(r"\S.*?(?:[,;:](?=\s)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]|\Z)", re.DOTALL)
+_WORD = re.compile(r"\S+")
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    tokens: int
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceChunker:
+    """Packs whole sentences into chunks.
+
+    A chunk is a slice of the text, from its first sentence to its last, so punctuation and inner whitespace stay as
+    they were (RAPTOR's splitter re-joins sentences and loses them, ALGORITHMS R1). A sentence longer than a chunk is
+    cut after `, ; :`, then between words, then inside a word.
+
+    Attributes:
+        max_tokens: Largest chunk, in tokens of `sire_core.algorithms.text.count_tokens` (words longer than sixteen
+            characters count once per sixteen).
+        overlap_tokens: A chunk repeats at most this many tokens of the one before, in whole sentences; 0 for none.
+
+    Raises:
+        ConfigurationError: A setting makes no sense.
+    """
+
+    max_tokens: int = 512
+    overlap_tokens: int = 64
+
+    def __post_init__(self) -> None:
+        for name, lowest in (("max_tokens", 1), ("overlap_tokens", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+                raise ConfigurationError(f"{name} must be an integer of at least {lowest}, not {value!r}.")
+        if self.overlap_tokens >= self.max_tokens:
+            raise ConfigurationError(
+                f"overlap_tokens ({self.overlap_tokens}) must be smaller than max_tokens ({self.max_tokens}); "
+                "lower overlap_tokens, or set it to 0."
+            )
+
+    def settings(self) -> dict[str, int]:
+        """The settings that decide where text is cut, as JSON values."""
+        return {"max_tokens": self.max_tokens, "overlap_tokens": self.overlap_tokens}
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the method and its settings; equal fingerprints cut a text at the same places."""
+        return f"sentences-1(max={self.max_tokens},overlap={self.overlap_tokens})"
+
+    def split(self, text: str) -> list[str]:
+        """Cut a text into chunks.
+
+        Returns:
+            Slices of `text` in order, none blank. Every character that is not whitespace is in at least one of them.
+        """
+        chunks: list[str] = []
+        window: list[_Span] = []
+        tokens = 0
+        for span in self._spans(text):
+            if tokens + span.tokens > self.max_tokens:
+                chunks.append(text[window[0].start : window[-1].end])
+                window = self._overlap(window, span.tokens)
+                tokens = sum(kept.tokens for kept in window)
+            window.append(span)
+            tokens += span.tokens
+        if window:
+            chunks.append(text[window[0].start : window[-1].end])
+        return chunks
+
+    def _overlap(self, window: list[_Span], needed: int) -> list[_Span]:
+        budget = min(self.overlap_tokens, self.max_tokens - needed)
+        first = len(window)
+        while first and window[first - 1].whole and window[first - 1].tokens <= budget:
+            first -= 1
+            budget -= window[first].tokens
+        return window[first:]
+
+    def _spans(self, text: str) -> Iterator[_Span]:
+        end = 0
+        for sentence in split_sentences(text):
+            start = text.index(sentence, end)
+            end = start + len(sentence)
+            tokens = _count(text, start, end)
+            if tokens <= self.max_tokens:
+                yield _Span(start, end, tokens, whole=True)
+            else:
+                yield from self._pieces(text, start, end)
+
+    def _pieces(self, text: str, start: int, end: int) -> Iterator[_Span]:
+        for clause in _CLAUSE.finditer(text, start, end):
+            tokens = _count(text, *clause.span())
+            if tokens <= self.max_tokens:
+                yield _Span(*clause.span(), tokens, whole=False)
+                continue
+            for word in _WORD.finditer(text, *clause.span()):
+                tokens = _count(text, *word.span())
+                if tokens <= self.max_tokens:
+                    yield _Span(*word.span(), tokens, whole=False)
+                    continue
+                for token in _TOKEN.finditer(text, *word.span()):
+                    yield _Span(*token.span(), 1, whole=False)
+
+
+def _count(text: str, start: int, end: int) -> int:
+    return len(_TOKEN.findall(text, start, end))
+
+
+def chunk_document(document: Document, chunker: SentenceChunker | None = None) -> tuple[Chunk, ...]:
+    """Make the chunks of a document.
+
+    Args:
+        document: With `chunks` given they are taken as they are; blank ones are left out.
+        chunker: Cuts `document.text`; None takes the whole text as one chunk.
+
+    Returns:
+        Chunks with positions 0, 1, ..; none for a document without text.
+    """
+    if document.chunks:
+        texts = list(document.chunks)
+    else:
+        texts = [document.text] if chunker is None else chunker.split(document.text)
+    kept = [text for text in texts if text.strip()]
+    return tuple(
+        Chunk(
+            id=chunk_id(document.id, position, document.title, text),
+            doc_id=document.id,
+            position=position,
+            title=document.title,
+            text=text,
+            metadata=document.metadata,
+        )
+        for position, text in enumerate(kept)
+    )

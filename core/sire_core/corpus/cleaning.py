@@ -1,0 +1,64 @@
+"""Text that hashing, SQLite and model clients can all carry: no NUL characters, no lone surrogates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sire_core.errors import CorpusError
+
+__all__ = ["clean_metadata", "clean_text"]
+
+
+def clean_text(text: str) -> str:
+    """Remove NUL characters, join surrogate pairs and replace lone surrogates by U+FFFD.
+
+    Everything else is kept verbatim.
+    """
+    # Subclasses (string enumerations, numpy strings) become plain strings.
+    text = str.__str__(text)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", "")
+
+
+def clean_metadata(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Copy metadata into plain JSON types with clean strings.
+
+    Args:
+        metadata: Values by key.
+        where: Names the document in errors.
+
+    Raises:
+        CorpusError: A key is not a string, or a value cannot be written as JSON.
+    """
+    cleaned: dict[str, Any] = {}
+    for key, value in metadata.items():
+        if not isinstance(key, str):
+            raise CorpusError(f"{where}: metadata key {key!r} is {_kind(key)}; metadata keys must be strings.")
+        try:
+            # The round trip turns tuples into lists, so that what is stored equals what is compared later.
+            cleaned[clean_text(key)] = _clean(json.loads(json.dumps(value, allow_nan=False)))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise CorpusError(
+                f"{where}: metadata key {key!r} holds {_kind(value)} that cannot be stored as JSON ({error}); "
+                "use strings, finite numbers, true/false, null, lists or mappings of these."
+            ) from error
+    return cleaned
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, dict):
+        return {clean_text(key): _clean(item) for key, item in value.items()}
+    return value
+
+
+def _kind(value: object) -> str:
+    return f"a value of type {type(value).__name__}"

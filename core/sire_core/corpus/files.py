@@ -1,0 +1,175 @@
+"""Finding files and reading them as text or JSON, with errors that say where and what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sire_core.corpus.cleaning import clean_text
+from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.types import Failure
+
+__all__ = ["DEFAULT_MAX_BYTES", "JsonLine", "SourceFile", "find_files", "json_lines", "parse_json", "read_text"]
+
+DEFAULT_MAX_BYTES = 512 * 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class SourceFile(NamedTuple):
+    """A file to read.
+
+    Attributes:
+        path: Where it is.
+        name: Its path relative to the source that was given, with forward slashes; document ids start with it.
+    """
+
+    path: Path
+    name: str
+
+
+class JsonLine(NamedTuple):
+    """A line of a JSON Lines file: its number (from 1) and its value, or the error that reading it gave."""
+
+    number: int
+    value: Any = None
+    error: str = ""
+
+
+def find_files(sources: Sequence[str | Path]) -> tuple[list[SourceFile], list[Failure]]:
+    """List the files of the given files and folders.
+
+    Folders are walked recursively in sorted order; hidden files and folders are skipped, links to folders are not
+    followed. A file that is reached twice is listed once.
+
+    Raises:
+        CorpusError: A source does not exist; the message lists all missing ones.
+    """
+    paths = [Path(source) for source in sources]
+    if not paths:
+        raise CorpusError("No files or folders were given; name at least one.")
+    # os.path answers False where pathlib raises: no permission, a NUL in the name.
+    missing = [clean_text(str(path)) for path in paths if not os.path.exists(path)]  # noqa: PTH110 (see above)
+    if missing:
+        raise CorpusError(f"Not found, or not accessible: {', '.join(missing)}. Check the path(s).")
+    files: list[SourceFile] = []
+    failures: list[Failure] = []
+    for path in paths:
+        found = _walk(path, failures) if path.is_dir() else [SourceFile(path, clean_text(path.name))]
+        if not found:
+            failures.append(Failure(clean_text(str(path)), "the folder holds no files (hidden ones are skipped)"))
+        files.extend(found)
+    unique = {os.path.realpath(file.path): file for file in reversed(files)}
+    return [file for file in files if unique[os.path.realpath(file.path)] is file], failures
+
+
+def _walk(root: Path, failures: list[Failure]) -> list[SourceFile]:
+    def unreadable(error: OSError) -> None:
+        failures.append(Failure(clean_text(str(error.filename)), f"cannot be listed: {error.strerror}"))
+
+    found: list[SourceFile] = []
+    for folder, subfolders, names in os.walk(root, onerror=unreadable):
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+        for name in subfolders:
+            path = Path(folder, name)
+            if path.is_symlink():
+                failures.append(Failure(clean_text(str(path)), "a link to a folder; name it as a source to read it"))
+        for name in names:
+            if not name.startswith("."):
+                path = Path(folder, name)
+                found.append(SourceFile(path, clean_text(path.relative_to(root).as_posix())))
+    return sorted(found, key=lambda file: file.name)
+
+
+def check_readable(path: Path, max_bytes: int) -> None:
+    """Refuse what cannot or should not be opened.
+
+    Raises:
+        ConfigurationError: `max_bytes` is not a positive integer.
+        CorpusError: Not a regular file, empty, too large, or the system refuses; the message is the reason alone.
+    """
+    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
+        raise ConfigurationError(f"max_bytes must be a positive integer, not {max_bytes!r}.")
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise CorpusError(f"cannot be read: {error.strerror}") from error
+    if not path.is_file():
+        raise CorpusError("not a regular file")
+    if size == 0:
+        raise CorpusError("the file is empty")
+    if size > max_bytes:
+        raise CorpusError(f"{size:,} bytes are above max_bytes={max_bytes:,}; raise max_bytes or split the file")
+
+
+def read_text(path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> str:
+    r"""Read a whole UTF-8 file, with or without a byte order mark, as clean text with `\n` line ends.
+
+    Raises:
+        CorpusError: It cannot be read or is not UTF-8; the message is the reason alone.
+    """
+    check_readable(path, max_bytes)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise CorpusError(f"cannot be read: {error.strerror}") from error
+    text = clean_text(_decode(raw, 0)).replace("\r\n", "\n").replace("\r", "\n")
+    if not text.strip():
+        raise CorpusError("the file holds nothing but white space")
+    return text
+
+
+def json_lines(path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[JsonLine]:
+    """Read a JSON Lines file line by line; blank lines are skipped, a bad line does not stop the rest.
+
+    Raises:
+        CorpusError: The file as a whole cannot be read; the message is the reason alone.
+    """
+    check_readable(path, max_bytes)
+    offset = 0
+    try:
+        with path.open("rb") as handle:
+            for number, raw in enumerate(handle, start=1):
+                if number == 1 and raw.startswith(_UTF16_BOMS):
+                    _decode(raw, 0)
+                try:
+                    text = _decode(raw, offset)
+                    if text.strip():
+                        yield JsonLine(number, parse_json(text))
+                except CorpusError as error:
+                    yield JsonLine(number, error=str(error))
+                offset += len(raw)
+    except OSError as error:
+        raise CorpusError(f"cannot be read: {error.strerror}") from error
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON; the non-standard NaN and Infinity become null.
+
+    Raises:
+        CorpusError: Not JSON; the message is the reason alone.
+    """
+    try:
+        return json.loads(text, parse_constant=lambda _: None)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno} column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
+        raise CorpusError(f"not valid JSON ({error.msg} at {place})") from error
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"not usable JSON ({error})") from error
+
+
+def _decode(raw: bytes, offset: int) -> str:
+    """Decode a part of a file that starts at byte `offset`."""
+    if offset == 0 and raw.startswith(_UTF16_BOMS):
+        raise CorpusError("byte 0 is not UTF-8: the file is UTF-16; convert it (iconv -f UTF-16 -t UTF-8)")
+    skipped = len(_BOM) if offset == 0 and raw.startswith(_BOM) else 0
+    try:
+        return raw[skipped:].decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"byte {offset + skipped + error.start} is not UTF-8; convert the file, for example with "
+            "iconv -f WINDOWS-1252 -t UTF-8"
+        ) from error

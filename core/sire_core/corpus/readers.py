@@ -1,0 +1,164 @@
+"""Reading files and folders as documents."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Union
+
+from sire_core.corpus.cleaning import clean_text
+from sire_core.corpus.files import DEFAULT_MAX_BYTES, SourceFile, find_files, json_lines, parse_json, read_text
+from sire_core.corpus.merging import DocumentPool
+from sire_core.corpus.records import Found, holds_question, record_documents
+from sire_core.errors import CorpusError
+from sire_core.types import Document, Failure
+
+__all__ = ["Corpus", "read_documents"]
+
+_SUFFIXES = (".txt", ".md", ".markdown", ".jsonl", ".json")
+_LISTED = 100
+_SHOWN = 10
+_HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
+
+_Item = Union[Found, Failure]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What was read.
+
+    Attributes:
+        documents: In the order of the sources, files of a folder sorted by name.
+        failures: Files and lines that could not be used, and why.
+        duplicates: Where an identical repeat of a document was found -> where the one that was kept was found.
+    """
+
+    documents: tuple[Document, ...]
+    failures: tuple[Failure, ...] = ()
+    duplicates: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_documents(sources: str | Path | Sequence[str | Path], *, max_bytes: int = DEFAULT_MAX_BYTES) -> Corpus:
+    """Read text (`.txt`), Markdown (`.md`), JSON Lines (`.jsonl`) and JSON (`.json`) files, and folders of them.
+
+    Text and Markdown files are one document each: the id is the path relative to the given source, the title the
+    first heading or the file's name. Lines of a JSON Lines file (items of a JSON list) are documents
+    `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys become metadata; without an id it is
+    `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled passages.
+    Files must be UTF-8. What cannot be used is listed in `failures` and the rest is read.
+
+    Args:
+        sources: Files and folders.
+        max_bytes: Larger files are refused.
+
+    Raises:
+        CorpusError: A path is missing, nothing could be read, or one id has two different contents.
+        ConfigurationError: `max_bytes` makes no sense.
+    """
+    if isinstance(sources, (str, os.PathLike)):
+        sources = [sources]
+    files, failures = find_files(sources)
+    pool = DocumentPool()
+    for file in files:
+        failed: list[Failure] = []
+        for item in _read_file(file, max_bytes):
+            if isinstance(item, Failure):
+                failed.append(item)
+            else:
+                pool.add(item.document, item.origin)
+        failures.extend(_shortened(failed, file))
+    documents = pool.documents()
+    if not documents:
+        reasons = "; ".join(f"{failure.where}: {failure.reason}" for failure in failures[:_SHOWN])
+        more = f"; and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
+        raise CorpusError(f"Nothing could be read. {reasons}{more}.")
+    return Corpus(documents, tuple(failures), pool.duplicates)
+
+
+def _shortened(failed: list[Failure], file: SourceFile) -> list[Failure]:
+    """Keep a file of a million bad lines from filling the report; the count stays."""
+    if len(failed) <= _LISTED:
+        return failed
+    rest = len(failed) - _LISTED
+    return [*failed[:_LISTED], Failure(_place(file), f"{rest:,} more lines could not be used")]
+
+
+def _place(file: SourceFile) -> str:
+    return clean_text(str(file.path))
+
+
+def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
+    suffix = file.path.suffix.lower()
+    try:
+        if suffix == ".jsonl":
+            yield from _read_records(file, _lines(file, max_bytes))
+        elif suffix == ".json":
+            yield from _read_records(file, _items(file, max_bytes))
+        elif suffix in _SUFFIXES:
+            yield _read_prose(file, max_bytes)
+        else:
+            reason = f"unsupported type '{suffix}'" if suffix else "unsupported type (no suffix)"
+            yield Failure(_place(file), f"{reason}; convert it to one of {', '.join(_SUFFIXES)}")
+    except CorpusError as error:
+        yield Failure(_place(file), str(error))
+
+
+def _read_prose(file: SourceFile, max_bytes: int) -> Found:
+    text = read_text(file.path, max_bytes)
+    heading = "" if file.path.suffix.lower() == ".txt" else _first_heading(text)
+    title = heading or PurePosixPath(file.name).stem
+    return Found(Document(id=file.name, text=text, title=title), _place(file))
+
+
+def _first_heading(text: str) -> str:
+    """The first Markdown heading outside front matter and code fences; empty if there is none."""
+    lines = text.split("\n")
+    if lines[0].strip() == "---" and "---" in map(str.strip, lines[1:]):
+        lines = lines[[line.strip() for line in lines].index("---", 1) + 1 :]
+    fence = ""
+    for number, line in enumerate(lines):
+        bare = line.strip()
+        if fence:
+            fence = "" if bare.startswith(fence) else fence
+        elif bare.startswith(("```", "~~~")):
+            fence = bare[:3]
+        elif match := _HEADING.match(bare):
+            if match.group(1):
+                return match.group(1)
+        elif bare and number + 1 < len(lines) and re.fullmatch(r"=+", lines[number + 1].strip()):
+            return bare
+    return ""
+
+
+def _lines(file: SourceFile, max_bytes: int) -> Iterator[tuple[str, Any]]:
+    for line in json_lines(file.path, max_bytes):
+        yield str(line.number), Failure(f"{_place(file)}:{line.number}", line.error) if line.error else line.value
+
+
+def _items(file: SourceFile, max_bytes: int) -> Iterator[tuple[str, Any]]:
+    value = parse_json(read_text(file.path, max_bytes))
+    for number, item in enumerate(value if isinstance(value, list) else [value], start=1):
+        yield str(number), item
+
+
+def _read_records(file: SourceFile, records: Iterator[tuple[str, Any]]) -> Iterator[_Item]:
+    questions = total = 0
+    for number, record in records:
+        total += 1
+        origin = f"{_place(file)}:{number}"
+        if isinstance(record, Failure):
+            yield record
+        elif holds_question(record):
+            questions += 1
+        else:
+            try:
+                yield from record_documents(record, origin, f"{file.name}:{number}")
+            except CorpusError as error:
+                yield Failure(origin, str(error))
+    if questions:
+        yield Failure(_place(file), f"{questions:,} questions without passages left out; read_questions reads them")
+    if not total:
+        yield Failure(_place(file), "the file holds no records")

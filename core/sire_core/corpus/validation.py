@@ -1,0 +1,67 @@
+"""Checking documents that come from Python code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sire_core.corpus.cleaning import clean_metadata, clean_text
+from sire_core.corpus.merging import DocumentPool
+from sire_core.errors import CorpusError
+from sire_core.types import Document
+
+__all__ = ["check_documents"]
+
+
+def check_documents(documents: Iterable[Document]) -> tuple[Document, ...]:
+    """Check and tidy documents before they are indexed.
+
+    Strings lose NUL characters and lone surrogates, metadata is copied into plain JSON types, identical repeats of a
+    document are merged.
+
+    Args:
+        documents: Any iterable of documents; an empty one is allowed, and so is a document without text.
+
+    Raises:
+        CorpusError: Something is not a document, a field has the wrong type, an id is blank, metadata is not JSON,
+            or one id has two different contents.
+    """
+    if isinstance(documents, (str, bytes, Mapping, Document)) or not isinstance(documents, Iterable):
+        raise CorpusError(f"Expected a list of Document objects, not {type(documents).__name__}.")
+    pool = DocumentPool()
+    for number, document in enumerate(documents):
+        pool.add(_checked(document, number), f"document number {number}")
+    return pool.documents()
+
+
+def _checked(document: object, number: int) -> Document:
+    if not isinstance(document, Document):
+        raise CorpusError(
+            f"Document number {number} is a {type(document).__name__}; pass Document(id=..., text=...) objects."
+        )
+    if not isinstance(document.id, str):
+        raise CorpusError(
+            f"Document number {number}: id {document.id!r} is {type(document.id).__name__}, not str; use str(id)."
+        )
+    identifier = clean_text(document.id)
+    if not identifier.strip():
+        raise CorpusError(f"Document number {number} has a blank id; give each document an id of its own.")
+    where = f"Document {identifier!r} (number {number})"
+    for name in ("text", "title"):
+        value = getattr(document, name)
+        if not isinstance(value, str):
+            raise CorpusError(f"{where}: {name} is {type(value).__name__}, not str.")
+    if not isinstance(document.metadata, Mapping):
+        raise CorpusError(f"{where}: metadata is {type(document.metadata).__name__}, not a mapping.")
+    return Document(
+        id=identifier,
+        text=clean_text(document.text),
+        title=clean_text(document.title),
+        metadata=clean_metadata(document.metadata, where),
+        chunks=_checked_chunks(document.chunks, where),
+    )
+
+
+def _checked_chunks(chunks: object, where: str) -> tuple[str, ...]:
+    if not isinstance(chunks, (tuple, list)) or not all(isinstance(chunk, str) for chunk in chunks):
+        raise CorpusError(f"{where}: chunks must be a tuple of strings; put a text that is not cut yet into 'text'.")
+    return tuple(clean_text(chunk) for chunk in chunks)
