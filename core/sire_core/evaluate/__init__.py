@@ -1,1 +1,1 @@
-"""Evaluate."""
+"""Measuring retrieval and answers: metrics, data sets, the runner and its report."""

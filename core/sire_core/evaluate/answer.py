@@ -1,0 +1,101 @@
+"""Metrics of a generated answer against gold answers (ALGORITHMS 9.2). Every one is in 0..1; reports multiply by 100.
+
+All of them normalise both texts the SQuAD way first (`normalize_answer`, ALGORITHMS 0.5).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from sire_core.algorithms.text import normalize_answer
+
+__all__ = [
+    "CLOSED_ANSWERS",
+    "acc",
+    "acc_at",
+    "acc_token",
+    "best_over_golds",
+    "exact_match",
+    "f1",
+    "f1_hotpot",
+    "perspective_coverage",
+    "word_coverage",
+    "word_precision",
+]
+
+CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
+"""Answers that are chosen, not copied from a passage; normalised."""
+
+
+def exact_match(prediction: str, gold: str) -> float:
+    """EM: 1 when both are equal after normalisation."""
+    return float(normalize_answer(prediction) == normalize_answer(gold))
+
+
+def f1(prediction: str, gold: str) -> float:
+    """Harmonic mean of token precision and recall over multisets. Both empty gives 1, one empty 0."""
+    predicted, wanted = normalize_answer(prediction).split(), normalize_answer(gold).split()
+    if not predicted or not wanted:
+        return float(predicted == wanted)
+    shared = sum((Counter(predicted) & Counter(wanted)).values())
+    return 2.0 * shared / (len(predicted) + len(wanted))
+
+
+def f1_hotpot(prediction: str, gold: str) -> float:
+    """`f1`, but 0 whenever either side is yes, no or noanswer and they differ (HotpotQA and 2WikiMultihopQA)."""
+    predicted, wanted = normalize_answer(prediction), normalize_answer(gold)
+    if predicted != wanted and (predicted in CLOSED_ANSWERS or wanted in CLOSED_ANSWERS):
+        return 0.0
+    return f1(prediction, gold)
+
+
+def acc(prediction: str, gold: str) -> float:
+    """Acc (IndexRAG eq. 4): 1 when the gold answer is a substring of the prediction, character by character.
+
+    An empty gold answer gives 1, so leave such questions out; and "no" is inside "norway": see `acc_token`.
+    """
+    return float(normalize_answer(gold) in normalize_answer(prediction))
+
+
+def acc_token(prediction: str, gold: str) -> float:
+    """`acc` on whole tokens: 1 when the gold answer's tokens occur in a row in the prediction."""
+    return float(f" {normalize_answer(gold)} ".replace("  ", " ") in f" {normalize_answer(prediction)} ")
+
+
+def word_coverage(prediction: str, gold: str) -> float:
+    """Share of the gold answer's different words that the prediction has (SMART). 1 for an empty gold answer."""
+    wanted = set(normalize_answer(gold).split())
+    return len(wanted & set(normalize_answer(prediction).split())) / len(wanted) if wanted else 1.0
+
+
+def word_precision(prediction: str, gold: str) -> float:
+    """Share of the prediction's different words that the gold answer has: the other reading of SMART's accuracy."""
+    return word_coverage(gold, prediction)
+
+
+def acc_at(prediction: str, gold: str, threshold: float) -> float:
+    """Acc@t (SMART): 1 when `word_coverage` reaches the threshold; the paper reports .25 and .5."""
+    return float(word_coverage(prediction, gold) >= threshold)
+
+
+def perspective_coverage(prediction: str, perspectives: Sequence[str], threshold: float = 0.5) -> float:
+    """Share of reference perspectives whose words the prediction covers (lexical reading, ALGORITHMS 9.2).
+
+    Raises:
+        ValueError: There are no perspectives; such questions must be left out of the mean.
+    """
+    if not perspectives:
+        raise ValueError("perspective_coverage needs at least one reference perspective; leave the question out")
+    return sum(acc_at(prediction, perspective, threshold) for perspective in perspectives) / len(perspectives)
+
+
+def best_over_golds(metric: Callable[[str, str], float], prediction: str, golds: Sequence[str]) -> float:
+    """The best value of a metric over all accepted answers of a question.
+
+    Raises:
+        ValueError: There are no accepted answers; such questions must be left out of the mean.
+    """
+    if not golds:
+        raise ValueError("best_over_golds needs at least one gold answer; leave the question out")
+    return max(metric(prediction, gold) for gold in golds)

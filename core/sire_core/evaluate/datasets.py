@@ -1,0 +1,114 @@
+"""`DataSet`: a corpus and its questions, read from a folder or from an official benchmark file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sire_core.corpus.benchmarks import Question, read_questions
+from sire_core.corpus.readers import read_documents
+from sire_core.errors import CorpusError
+from sire_core.types import Document
+
+__all__ = ["DataSet", "Question", "load_dataset"]
+
+_SHOWN = 3
+_WANTED = (
+    "A data set is a folder with corpus.jsonl ({'id', 'title', 'text'} a line) and questions*.jsonl ({'id', "
+    "'question', 'answers', 'supporting'} a line), or an official HotpotQA, 2WikiMultiHopQA (.json) or MuSiQue (.jsonl) file."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """Documents to index and questions to ask.
+
+    Attributes:
+        name: Name of the folder or file.
+        documents: The corpus.
+        questions: Recall is a mean over those with gold passages, answer metrics over those with answers.
+    """
+
+    name: str
+    documents: tuple[Document, ...]
+    questions: tuple[Question, ...]
+
+    @property
+    def measurable(self) -> tuple[Question, ...]:
+        """Questions with gold passages or answers."""
+        return tuple(question for question in self.questions if question.supporting or question.answers)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Text of every document by id."""
+        return {document.id: " ".join(document.chunks) or document.text for document in self.documents}
+
+    def sample(self, limit: int | None, seed: int = 0) -> DataSet:
+        """Keep a random sample of the measurable questions, in their order. The corpus stays whole.
+
+        Args:
+            limit: Size of the sample; None, or at least as many as there are, keeps everything.
+            seed: The same seed gives the same questions.
+        """
+        questions = self.measurable
+        if limit is None or limit >= len(questions):
+            return self
+        import numpy as np
+
+        chosen = np.sort(np.random.default_rng(seed).permutation(len(questions))[:limit])
+        return replace(self, questions=tuple(questions[i] for i in chosen))
+
+
+def load_dataset(path: str | Path) -> DataSet:
+    """Read a data set.
+
+    Args:
+        path: A folder with `corpus.jsonl` and one or more `questions*.jsonl`, whose questions are pooled in the order
+            of the files' names; or an official HotpotQA, 2WikiMultiHopQA or MuSiQue file, whose passages are pooled.
+
+    Raises:
+        CorpusError: Something is missing, cannot be read or does not fit together. Nothing is skipped: a benchmark with
+            holes gives wrong figures.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise CorpusError(f"Not found: {path}. {_WANTED}")
+    corpus, files = (path / "corpus.jsonl", sorted(path.glob("questions*.jsonl"))) if path.is_dir() else (path, [path])
+    missing = [] if corpus.is_file() else ["corpus.jsonl"]
+    missing += [] if files else ["questions*.jsonl"]
+    if missing:
+        raise CorpusError(f"{path} has no {' and no '.join(missing)}. {_WANTED}")
+    documents = _read_corpus(corpus)
+    questions = _pool(files)
+    _check_gold(path, documents, questions)
+    return DataSet(path.resolve().name if path.is_dir() else path.stem, documents, questions)
+
+
+def _read_corpus(path: Path) -> tuple[Document, ...]:
+    corpus = read_documents(path)
+    if corpus.failures:
+        first = "; ".join(f"{failure.where}: {failure.reason}" for failure in corpus.failures[:_SHOWN])
+        raise CorpusError(f"{len(corpus.failures)} passage(s) of {path} cannot be used: {first}. {_WANTED}")
+    return corpus.documents
+
+
+def _pool(files: Iterable[Path]) -> tuple[Question, ...]:
+    pooled: dict[str, Question] = {}
+    for file in files:
+        for question in read_questions(file):
+            if pooled.setdefault(question.id, question) != question:
+                raise CorpusError(f"{file}: another file has a different question with the id {question.id!r}.")
+    return tuple(pooled.values())
+
+
+def _check_gold(path: Path, documents: Sequence[Document], questions: Sequence[Question]) -> None:
+    known = {document.id for document in documents}
+    lost = Counter(question.id for question in questions for doc_id in question.supporting if doc_id not in known)
+    if lost:
+        examples = [doc_id for question in questions for doc_id in question.supporting if doc_id not in known][:_SHOWN]
+        raise CorpusError(
+            f"{len(lost)} of {len(questions)} questions of {path} name gold passages that are not in the corpus "
+            f"({', '.join(map(repr, examples))}); 'supporting' must hold ids of corpus.jsonl."
+        )

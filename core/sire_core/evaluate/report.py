@@ -1,0 +1,97 @@
+"""Writing rows: JSON for scripts, a Markdown table for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from sire_core.errors import ConfigurationError
+from sire_core.evaluate.rows import Row
+
+__all__ = ["format_table", "write_rows"]
+
+
+def write_rows(path: str | Path, rows: Sequence[Row]) -> None:
+    """Write rows as a JSON list (`Row.as_json`); the file is replaced in one step.
+
+    Raises:
+        ConfigurationError: The file cannot be written.
+    """
+    path = Path(path)
+    text = json.dumps([row.as_json() for row in rows], ensure_ascii=False, indent=1) + "\n"
+    partial = ""
+    try:
+        handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(partial).chmod(0o644)  # mkstemp makes files that only their owner can read
+        Path(partial).replace(path)
+    except OSError as error:
+        if partial:
+            Path(partial).unlink(missing_ok=True)
+        raise ConfigurationError(
+            f"{path} cannot be written ({error.strerror}); name a file in a folder you own."
+        ) from error
+
+
+def format_table(rows: Sequence[Row]) -> str:
+    """Markdown: one table per data set in order of first appearance, one line per row in the given order.
+
+    Columns: the setup, R@k by provenance, all@5 and R@5 literal (the smallest cut-off where 5 is not measured), MRR,
+    the two budget metrics, build seconds and median milliseconds of a search. A metric that no question counts for is shown as "-".
+    """
+    names = list(dict.fromkeys(row.dataset for row in rows))
+    return "\n\n".join(_block([row for row in rows if row.dataset == name]) for name in names)
+
+
+def _block(rows: Sequence[Row]) -> str:
+    ks = sorted({k for row in rows for k in row.ks})
+    lines = [_cells(row, ks) for row in rows]
+    header = list(lines[0])
+    table = [header, *([line[name] for name in header] for line in lines)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(header))]
+    left = sum(name in ("recipe", "embedder", "extraction") for name in header)
+    rule = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
+    shown = [
+        "| "
+        + " | ".join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
+        + " |"
+        for line in (table[0], rule, *table[1:])
+    ]
+    first = rows[0]
+    questions = _distinct(len(row.results) for row in rows)
+    heading = f"**{first.dataset}**: {first.passages:,} passages, {questions} questions"
+    budgets = _distinct(row.budget for row in rows if row.budget)
+    if budgets:
+        heading += f", budget of {budgets} tokens"
+    return "\n".join([heading, "", *shown])
+
+
+def _distinct(numbers: Iterable[int]) -> str:
+    return " / ".join(f"{number:,}" for number in sorted(set(numbers)))
+
+
+def _cells(row: Row, ks: Sequence[int]) -> dict[str, str]:
+    focus = 5 if 5 in ks else ks[0]
+    return {
+        "recipe": row.setup.recipe.replace("|", "\\|"),
+        "embedder": row.setup.embedder.replace("|", "\\|"),
+        "extraction": row.setup.extraction.replace("|", "\\|"),
+        "pool": f"{row.setup.pool:,}",
+        **{f"R@{k}": _rate(row.recall(k)) for k in ks},
+        f"all@{focus}": _rate(row.all_at(focus)),
+        f"R@{focus} literal": _rate(row.recall_literal(focus)),
+        "MRR": _rate(row.mrr()),
+        "R@budget": _rate(row.recall_at_budget()),
+        "answer@budget": _rate(row.answer_in_context()),
+        "build s": f"{row.setup.build_s:.1f}",
+        "p50 ms": f"{row.query_p50_ms():.1f}",
+    }
+
+
+def _rate(value: Any) -> str:
+    return "-" if value is None else f"{value:.1f}"

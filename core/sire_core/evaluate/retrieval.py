@@ -1,0 +1,104 @@
+"""Metrics of a ranking against gold passages (ALGORITHMS 9.2). Every one is in 0..1; reports multiply by 100.
+
+A ranking is a list of distinct passage ids. Hits become one in two ways: `provenance_ranking` credits a synthetic
+unit with the passages it was made from, `literal_ranking` credits it with nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from sire_core.types import Hit, UnitKind
+
+__all__ = [
+    "all_at_k",
+    "literal_ranking",
+    "provenance_ranking",
+    "recall_at_k",
+    "recall_literal",
+    "recall_prov",
+    "reciprocal_rank",
+]
+
+
+def distinct(items: Iterable[str]) -> list[str]:
+    """Each item once, at its first place."""
+    return list(dict.fromkeys(items))
+
+
+def provenance_ranking(hits: Iterable[Hit]) -> list[str]:
+    """Expand every hit to its document ids in order, each id once."""
+    return distinct(doc_id for hit in hits for doc_id in hit.doc_ids)
+
+
+def literal_ranking(hits: Iterable[Hit]) -> list[str | None]:
+    """Document ids of the chunk hits; a synthetic hit keeps its slot as None (IndexRAG's strict recall).
+
+    A second chunk of a document that is already listed takes no slot, as in `provenance_ranking`: on a pool of chunks
+    the two rankings are the same.
+    """
+    slots: list[str | None] = []
+    seen: set[str] = set()
+    for hit in hits:
+        if hit.unit.kind is not UnitKind.CHUNK:
+            slots.append(None)
+            continue
+        fresh = [doc_id for doc_id in distinct(hit.doc_ids) if doc_id not in seen]
+        slots.extend(fresh)
+        seen.update(fresh)
+    return slots
+
+
+def recall_at_k(ranking: Sequence[str | None], gold: Collection[str], k: int) -> float:
+    """R@k: share of the gold passages among the first `k` distinct passages.
+
+    Raises:
+        ValueError: There are no gold passages; such questions must be left out of the mean.
+    """
+    wanted = _wanted(gold)
+    return len(wanted.intersection(_first(ranking, k))) / len(wanted)
+
+
+def recall_prov(hits: Iterable[Hit], gold: Collection[str], k: int) -> float:
+    """R@k by provenance: hits expanded to documents, each once, cut at `k`."""
+    return recall_at_k(provenance_ranking(hits), gold, k)
+
+
+def recall_literal(hits: Iterable[Hit], gold: Collection[str], k: int) -> float:
+    """R@k where synthetic units occupy slots and credit nothing."""
+    return recall_at_k(literal_ranking(hits), gold, k)
+
+
+def all_at_k(ranking: Sequence[str | None], gold: Collection[str], k: int) -> float:
+    """1 when every gold passage is among the first `k` distinct passages."""
+    return float(_wanted(gold).issubset(_first(ranking, k)))
+
+
+def reciprocal_rank(ranking: Sequence[str | None], gold: Collection[str]) -> float:
+    """1 / rank of the first gold passage, 0 when there is none; its mean over questions is MRR."""
+    wanted = _wanted(gold)
+    for rank, item in enumerate(_first(ranking, len(ranking)), start=1):
+        if item in wanted:
+            return 1.0 / rank
+    return 0.0
+
+
+def _wanted(gold: Collection[str]) -> set[str]:
+    if not gold:
+        raise ValueError("a question without gold passages has no recall; leave it out of the mean")
+    return set(gold)
+
+
+def _first(ranking: Sequence[str | None], k: int) -> list[str | None]:
+    """The first `k` slots; a repeated passage takes one slot only, an empty slot (None) counts every time."""
+    slots: list[str | None] = []
+    seen: set[str] = set()
+    for item in ranking:
+        if len(slots) == k:
+            break
+        if item is None:
+            slots.append(None)
+        elif item not in seen:
+            seen.add(item)
+            slots.append(item)
+    return slots

@@ -1,0 +1,187 @@
+"""`Row`: what the evaluation of one recipe on one data set found, question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from statistics import fmean, median
+from typing import Any
+
+from sire_core.evaluate.retrieval import all_at_k, recall_at_k, reciprocal_rank
+
+__all__ = ["QuestionResult", "Row", "Setup"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How the index under test was made; copied into the row.
+
+    Attributes:
+        recipe: Name of the recipe, as the reader should see it (`flat bm25`).
+        embedder: Fingerprint or name of the embedder.
+        extraction: Where the records came from: none, the LLM-free extractor, a model, a recording.
+        pool: Number of units.
+        build_s: Wall seconds of the build.
+    """
+
+    recipe: str
+    embedder: str = ""
+    extraction: str = ""
+    pool: int = 0
+    build_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionResult:
+    """What one question found.
+
+    Attributes:
+        id: The question's id.
+        type: The question's type, or empty.
+        gold: Gold document ids; empty when only an answer is known.
+        documents: The ranking by provenance: documents of the hits in order, each once.
+        brought_by: Kind of the first unit that brought each of `documents`.
+        literal: The ranking by `literal_ranking`; None marks the slot of a synthetic unit.
+        kinds: Kind of every hit, in rank order.
+        seconds: Wall time of the search, the embedding of the question included.
+        recall_at_budget: 0..1, or None without gold or without a budget.
+        answer_in_context: 0 or 1, or None when the question is left out.
+    """
+
+    id: str
+    type: str
+    gold: tuple[str, ...]
+    documents: tuple[str, ...]
+    brought_by: tuple[str, ...]
+    literal: tuple[str | None, ...]
+    kinds: tuple[str, ...]
+    seconds: float
+    recall_at_budget: float | None = None
+    answer_in_context: float | None = None
+
+    def recall(self, k: int) -> float:
+        """R@k by provenance, 0..1."""
+        return recall_at_k(self.documents, self.gold, k)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Results of one recipe on one data set. The means are unrounded, 0..100; None when no question counts.
+
+    Attributes:
+        setup: How the index was made.
+        dataset: Name of the data set.
+        passages: Documents in the corpus.
+        ks: Cut-offs.
+        budget: Tokens of the budget metrics, or None.
+        results: Every question, in the order of the data set.
+    """
+
+    setup: Setup
+    dataset: str
+    passages: int
+    ks: tuple[int, ...]
+    budget: int | None
+    results: tuple[QuestionResult, ...] = field(repr=False)
+
+    @property
+    def with_gold(self) -> list[QuestionResult]:
+        """Questions with gold passages: those that recall is a mean over."""
+        return [result for result in self.results if result.gold]
+
+    def recall(self, k: int) -> float | None:
+        """Mean R@k by provenance."""
+        return self._mean(lambda result: result.recall(k))
+
+    def recall_literal(self, k: int) -> float | None:
+        """Mean R@k where synthetic units credit nothing."""
+        return self._mean(lambda result: recall_at_k(result.literal, result.gold, k))
+
+    def all_at(self, k: int) -> float | None:
+        """Share of questions with every gold passage among the first k, by provenance."""
+        return self._mean(lambda result: all_at_k(result.documents, result.gold, k))
+
+    def mrr(self) -> float | None:
+        """Mean reciprocal rank of the first gold passage, by provenance, times 100."""
+        return self._mean(lambda result: reciprocal_rank(result.documents, result.gold))
+
+    def recall_at_budget(self) -> float | None:
+        """Mean share of gold passages whose text is inside the budget."""
+        return _percent(result.recall_at_budget for result in self.results)
+
+    def answer_in_context(self) -> float | None:
+        """Share of questions whose answer stands inside the budget."""
+        return _percent(result.answer_in_context for result in self.results)
+
+    def query_p50_ms(self) -> float:
+        """Median wall milliseconds of a search, the embedding of the question included."""
+        return 1000.0 * median(result.seconds for result in self.results)
+
+    def by_type(self, k: int = 5) -> dict[str, float]:
+        """Mean R@k by provenance of every question type, types in alphabetical order."""
+        groups: dict[str, list[float]] = {}
+        for result in self.with_gold:
+            groups.setdefault(result.type, []).append(result.recall(k))
+        return {name: 100.0 * fmean(groups[name]) for name in sorted(groups)}
+
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        """What each kind of unit contributes, kinds in alphabetical order.
+
+        Returns:
+            Per kind: `hits_5`, `hits_20`: mean number of such units among the first 5 and 20 hits; `gold_5`, `gold_20`:
+            points of R@5 and R@20 that such units brought first (summed over kinds they are R@5 and R@20).
+        """
+        names = sorted({kind for result in self.results for kind in result.kinds})
+        return {
+            name: {
+                **{f"hits_{k}": fmean(result.kinds[:k].count(name) for result in self.results) for k in (5, 20)},
+                **{f"gold_{k}": self._mean(_credit_of(name, k)) or 0.0 for k in (5, 20)},
+            }
+            for name in names
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as `sire eval --json` writes it: rates 0..100, rounded to one decimal."""
+        return {
+            "recipe": self.setup.recipe,
+            "embedder": self.setup.embedder,
+            "extraction": self.setup.extraction,
+            "questions": len(self.results),
+            "passages": self.passages,
+            "pool": self.setup.pool,
+            "recall": {str(k): _rounded(self.recall(k)) for k in self.ks},
+            "recall_literal": {str(k): _rounded(self.recall_literal(k)) for k in self.ks},
+            "all": {str(k): _rounded(self.all_at(k)) for k in self.ks},
+            "mrr": _rounded(self.mrr()),
+            "recall_at_budget": _rounded(self.recall_at_budget()),
+            "answer_in_context": _rounded(self.answer_in_context()),
+            "build_s": round(self.setup.build_s, 1),
+            "query_p50_ms": round(self.query_p50_ms(), 2),
+            "dataset": self.dataset,
+            "budget": self.budget,
+            "by_type": {name: _rounded(value) for name, value in self.by_type().items()},
+            "by_kind": {
+                name: {key: round(value, 2) for key, value in counts.items()} for name, counts in self.by_kind().items()
+            },
+        }
+
+    def _mean(self, metric: Callable[[QuestionResult], float]) -> float | None:
+        return _percent(metric(result) for result in self.with_gold)
+
+
+def _credit_of(kind: str, k: int) -> Callable[[QuestionResult], float]:
+    def credit(result: QuestionResult) -> float:
+        gold = set(result.gold)
+        first = zip(result.documents[:k], result.brought_by[:k], strict=True)
+        return sum(by == kind and doc_id in gold for doc_id, by in first) / len(gold)
+
+    return credit
+
+
+def _percent(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return 100.0 * fmean(known) if known else None
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)

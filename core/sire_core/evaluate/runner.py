@@ -1,0 +1,151 @@
+"""`evaluate`: asks an index every question of a data set and measures what comes back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sire_core.errors import ConfigurationError
+from sire_core.evaluate.budget import BudgetScorer, Context
+from sire_core.evaluate.retrieval import literal_ranking
+from sire_core.evaluate.rows import QuestionResult, Row, Setup
+
+if TYPE_CHECKING:
+    from sire_core.evaluate.datasets import DataSet, Question
+    from sire_core.protocols import Progress
+    from sire_core.types import Hit
+
+__all__ = ["EvalConfig", "Searchable", "evaluate"]
+
+
+class Searchable(Protocol):
+    """The part of `Index` that the runner uses."""
+
+    async def asearch(self, query: str, k: int) -> Sequence[Hit]:
+        """The best `k` hits."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvalConfig:
+    """What is measured.
+
+    Attributes:
+        ks: Cut-offs of recall, recall_literal and all.
+        budget: Tokens of context for the budget metrics; None leaves them out.
+        limit: Ask only a seeded sample of this many questions, in the data set's order.
+        seed: Seed of the sample.
+        depth: Hits per question, the largest of `ks` unless given. What is measured is then what a search with that k
+            returns; a pool whose first 20 hits stand on fewer than 20 documents has a shorter ranking by provenance.
+
+    Raises:
+        ConfigurationError: A value makes no sense.
+    """
+
+    ks: tuple[int, ...] = (2, 5, 10, 20)
+    budget: int | None = 1500
+    limit: int | None = None
+    seed: int = 0
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.ks or min(self.ks) < 1:
+            raise ConfigurationError(f"ks needs one or more cut-offs of at least 1, not {self.ks!r}.")
+        for name in ("budget", "limit", "depth"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigurationError(f"{name} must be at least 1 or None, not {value!r}.")
+
+    @property
+    def hits(self) -> int:
+        """Hits to ask for per question."""
+        return self.depth or max(self.ks)
+
+
+async def evaluate(
+    index: Searchable,
+    dataset: DataSet,
+    config: EvalConfig | None = None,
+    *,
+    setup: Setup | None = None,
+    progress: Progress | None = None,
+) -> Row:
+    """Ask every question and measure the hits.
+
+    Questions are asked one after the other, so that the times are those of a single user. Only the search is timed.
+
+    Args:
+        index: What is under test; it must hold the data set's documents.
+        dataset: Corpus and questions. Questions with neither gold passages nor answers are not asked.
+        config: What is measured.
+        setup: How the index was made; copied into the row.
+        progress: Called as `progress("questions", done, total)`.
+
+    Raises:
+        ConfigurationError: No question is left to ask.
+    """
+    config = config or EvalConfig()
+    questions = dataset.sample(config.limit, config.seed).measurable
+    if not questions:
+        raise ConfigurationError(
+            f"No question of {dataset.name} has gold passages ('supporting') or answers; there is nothing to measure."
+        )
+    scorer = BudgetScorer(config.budget, dataset.texts) if config.budget else None
+    results = []
+    for done, question in enumerate(questions, start=1):
+        results.append(await _ask(index, question, config.hits, scorer))
+        if progress:
+            progress("questions", done, len(questions))
+    return Row(
+        setup=setup or Setup(recipe=type(index).__name__),
+        dataset=dataset.name,
+        passages=len(dataset.documents),
+        ks=tuple(sorted(set(config.ks))),
+        budget=config.budget,
+        results=tuple(results),
+    )
+
+
+async def _ask(index: Searchable, question: Question, k: int, scorer: BudgetScorer | None) -> QuestionResult:
+    start = time.perf_counter()
+    hits = await index.asearch(question.question, k)
+    seconds = time.perf_counter() - start
+    brought: dict[str, str] = {}
+    for hit in hits:
+        for doc_id in hit.doc_ids:
+            brought.setdefault(doc_id, str(hit.unit.kind))
+    budget: dict[str, Any] = {}
+    if scorer is not None:
+        context = await _fill(index, question.question, hits, k, scorer)
+        budget["answer_in_context"] = scorer.answer(context, question.answers)
+        if question.supporting:
+            budget["recall_at_budget"] = scorer.recall(context, question.supporting)
+    return QuestionResult(
+        id=question.id,
+        type=question.type,
+        gold=tuple(question.supporting),
+        documents=tuple(brought),
+        brought_by=tuple(brought.values()),
+        literal=tuple(literal_ranking(hits)),
+        kinds=tuple(str(hit.unit.kind) for hit in hits),
+        seconds=seconds,
+        **budget,
+    )
+
+
+async def _fill(index: Searchable, query: str, hits: Sequence[Hit], k: int, scorer: BudgetScorer) -> Context:
+    """Context of the first hits, asking for more hits until the budget is full or the pool is exhausted.
+
+    Twenty propositions are a third of a budget that twenty passages overrun; a comparison at equal budget has to fill
+    it with as many units as it takes.
+    """
+    context = scorer.context(hit.unit.text for hit in hits)
+    while context.tokens < scorer.budget and len(hits) >= k:
+        # A tenth more than the mean length suggests, and at least one and a half times as many: two rounds at most
+        # in practice, and an end in any case.
+        k = max(ceil(1.1 * k * scorer.budget / max(context.tokens, 1)), ceil(1.5 * k))
+        hits = await index.asearch(query, k)
+        context = scorer.context(hit.unit.text for hit in hits)
+    return context
