@@ -1,1 +1,32 @@
-"""Data."""
+"""The demo corpus: encyclopedia entries about an invented archipelago, and questions that need several of them.
+
+In the questions that need two or more passages, the passages after the first share no content word with the question,
+so that plain search has a hard time with them.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+from sire_core.corpus.benchmarks import Question, question_from_record
+from sire_core.types import Document
+
+__all__ = ["demo_documents", "demo_questions"]
+
+
+def demo_documents() -> tuple[Document, ...]:
+    """The 41 passages of the demo corpus, each a document."""
+    return tuple(Document(**record) for record in _records("demo_corpus.jsonl"))
+
+
+def demo_questions() -> tuple[Question, ...]:
+    """The 8 questions on the demo corpus; those for a first demonstration have `metadata["demo"]` set."""
+    return tuple(question_from_record(record) for record in _records("demo_questions.jsonl"))
+
+
+def _records(name: str) -> list[Any]:
+    # Through importlib.resources, so that it works from a wheel or zip file too.
+    text = files(__name__).joinpath(name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
