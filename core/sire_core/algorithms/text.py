@@ -6,7 +6,7 @@ import re
 import string
 import unicodedata
 
-__all__ = ["count_tokens", "name_key", "normalize_answer", "split_sentences", "tokenize"]
+__all__ = ["count_tokens", "name_key", "normalize_answer", "split_sentences", "tokenize", "truncate_tokens"]
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"\w+")
@@ -28,6 +28,14 @@ def count_tokens(text: str) -> int:
     A model-free stand-in for a tokenizer; on English prose within about a tenth of a byte-pair encoding.
     """
     return len(_TOKEN.findall(text))
+
+
+def truncate_tokens(text: str, tokens: int) -> str:
+    """Cut a text after its first `tokens` tokens (as `count_tokens` counts them); what is left is verbatim."""
+    for number, match in enumerate(_TOKEN.finditer(text)):
+        if number == tokens:
+            return text[: match.start()].rstrip()
+    return text
 
 
 def tokenize(text: str) -> list[str]:
