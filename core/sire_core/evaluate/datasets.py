@@ -16,8 +16,8 @@ __all__ = ["DataSet", "Question", "load_dataset"]
 
 _SHOWN = 3
 _WANTED = (
-    "A data set is a folder with corpus.jsonl ({'id', 'title', 'text'} a line) and questions*.jsonl ({'id', "
-    "'question', 'answers', 'supporting'} a line), or an official HotpotQA, 2WikiMultiHopQA (.json) or MuSiQue (.jsonl) file."
+    "A data set is a folder with corpus.jsonl (a line: {'id', 'title', 'text'}) and questions*.jsonl (a line: {'id', "
+    "'question', 'answers', 'supporting'}), or an official HotpotQA, 2WikiMultiHopQA or MuSiQue file."
 )
 
 

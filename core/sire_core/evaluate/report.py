@@ -33,16 +33,16 @@ def write_rows(path: str | Path, rows: Sequence[Row]) -> None:
     except OSError as error:
         if partial:
             Path(partial).unlink(missing_ok=True)
-        raise ConfigurationError(
-            f"{path} cannot be written ({error.strerror}); name a file in a folder you own."
-        ) from error
+        reason = error.strerror or error
+        raise ConfigurationError(f"{path} cannot be written ({reason}); name a file in a folder you own.") from error
 
 
 def format_table(rows: Sequence[Row]) -> str:
     """Markdown: one table per data set in order of first appearance, one line per row in the given order.
 
     Columns: the setup, R@k by provenance, all@5 and R@5 literal (the smallest cut-off where 5 is not measured), MRR,
-    the two budget metrics, build seconds and median milliseconds of a search. A metric that no question counts for is shown as "-".
+    the two budget metrics, build seconds and median milliseconds of a search. A metric that no question counts for is
+    shown as "-".
     """
     names = list(dict.fromkeys(row.dataset for row in rows))
     return "\n\n".join(_block([row for row in rows if row.dataset == name]) for name in names)

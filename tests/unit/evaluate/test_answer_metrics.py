@@ -1,0 +1,102 @@
+"""Metrics of answers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sire_core.evaluate.answer import (
+    acc,
+    acc_at,
+    acc_token,
+    best_over_golds,
+    exact_match,
+    f1,
+    f1_hotpot,
+    perspective_coverage,
+    word_coverage,
+    word_precision,
+)
+
+METRICS = (exact_match, f1, f1_hotpot, acc, acc_token, word_coverage, word_precision)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "em", "f", "f_hotpot", "contains"),
+    [
+        ("The Weston-super-Mare.", "Weston-super-Mare", 1, 1, 1, 1),
+        ("He was born in Weston-super-Mare", "Weston-super-Mare", 0, 0.3333, 0.3333, 1),
+        ("Yes, both in Iran.", "yes", 0, 0.4, 0, 1),
+        ("Norway", "no", 0, 0, 0, 1),
+        ("22 January 1561", "January 1561", 0, 0.8, 0.8, 1),
+        ("", "", 1, 1, 1, 1),
+        ("to be to", "to be", 0, 0.8, 0.8, 1),
+    ],
+)
+def test_oracle_T1_answer_metrics(prediction, gold, em, f, f_hotpot, contains):
+    assert exact_match(prediction, gold) == em
+    assert f1(prediction, gold) == pytest.approx(f, abs=5e-5)
+    assert f1_hotpot(prediction, gold) == pytest.approx(f_hotpot, abs=5e-5)
+    assert acc(prediction, gold) == contains
+
+
+def test_oracle_T1_acc_token_wants_whole_words():
+    assert acc_token("Norway", "no") == 0
+    assert acc_token("He was born in Weston-super-Mare", "Weston-super-Mare") == 1
+    assert acc_token("22 January 1561", "January 1561") == 1
+    assert acc_token("January in 1561", "January 1561") == 0
+    assert acc_token("", "") == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "coverage", "at_25", "at_50"),
+    [
+        ("Cats, dogs and bats are mammals", 0.5714, 1, 1),
+        ("bats fly", 0.1429, 0, 0),
+        ("cows produce milk daily", 0.4286, 1, 0),
+    ],
+)
+def test_oracle_T2_word_coverage(answer, coverage, at_25, at_50):
+    gold = "cows cats dogs and bats produce milk"
+    assert word_coverage(answer, gold) == pytest.approx(coverage, abs=5e-5)
+    assert acc_at(answer, gold, 0.25) == at_25
+    assert acc_at(answer, gold, 0.5) == at_50
+
+
+def test_oracle_T3_perspective_coverage():
+    perspectives = ["bats produce milk", "bats possess wings", "bats hunt at night"]
+    answer = "Bats have wings and produce milk"
+    assert [word_coverage(answer, p) for p in perspectives] == pytest.approx([1, 0.6667, 0.25], abs=5e-5)
+    assert perspective_coverage(answer, perspectives) == pytest.approx(0.6667, abs=5e-5)
+
+
+def test_one_side_empty_is_wrong():
+    assert f1("", "x") == f1("x", "") == exact_match("", "x") == 0
+    assert word_coverage("", "x") == 0
+    assert word_coverage("x", "") == 1
+
+
+def test_precision_divides_by_the_words_of_the_prediction():
+    assert word_precision("bats fly", "cows cats dogs and bats produce milk") == 0.5
+
+
+def test_best_over_golds_takes_the_best_alias():
+    assert best_over_golds(exact_match, "Stanley Hall", ["G. Stanley Hall", "Stanley Hall"]) == 1
+    assert best_over_golds(f1, "Hall", ["G. Stanley Hall", "Granville Hall"]) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("call", [lambda: best_over_golds(f1, "x", []), lambda: perspective_coverage("x", [])])
+def test_a_question_without_reference_is_refused(call):
+    with pytest.raises(ValueError, match="leave the question out"):
+        call()
+
+
+texts = st.text(alphabet="ab .,-'XYno \n", max_size=30)
+
+
+@given(texts, texts)
+def test_metrics_are_rates_and_perfect_on_the_gold_answer(prediction, gold):
+    for metric in METRICS:
+        assert 0 <= metric(prediction, gold) <= 1
+        assert metric(gold, gold) == 1
+    assert exact_match(prediction, gold) <= acc_token(prediction, gold) <= acc(prediction, gold)
+    assert exact_match(prediction, gold) <= f1_hotpot(prediction, gold) <= f1(prediction, gold)

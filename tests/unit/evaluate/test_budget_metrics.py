@@ -1,0 +1,86 @@
+"""Metrics at a token budget."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_tokens
+from sire_core.errors import ConfigurationError
+from sire_core.evaluate.budget import BudgetScorer, span_answers
+
+PASSAGES = {"d1": "Ann was born\n in Rome.", "d2": "Rome lies in Italy.", "d3": "", "d4": "Bo likes tea."}
+
+
+def scorer(budget):
+    return BudgetScorer(budget, PASSAGES)
+
+
+def test_context_is_cut_at_the_budget_and_the_last_text_is_truncated():
+    context = scorer(8).context(["Ann was born in Rome.", "Rome lies in Italy.", "never read"])
+    assert context.text == "Ann was born in Rome. Rome lies"
+    assert context.tokens == 8
+    assert scorer(100).context(["one", "two three"]).tokens == 3
+
+
+def test_recall_counts_passages_whose_whole_text_is_inside():
+    texts = ["Ann was born in Rome.", "Rome lies in Italy."]
+    assert scorer(11).recall(scorer(11).context(texts), ["d1", "d2"]) == 1
+    assert scorer(10).recall(scorer(10).context(texts), ["d1", "d2"]) == 0.5
+    assert scorer(5).recall(scorer(5).context(texts), ["d1", "d2"]) == 0
+
+
+def test_a_synthetic_text_counts_only_where_it_quotes_the_passage():
+    quoting = scorer(99).context(["Summary: Ann was  born in Rome. Rome lies in a country."])
+    assert scorer(99).recall(quoting, ["d1", "d2"]) == 0.5
+
+
+def test_a_passage_split_over_neighboring_hits_counts():
+    assert scorer(99).recall(scorer(99).context(["Bo likes", "tea."]), ["d4"]) == 1
+
+
+def test_an_empty_or_unknown_passage_is_never_inside():
+    assert scorer(9).recall(scorer(9).context(["x"]), ["d3", "unknown"]) == 0
+
+
+def test_answers_are_found_at_token_boundaries_after_normalization():
+    context = scorer(99).context(["He moved to Norway in", "the 1561's."])
+    assert scorer(9).answer(context, ["in the 1561's"]) == 1
+    assert scorer(9).answer(context, ["Nor"]) == 0
+    assert scorer(9).answer(context, ["Nor", "NORWAY!"]) == 1
+    assert scorer(9).answer(context, ["He"]) == scorer(9).answer(context, ["1561s"]) == 1
+
+
+def test_an_answer_behind_the_cut_is_not_found():
+    assert scorer(2).answer(scorer(2).context(["Ann was born in Rome."]), ["Rome"]) == 0
+
+
+@pytest.mark.parametrize("answers", [(), ("yes",), ("No.", "Norway"), ("noanswer",), ("the",)])
+def test_questions_whose_answer_cannot_stand_in_a_passage_are_left_out(answers):
+    assert span_answers(answers) == []
+    assert scorer(9).answer(scorer(9).context(["yes no the"]), answers) is None
+
+
+def test_a_budget_below_one_is_refused():
+    with pytest.raises(ConfigurationError, match="at least 1"):
+        scorer(0)
+
+
+texts = st.lists(st.text(alphabet="ab.'the \n", max_size=12), max_size=5)
+
+
+@given(texts, st.integers(1, 20))
+def test_cached_pieces_equal_the_plain_definition(parts, budget):
+    whole = truncate_tokens("\n".join(parts), budget)
+    shared = scorer(budget)
+    shared.context(parts)
+    context = shared.context(parts)
+    assert context.text == " ".join(whole.split())
+    assert context.answer_text == normalize_answer(whole)
+    assert context.tokens == count_tokens(whole) <= budget
+
+
+@given(st.text(max_size=40), st.integers(0, 12))
+def test_truncation_is_a_prefix_with_that_many_tokens(text, tokens):
+    cut = truncate_tokens(text, tokens)
+    assert text.startswith(cut)
+    assert count_tokens(cut) == min(tokens, count_tokens(text))

@@ -1,0 +1,87 @@
+"""Metrics of rankings."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sire_core.evaluate.retrieval import (
+    all_at_k,
+    literal_ranking,
+    provenance_ranking,
+    recall_at_k,
+    recall_literal,
+    recall_prov,
+    reciprocal_rank,
+)
+from sire_core.types import Hit, Unit, UnitKind
+
+
+def hit(kind, *doc_ids):
+    return Hit(Unit(f"{kind}-{doc_ids}", UnitKind(kind), "text", tuple(f"c-{d}" for d in doc_ids)), 1.0, doc_ids)
+
+
+def test_oracle_T4_ranking_metrics():
+    ranking, gold = ["p3", "p1", "p9", "p4", "p2"], ["p1", "p2", "p7"]
+    assert recall_at_k(ranking, gold, 2) == pytest.approx(0.3333, abs=5e-5)
+    assert recall_at_k(ranking, gold, 5) == pytest.approx(0.6667, abs=5e-5)
+    assert reciprocal_rank(ranking, gold) == 0.5
+    assert all_at_k(ranking, gold, 5) == 0
+    assert all_at_k(ranking, ["p1", "p2"], 5) == 1
+    assert all_at_k(ranking, ["p1", "p2"], 4) == 0
+
+
+def test_repeated_passages_take_one_slot_and_repeated_gold_counts_once():
+    assert recall_at_k(["a", "a", "b"], ["b"], 2) == 1
+    assert reciprocal_rank(["a", "a", "b"], ["b"]) == 0.5
+    assert recall_at_k(["a"], ["a", "a"], 1) == 1
+
+
+HITS = [hit("bridge", "d2", "d1"), hit("chunk", "d1"), hit("aku", "d4"), hit("chunk", "d3"), hit("chunk", "d1")]
+
+
+def test_provenance_expands_in_order_and_removes_duplicates():
+    assert provenance_ranking(HITS) == ["d2", "d1", "d4", "d3"]
+    assert recall_prov(HITS, ["d1", "d3"], 2) == 0.5
+    assert recall_prov(HITS, ["d1", "d3"], 4) == 1
+
+
+def test_literal_keeps_slots_of_synthetic_units_and_credits_them_nothing():
+    assert literal_ranking(HITS) == [None, "d1", None, "d3"]
+    assert recall_literal(HITS, ["d2"], 5) == 0
+    assert recall_literal(HITS, ["d1", "d3"], 2) == 0.5
+    assert recall_literal(HITS, ["d1", "d3"], 3) == 0.5
+    assert recall_literal(HITS, ["d1", "d3"], 4) == 1
+
+
+def test_nothing_found_and_nothing_wanted():
+    assert recall_prov([], ["d1"], 5) == reciprocal_rank([], ["d1"]) == all_at_k([], ["d1"], 5) == 0
+    for metric in (
+        lambda: recall_at_k(["a"], [], 5),
+        lambda: all_at_k(["a"], [], 5),
+        lambda: reciprocal_rank(["a"], []),
+    ):
+        with pytest.raises(ValueError, match="leave it out"):
+            metric()
+
+
+documents = st.sampled_from("abcdef")
+kinds = st.sampled_from(["chunk", "bridge", "aggregate"])
+hit_lists = st.lists(
+    st.tuples(kinds, st.lists(documents, min_size=1, max_size=3, unique=True)).map(lambda x: hit(x[0], *x[1])),
+    max_size=8,
+)
+
+
+@given(hit_lists, st.sets(documents, min_size=1), st.integers(1, 8))
+def test_recall_grows_with_k_and_bounds_the_others(hits, gold, k):
+    ranking = provenance_ranking(hits)
+    recall = recall_at_k(ranking, gold, k)
+    assert 0 <= recall <= recall_at_k(ranking, gold, k + 1) <= 1
+    assert all_at_k(ranking, gold, k) == (recall == 1)
+    assert (recall > 0) == (reciprocal_rank(ranking, gold) >= 1 / k)
+
+
+@given(hit_lists, st.sets(documents, min_size=1), st.integers(1, 8))
+def test_on_chunks_alone_literal_is_provenance(hits, gold, k):
+    chunks = [hit("chunk", found.doc_ids[0]) for found in hits]
+    assert recall_literal(chunks, gold, k) == recall_prov(chunks, gold, k)

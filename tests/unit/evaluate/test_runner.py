@@ -1,0 +1,183 @@
+"""The runner and its rows, against a small index whose rankings are written down."""
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+
+from sire_core.errors import ConfigurationError
+from sire_core.evaluate.datasets import DataSet, Question
+from sire_core.evaluate.rows import Setup
+from sire_core.evaluate.runner import EvalConfig, evaluate
+from sire_core.types import Document, Hit, Unit, UnitKind
+
+DOCUMENTS = tuple(Document(f"d{i}", text=f"Passage number {i} speaks of Rome{i}.", title=f"T{i}") for i in range(6))
+TEXTS = {document.id: document.text for document in DOCUMENTS}
+
+
+def chunk(name):
+    return Hit(Unit(f"chunk-{name}", UnitKind.CHUNK, TEXTS[name], (f"c-{name}",)), 1.0, (name,))
+
+
+def bridge(*names):
+    return Hit(Unit(f"bridge-{names}", UnitKind.BRIDGE, "A bridge.", tuple(f"c-{n}" for n in names)), 1.0, names)
+
+
+@dataclass
+class WrittenIndex:
+    """Answers every question with the ranking written for it."""
+
+    rankings: dict
+    asked: list = field(default_factory=list)
+
+    async def asearch(self, query, k):
+        self.asked.append((query, k))
+        return self.rankings[query][:k]
+
+
+QUESTIONS = (
+    Question("q1", "one?", ("Rome1",), ("d1", "d2"), "bridge", 2),
+    Question("q2", "two?", ("yes",), ("d3",), "comparison", 2),
+    Question("q3", "three?", (), ("d4", "d5"), "bridge", 2),
+    Question("q4", "four?", ("Rome0", "Paris"), ()),
+    Question("q5", "never asked?"),
+)
+RANKINGS = {
+    "one?": [bridge("d2", "d3"), chunk("d1"), chunk("d2"), chunk("d0")],
+    "two?": [chunk("d0"), chunk("d1"), chunk("d3")],
+    "three?": [chunk("d4"), bridge("d5", "d4"), chunk("d1")],
+    "four?": [chunk("d1"), chunk("d2")],
+}
+DATASET = DataSet("toy", DOCUMENTS, QUESTIONS)
+
+
+async def row(budget=1500, **config):
+    setup = Setup("flat", "hash", "none", pool=9, build_s=1.26)
+    return await evaluate(
+        WrittenIndex(RANKINGS), DATASET, EvalConfig(ks=(1, 2, 5), budget=budget, **config), setup=setup
+    )
+
+
+async def test_every_measurable_question_is_asked_in_order():
+    index = WrittenIndex(RANKINGS)
+    steps = []
+    await evaluate(index, DATASET, EvalConfig(budget=None), progress=lambda *step: steps.append(step))
+    assert index.asked == [("one?", 20), ("two?", 20), ("three?", 20), ("four?", 20)]
+    assert steps == [("questions", i, 4) for i in (1, 2, 3, 4)]
+
+
+async def test_means_are_over_the_questions_that_count():
+    found = await row()
+    # Recall: q1, q2, q3. q1 ranks d2 d3 d1 d0, q2 d0 d1 d3, q3 d4 d5 d1.
+    assert found.recall(1) == pytest.approx(100 * (0.5 + 0 + 0.5) / 3)
+    assert found.recall(2) == pytest.approx(100 * (0.5 + 0 + 1) / 3)
+    assert found.recall(5) == pytest.approx(100)
+    assert found.recall_literal(2) == pytest.approx(100 * (0.5 + 0 + 0.5) / 3)
+    assert found.recall_literal(5) == pytest.approx(100 * (1 + 1 + 0.5) / 3)
+    assert found.all_at(2) == pytest.approx(100 / 3)
+    assert found.mrr() == pytest.approx(100 * (1 + 1 / 3 + 1) / 3)
+    # Text inside: q1 both, q2 d3, q3 only d4. Answers: q1 found, q4 not; q2 is yes/no and q3 has none.
+    assert found.recall_at_budget() == pytest.approx(100 * (1 + 1 + 0.5) / 3)
+    assert found.answer_in_context() == pytest.approx(50)
+
+
+async def test_by_kind_splits_recall_by_the_unit_that_brought_the_passage():
+    kinds = (await row()).by_kind()
+    assert list(kinds) == ["bridge", "chunk"]
+    assert kinds["bridge"]["hits_5"] == pytest.approx(2 / 4)
+    assert kinds["chunk"]["hits_20"] == pytest.approx(10 / 4)
+    assert kinds["bridge"]["gold_5"] == pytest.approx(100 * (0.5 + 0 + 0.5) / 3)
+    assert kinds["bridge"]["gold_5"] + kinds["chunk"]["gold_5"] == pytest.approx((await row()).recall(5))
+
+
+async def test_json_has_the_agreed_fields_in_order():
+    given = (await row()).as_json()
+    assert json.loads(json.dumps(given)) == given
+    assert list(given) == [
+        *(
+            "recipe",
+            "embedder",
+            "extraction",
+            "questions",
+            "passages",
+            "pool",
+            "recall",
+            "recall_literal",
+            "all",
+            "mrr",
+        ),
+        *(
+            "recall_at_budget",
+            "answer_in_context",
+            "build_s",
+            "query_p50_ms",
+            "dataset",
+            "budget",
+            "by_type",
+            "by_kind",
+        ),
+    ]
+    assert given["query_p50_ms"] >= 0
+    assert {name: given[name] for name in list(given)[:13]} == {
+        "recipe": "flat",
+        "embedder": "hash",
+        "extraction": "none",
+        "questions": 4,
+        "passages": 6,
+        "pool": 9,
+        "recall": {"1": 33.3, "2": 50.0, "5": 100.0},
+        "recall_literal": {"1": 16.7, "2": 33.3, "5": 83.3},
+        "all": {"1": 0.0, "2": 33.3, "5": 100.0},
+        "mrr": 77.8,
+        "recall_at_budget": 83.3,
+        "answer_in_context": 50.0,
+        "build_s": 1.3,
+    }
+    assert given["by_type"] == {"bridge": 100.0, "comparison": 100.0}
+
+
+async def test_what_no_question_counts_for_is_none():
+    only_answers = DataSet("toy", DOCUMENTS, (QUESTIONS[3],))
+    given = (await evaluate(WrittenIndex(RANKINGS), only_answers)).as_json()
+    assert given["recall"] == {"2": None, "5": None, "10": None, "20": None}
+    assert given["mrr"] is given["recall_at_budget"] is None
+    assert given["answer_in_context"] == 0
+    without = (await row(budget=None)).as_json()
+    assert without["recall_at_budget"] is without["answer_in_context"] is None
+
+
+async def test_an_unfilled_budget_is_filled_with_more_hits_that_recall_does_not_see():
+    index = WrittenIndex({"one?": [chunk(f"d{i}") for i in range(6)]})
+    dataset = DataSet("toy", DOCUMENTS, (QUESTIONS[0],))
+    length = 7  # tokens of one passage
+    found = await evaluate(index, dataset, EvalConfig(ks=(1,), budget=3 * length))
+    assert found.results[0].documents == ("d0",)
+    assert found.recall_at_budget() == 100
+    assert index.asked == [("one?", 1), ("one?", 4)]
+    index.asked.clear()
+    await evaluate(index, dataset, EvalConfig(ks=(1,), budget=1000))
+    assert index.asked[-1][1] > 6  # the pool ended before the budget, and so did the search
+    assert len(index.asked) == 2
+
+
+async def test_depth_lengthens_the_ranking_by_provenance():
+    assert (await row()).results[1].documents == ("d0", "d1", "d3")
+    assert (await row(depth=1)).results[1].documents == ("d0",)
+    assert (await row(depth=1)).recall(5) == pytest.approx(100 * (0.5 + 0 + 0.5) / 3)
+
+
+async def test_limit_asks_a_seeded_sample():
+    ids = [result.id for result in (await row(limit=2, seed=1)).results]
+    assert ids == [question.id for question in DATASET.sample(2, 1).questions]
+    assert len(ids) == 2
+
+
+async def test_nothing_to_measure_is_an_error():
+    with pytest.raises(ConfigurationError, match="nothing to measure"):
+        await evaluate(WrittenIndex({}), DataSet("toy", DOCUMENTS, (QUESTIONS[4],)))
+
+
+@pytest.mark.parametrize("bad", [{"ks": ()}, {"ks": (0,)}, {"budget": 0}, {"limit": 0}, {"depth": -1}])
+def test_settings_that_make_no_sense_are_refused(bad):
+    with pytest.raises(ConfigurationError):
+        EvalConfig(**bad)
