@@ -1,0 +1,123 @@
+"""Reading JSON out of what models really answer. Pure functions."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+__all__ = ["tolerant_json"]
+
+_FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_PYTHON = {"True": "true", "False": "false", "None": "null"}
+_PIECES = re.compile(
+    r'(?P<string>"(?:[^"\\]|\\.)*")'
+    r"|(?P<comment>//[^\n]*)"
+    r"|(?P<comma>,)(?=(?:\s|//[^\n]*)*[}\]])"
+    r"|(?P<word>\b(?:True|False|None)\b)",
+    re.DOTALL,
+)
+_PAIRS = {"}": "{", "]": "["}
+# Openings that are tried when earlier ones never close; keeps hostile answers linear.
+_MAX_STARTS = 16
+
+
+def tolerant_json(text: str) -> Any:
+    """Read the JSON value of an answer.
+
+    Strict JSON first. Then, in turn, what models add to it: a thinking block, code fences, prose around the outermost
+    object or array, comments, trailing commas, Python's constants, raw line breaks in strings. A value that was cut
+    off is an error: closing it would lose what is missing without a word.
+
+    Args:
+        text: The answer.
+
+    Raises:
+        ValueError: There is no complete JSON object or array; the message says where reading stopped.
+    """
+    text = text.strip().lstrip("\ufeff")
+    if not text:
+        raise ValueError("the answer is empty")
+    first: ValueError | None = None
+    for candidate in _candidates(text):
+        try:
+            return _container(_loads(candidate))
+        except (ValueError, RecursionError) as error:  # noqa: PERF203 - a handful of candidates
+            first = first or ValueError(str(error) or type(error).__name__)
+    raise first or ValueError("there is no complete JSON object in the answer")
+
+
+def _candidates(text: str) -> list[str]:
+    found = [text]
+    bare = _THOUGHT.sub("", text).strip()
+    fenced = [match.group(1) for match in _FENCE.finditer(bare)]
+    found += sorted(fenced, key=len, reverse=True)[:4]
+    spans = _outermost(bare)
+    found += spans
+    return list(dict.fromkeys(found))
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(_PIECES.sub(_repair, text), strict=False)
+
+
+def _repair(match: re.Match[str]) -> str:
+    if match.group("string") is not None:
+        return match.group(0)
+    if match.group("word") is not None:
+        return _PYTHON[match.group("word")]
+    return ""
+
+
+def _container(value: Any) -> Any:
+    if isinstance(value, str):  # JSON written into a JSON string
+        value = json.loads(value)
+    if not isinstance(value, dict | list):
+        raise ValueError(f"a JSON object is needed, not {type(value).__name__}")  # noqa: TRY004 - one kind of error for callers
+    return value
+
+
+def _outermost(text: str) -> list[str]:
+    """Balanced top-level objects and arrays, longest first."""
+    spans: list[tuple[int, int]] = []
+    position = 0
+    for _ in range(_MAX_STARTS):
+        start = min((at for at in (text.find("{", position), text.find("[", position)) if at >= 0), default=-1)
+        if start < 0:
+            break
+        end = _closing(text, start)
+        if end < 0:
+            position = start + 1
+        else:
+            spans.append((start, end))
+            position = end
+    return [text[start:end] for start, end in sorted(spans, key=lambda span: (span[0] - span[1], span[0]))]
+
+
+def _closing(text: str, start: int) -> int:
+    """Index after the bracket that closes the one at `start`, or -1."""
+    stack: list[str] = []
+    in_string = False
+    at = start
+    while at < len(text):
+        letter = text[at]
+        if in_string:
+            if letter == "\\":
+                at += 1
+            elif letter == '"':
+                in_string = False
+        elif letter == '"':
+            in_string = True
+        elif letter in "{[":
+            stack.append(letter)
+        elif letter in "}]":
+            if stack.pop() != _PAIRS[letter]:
+                return -1
+            if not stack:
+                return at + 1
+        at += 1
+    return -1

@@ -1,0 +1,237 @@
+"""Requests to an OpenAI-compatible server: one client per event loop, our retries, our limits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import json
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sire_core.errors import ConfigurationError, ModelError
+from sire_core.models.concurrency import AdaptiveGate
+from sire_core.models.limits import Reservation, UsageMeter
+from sire_core.models.retry import RetryPolicy, retry_after
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+__all__ = ["BadRequest", "Charge", "OpenAITransport"]
+
+_TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 524, 529})
+_REQUEST_FAULTS = frozenset({400, 404, 413, 415, 422, 501})
+_LOCAL_KEY = "unused"  # servers of one's own take any key
+
+
+class BadRequest(ModelError):  # noqa: N818 - an internal signal; users see the ModelError that it is
+    """The server refused the form of the request; carries what it said."""
+
+
+class _BrokenResponseError(Exception):
+    """A response that is not what it should be; the server may do better next time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Who counts a request: meters with the stage it belongs to."""
+
+    meters: tuple[tuple[UsageMeter, str], ...] = ()
+
+    async def reserve(self, tokens: int) -> list[tuple[UsageMeter, Reservation]]:
+        """Reserve one request on every meter, or on none."""
+        taken: list[tuple[UsageMeter, Reservation]] = []
+        try:
+            for meter, stage in self.meters:
+                taken.append((meter, await meter.reserve(tokens, stage)))
+        except BaseException:
+            for meter, reservation in taken:
+                meter.cancel(reservation)
+            raise
+        return taken
+
+
+@dataclass(slots=True)
+class _Link:
+    """What belongs to one event loop."""
+
+    client: AsyncOpenAI
+    gate: AdaptiveGate
+
+
+class OpenAITransport:
+    """Sends JSON and returns JSON.
+
+    Args:
+        base_url: Address of the server; None for OpenAI's own (or the environment's).
+        api_key: Key; None takes `OPENAI_API_KEY`. A server given by `base_url` may do without.
+        timeout: Seconds for a whole request.
+        retry: When to send again.
+        concurrency: Most requests under way at once.
+        client_options: More arguments of the official client (`default_headers`, `organization` …); with
+            `azure_endpoint` the Azure client is used.
+        usage: Reads (input, output) tokens from an answer, given the estimate of the former.
+
+    Raises:
+        ConfigurationError: The `openai` package is missing.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str | None,
+        api_key: str | None,
+        timeout: float,
+        retry: RetryPolicy,
+        concurrency: int,
+        client_options: Mapping[str, Any] | None,
+        usage: Callable[[Mapping[str, Any], int], tuple[int, int]],
+    ) -> None:
+        if importlib.util.find_spec("openai") is None:
+            raise ConfigurationError('this model needs the openai package: pip install "sire-rag[openai]"')
+        AdaptiveGate(concurrency)  # complain now, not at the first call
+        self.retry = retry
+        self.concurrency = concurrency
+        self._base_url = base_url
+        self._api_key = api_key
+        self._timeout = timeout
+        self._options = dict(client_options or {})
+        self._usage = usage
+        self._jitter = retry.jitter()
+        self._lock = threading.Lock()
+        self._links: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Link] = weakref.WeakKeyDictionary()
+
+    async def post(self, path: str, body: Mapping[str, Any], tokens: tuple[int, int], charge: Charge) -> Any:
+        """Send a request until it is answered.
+
+        Args:
+            path: `/chat/completions` or `/embeddings`.
+            body: The request.
+            tokens: Estimated tokens of the prompt and most tokens of the answer.
+            charge: Who counts it.
+
+        Raises:
+            BadRequest: The server refuses the form of the request.
+            ModelError: It failed for good.
+            LimitExceededError: A limit would be passed.
+        """
+        link = self._link()
+        attempt = 0
+        while True:
+            async with link.gate:
+                wave = link.gate.wave
+                taken = await charge.reserve(sum(tokens))
+                answer: Any = None
+                fault: Exception | None = None
+                try:
+                    answer = await link.client.post(path, cast_to=object, body=dict(body))
+                    if not isinstance(answer, dict):
+                        answer, fault = None, _BrokenResponseError("the response is not a JSON object")
+                except Exception as error:  # noqa: BLE001 - sorted out below; what is not the server's fault is raised
+                    fault = error
+                finally:
+                    self._settle(taken, answer, tokens[0])
+                if fault is None:
+                    link.gate.succeeded()
+                    return answer
+                wait = self._wait(fault, attempt)
+                if _status(fault) == 429:
+                    link.gate.throttled(wave, wait)
+            attempt += 1
+            await asyncio.sleep(wait)
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop and of others that still run."""
+        with self._lock:
+            links = list(self._links.items())
+            self._links.clear()
+        here = asyncio.get_running_loop()
+        for loop, link in links:
+            if loop is here:
+                await link.client.close()
+            elif loop.is_running():
+                # Elsewhere a loop may stop at any moment; then its sockets go with it.
+                with contextlib.suppress(Exception):
+                    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(link.client.close(), loop))
+
+    def _settle(self, taken: list[tuple[UsageMeter, Reservation]], answer: Any, estimate: int) -> None:
+        # A request that failed is counted as a call; what it cost in tokens nobody knows.
+        read, wrote = (0, 0) if answer is None else self._usage(answer, estimate)
+        for meter, reservation in taken:
+            meter.settle(reservation, read, wrote)
+
+    def _wait(self, fault: Exception, attempt: int) -> float:
+        """Seconds before the next try, or the final error."""
+        status = _status(fault)
+        asked = retry_after(_headers(fault))
+        if status in _REQUEST_FAULTS:
+            raise BadRequest(_explain(fault)) from fault
+        if not _is_transient(fault):
+            raise ModelError(f"the model server refused the request: {_explain(fault)}") from fault
+        if asked is not None and asked > self.retry.max_retry_after:
+            raise ModelError(f"the model server asks to wait {asked:.0f} s; build again later, it resumes") from fault
+        if attempt >= self.retry.max_retries:
+            raise ModelError(
+                f"the model server failed {attempt + 1} times, last with: {_explain(fault)}; nothing was stored, the "
+                f"next build asks again"
+            ) from fault
+        return self.retry.delay(attempt, asked, self._jitter)
+
+    def _link(self) -> _Link:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            link = self._links.get(loop)
+            if link is None:
+                link = self._links[loop] = _Link(self._client(), AdaptiveGate(self.concurrency))
+            return link
+
+    def _client(self) -> AsyncOpenAI:
+        import openai
+
+        options = {"timeout": self._timeout, "max_retries": 0, **self._options}
+        if self._api_key is not None:
+            options["api_key"] = self._api_key
+        elif (self._base_url or os.environ.get("OPENAI_BASE_URL")) and not os.environ.get("OPENAI_API_KEY"):
+            options.setdefault("api_key", _LOCAL_KEY)
+        if self._base_url:
+            options["base_url"] = self._base_url
+        try:
+            if "azure_endpoint" in options:
+                return openai.AsyncAzureOpenAI(**options)
+            return openai.AsyncOpenAI(**options)
+        except (openai.OpenAIError, TypeError, ValueError) as error:
+            raise ConfigurationError(f"the OpenAI client cannot be made: {error}") from error
+
+
+def _status(fault: Exception) -> int:
+    return int(getattr(fault, "status_code", 0) or 0)
+
+
+def _headers(fault: Exception) -> Mapping[str, str]:
+    response = getattr(fault, "response", None)
+    return getattr(response, "headers", None) or {}
+
+
+def _is_transient(fault: Exception) -> bool:
+    import openai
+
+    if _status(fault):
+        # A spent account answers 429 too, and will not recover by waiting.
+        return _status(fault) in _TRANSIENT and getattr(fault, "code", None) != "insufficient_quota"
+    if isinstance(fault, openai.APIConnectionError | json.JSONDecodeError | UnicodeDecodeError | _BrokenResponseError):
+        return True  # reset, time-out, half a body, no JSON
+    if isinstance(fault, openai.APIError):
+        return False
+    raise fault
+
+
+def _explain(fault: Exception) -> str:
+    body = getattr(fault, "body", None)
+    message = body.get("message") if isinstance(body, dict) else None
+    cause = f" ({type(fault.__cause__).__name__})" if fault.__cause__ is not None else ""
+    status = f"HTTP {_status(fault)}: " if _status(fault) else ""
+    return f"{status}{str(message or fault or type(fault).__name__)[:300]}{cause}"

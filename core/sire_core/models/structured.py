@@ -1,0 +1,162 @@
+"""From an answer to a validated value: the parse ladder (ALGORITHMS 0.6)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from sire_core.errors import ModelError, RefusalError
+from sire_core.models.json_answers import tolerant_json
+from sire_core.protocols import Completion, Prompt
+from sire_core.types import digest
+
+__all__ = [
+    "Ask",
+    "ask_structured",
+    "parse_answer",
+    "schema_fingerprint",
+    "schema_hint",
+    "schema_name",
+    "strict_json_schema",
+]
+
+Ask = Callable[[Prompt, int | None], Awaitable[Completion]]
+"""Sends one prompt with an upper bound of answer tokens and returns the raw answer."""
+
+_FIELD = re.compile(r"[A-Za-z_]\w{0,40}")
+_MAX_ERRORS = 5
+_MAX_SHOWN = 6_000
+_BARE_HINT = "Answer with one JSON object only, no other text. Its JSON schema:\n"
+
+
+async def ask_structured(ask: Ask, prompt: Prompt, schema: type[BaseModel], max_tokens: int | None) -> Completion:
+    """Ask for a value of a schema: parse, else repair once, else fail.
+
+    The repair call repeats the prompt, says what was wrong and shows the unusable answer as data; an answer that was
+    cut off gets twice the room.
+
+    Args:
+        ask: Sends a prompt. A `Completion.parsed` that is already set is trusted to be validated.
+        prompt: What to ask.
+        schema: A pydantic model class.
+        max_tokens: Upper bound of the answer.
+
+    Returns:
+        The completion with `parsed` set and the tokens of both calls added up.
+
+    Raises:
+        RefusalError: The model declined; it is not asked again.
+        ModelError: The repaired answer is unusable too.
+    """
+    first = await ask(prompt, max_tokens)
+    try:
+        return _read(first, schema)
+    except ValueError as error:
+        problem = _describe(error, first)
+    room = max_tokens * 2 if max_tokens and first.finish == "length" else max_tokens
+    second = await ask(_repair_prompt(prompt, problem, first.text), room)
+    try:
+        done = _read(second, schema)
+    except ValueError as error:
+        raise ModelError(
+            f"the answer did not fit the schema {schema_name(schema)} even after a repair call: "
+            f"{_describe(error, second)}; it is not stored and the next build asks again"
+        ) from error
+    return replace(
+        done,
+        input_tokens=first.input_tokens + second.input_tokens,
+        output_tokens=first.output_tokens + second.output_tokens,
+    )
+
+
+def parse_answer(text: str, schema: type[BaseModel]) -> BaseModel:
+    """Read an answer as a value of a schema.
+
+    Raises:
+        ValueError: There is no JSON value in it, or the value does not fit.
+    """
+    return schema.model_validate(tolerant_json(text))
+
+
+def _read(answer: Completion, schema: type[BaseModel]) -> Completion:
+    if answer.finish == "refusal":
+        raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
+    if isinstance(answer.parsed, schema):
+        return answer
+    return replace(answer, parsed=parse_answer(answer.text, schema))
+
+
+def _describe(error: ValueError, answer: Completion) -> str:
+    """Say what is wrong without quoting the answer, which may quote a passage."""
+    if isinstance(error, ValidationError):
+        lines = []
+        for found in error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_ERRORS]:
+            path = ".".join(str(part) for part in found["loc"] if isinstance(part, int) or _FIELD.fullmatch(part))
+            lines.append(f"{path or 'answer'}: {found['msg']}")
+        text = "; ".join(lines)
+    else:
+        text = str(error)
+    if answer.finish == "length":
+        text = f"the answer was cut off at its length limit ({text})"
+    return text[:400]
+
+
+def _repair_prompt(prompt: Prompt, problem: str, answer: str) -> Prompt:
+    instructions = (
+        f"{prompt.instructions.strip()}\n\nAn earlier answer could not be used: {problem}. It stands at the end of the "
+        f"input after the line PREVIOUS ANSWER. Answer anew, with the complete JSON value and nothing else."
+    )
+    return replace(prompt, instructions=instructions, data=f"{prompt.data}\n\nPREVIOUS ANSWER\n{answer[:_MAX_SHOWN]}")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Schemas
+
+
+def schema_name(schema: type[Any]) -> str:
+    """Name under which a server and a log know the schema."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", schema.__name__)[:64]
+
+
+def schema_fingerprint(schema: type[BaseModel] | None) -> str:
+    """Name and content of a schema, for the key of a cached answer; changes with any field."""
+    if schema is None:
+        return ""
+    return f"{schema_name(schema)}:{digest(json.dumps(schema.model_json_schema(), sort_keys=True))}"
+
+
+def schema_hint(schema: type[BaseModel]) -> str:
+    """What to add to the instructions for a server that does not enforce a schema.
+
+    A schema class with a true `described_in_prompt` is spelt out by its prompt already and needs nothing.
+    """
+    if getattr(schema, "described_in_prompt", False):
+        return "Answer with one JSON object only, no other text."
+    return _BARE_HINT + json.dumps(_tightened(schema.model_json_schema()), ensure_ascii=False, separators=(",", ":"))
+
+
+@lru_cache(maxsize=64)
+def strict_json_schema(schema: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema as strict structured output wants it: every property required, no others, no titles."""
+    tightened: dict[str, Any] = _tightened(schema.model_json_schema())
+    return tightened
+
+
+def _tightened(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_tightened(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    out = {key: _tightened(value) for key, value in node.items() if key not in ("title", "default")}
+    if isinstance(node.get("properties"), dict):
+        # Names of properties are data here: a property called `title` stays.
+        out["properties"] = {name: _tightened(value) for name, value in node["properties"].items()}
+        out["required"] = list(node["properties"])
+        out["additionalProperties"] = False
+    return out
