@@ -83,7 +83,7 @@ def _shortened(failed: list[Failure], file: SourceFile) -> list[Failure]:
     if len(failed) <= _LISTED:
         return failed
     rest = len(failed) - _LISTED
-    return [*failed[:_LISTED], Failure(_place(file), f"{rest:,} more lines could not be used")]
+    return [*failed[:_LISTED], Failure(_place(file), f"{rest:,} more records could not be used")]
 
 
 def _place(file: SourceFile) -> str:

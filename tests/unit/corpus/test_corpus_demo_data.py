@@ -1,0 +1,103 @@
+"""The packaged demo corpus."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import sire_core
+from sire_core.corpus import check_documents, read_documents, read_questions
+from sire_core.data import demo_documents, demo_questions
+
+PACKAGE = Path(sire_core.__file__).parent
+FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and as at before by did do does for from go had has have he her his how in into is it its no not of off on one "
+        "or out over same she than that the their them then there they this to until up was went were what when where which "
+        "who whom with",
+    )
+)
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower())) - FUNCTION_WORDS
+
+
+def test_passages_are_like_encyclopedia_entries():
+    documents = demo_documents()
+    assert len(documents) == 41
+    assert check_documents(documents) == documents
+    assert all(50 <= len(document.text.split()) <= 90 and document.title for document in documents)
+
+
+def test_questions_have_answers_in_their_passages():
+    texts = {document.id: document.text for document in demo_documents()}
+    questions = demo_questions()
+    assert len(questions) == 8
+    assert sum(bool(question.metadata.get("demo")) for question in questions) == 3
+    for question in questions:
+        assert question.hops == len(question.supporting) >= 2
+        gold = [texts[i] for i in question.supporting]
+        if question.type == "compositional":
+            assert question.answers[0] in gold[-1]
+            assert not any(question.answers[0] in text for text in gold[:-1])
+
+
+@pytest.mark.parametrize("question", demo_questions(), ids=lambda question: question.id)
+def test_later_hops_share_no_word_with_the_question(question):
+    documents = {document.id: document for document in demo_documents()}
+    shared = [
+        len(words(question.question) & words(documents[i].title + " " + documents[i].text)) for i in question.supporting
+    ]
+    if question.type == "compositional":
+        assert shared[0] >= 3
+        assert not any(shared[1:])
+        # And other passages do share words with it: distractors.
+        others = [d for i, d in documents.items() if i not in question.supporting]
+        assert max(len(words(question.question) & words(d.title + " " + d.text)) for d in others) >= 2
+    assert len({documents[i].title for i in question.supporting}) == question.hops
+
+
+@pytest.mark.parametrize(
+    "question", [q for q in demo_questions() if q.type == "compositional"], ids=lambda question: question.id
+)
+def test_each_hop_names_the_next(question):
+    documents = {document.id: document for document in demo_documents()}
+    for before, after in pairwise(question.supporting):
+        assert documents[after].title in documents[before].text
+
+
+def test_files_are_what_the_readers_read():
+    assert read_documents([PACKAGE / "data" / "demo_corpus.jsonl"]).documents == demo_documents()
+    assert read_questions(PACKAGE / "data" / "demo_questions.jsonl") == demo_questions()
+
+
+def test_works_from_a_zip(tmp_path):
+    archive = tmp_path / "package.zip"
+    with zipfile.ZipFile(archive, "w") as bundle:
+        for name in (
+            "__init__.py",
+            "types.py",
+            "errors.py",
+            "corpus",
+            "data",
+            "algorithms/__init__.py",
+            "algorithms/text.py",
+        ):
+            source = PACKAGE / name
+            for file in [source] if source.is_file() else sorted(source.iterdir()):
+                if file.suffix in (".py", ".jsonl"):
+                    bundle.write(file, f"sire_core/{file.relative_to(PACKAGE).as_posix()}")
+    code = (
+        f"import sys; sys.path.insert(0, {str(archive)!r}); import sire_core.data as data; "
+        f"assert 'package.zip' in data.__file__; "
+        "assert len(data.demo_documents()) == 41 and len(data.demo_questions()) == 8"
+    )
+    subprocess.run([sys.executable, "-I", "-c", code], check=True)

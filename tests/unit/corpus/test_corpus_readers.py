@@ -1,0 +1,274 @@
+"""read_documents: formats, broken input, ids."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sire_core.corpus import read_documents
+from sire_core.errors import ConfigurationError, CorpusError
+
+DATA = Path(os.environ.get("SIRE_DATA", Path(__file__).parents[3] / ".." / "shared" / "data"))
+
+
+def write(path: Path, *records: object) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def reasons(corpus) -> dict[str, str]:
+    return {Path(failure.where).name: failure.reason for failure in corpus.failures}
+
+
+def test_text_and_markdown_files_of_a_folder(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "b.txt").write_bytes(b"Two lines\r\nof text.\r\n")
+    (tmp_path / "sub" / "a.md").write_text("---\n# no: title\n---\n```\n# nor this\n```\n\n## The *Mill* ##\nBody.\n")
+    (tmp_path / "sub" / "plain.MD").write_text("no heading, #hashtag only")
+    (tmp_path / "setext.markdown").write_text("Old style\n=========\ntext")
+    corpus = read_documents([tmp_path])
+    assert [(d.id, d.title) for d in corpus.documents] == [
+        ("b.txt", "b"),
+        ("setext.markdown", "Old style"),
+        ("sub/a.md", "The *Mill*"),
+        ("sub/plain.MD", "plain"),
+    ]
+    assert corpus.documents[0].text == "Two lines\nof text.\n"
+    assert not corpus.failures
+    assert read_documents(str(tmp_path)) == corpus
+    assert [d.id for d in read_documents(tmp_path / "sub" / "a.md").documents] == ["a.md"]
+
+
+def test_hidden_files_are_skipped_and_unknown_types_listed(tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "x.txt").write_text("hidden")
+    (tmp_path / ".y.txt").write_text("hidden")
+    (tmp_path / "ok.txt").write_text("seen")
+    (tmp_path / "scan.PDF").write_bytes(b"%PDF")
+    (tmp_path / "Makefile").write_text("all:")
+    corpus = read_documents([tmp_path])
+    assert [d.id for d in corpus.documents] == ["ok.txt"]
+    assert reasons(corpus).keys() == {"scan.PDF", "Makefile"}
+    assert all("unsupported type" in reason and ".txt" in reason for reason in reasons(corpus).values())
+
+
+def test_jsonl_documents(tmp_path):
+    path = write(
+        tmp_path / "c.jsonl",
+        {"id": "a", "title": "T", "text": "x", "metadata": {"n": [1]}},
+        {"id": 7, "title": None, "chunks": ["p", " ", "q"], "metadata": None},
+        {"text": "no id", "year": 1990, "tags": ["dropped"], "lang": "en", "void": None, "metadata": {"lang": "de"}},
+        {"_id": "beir", "title": 1984, "text": "x"},
+    )
+    a, seven, unnamed, beir = read_documents([path]).documents
+    assert (a.id, a.title, a.text, a.metadata) == ("a", "T", "x", {"n": [1]})
+    assert (seven.id, seven.title, seven.text, seven.chunks, seven.metadata) == ("7", "", "", ("p", "q"), {})
+    assert (unnamed.id, unnamed.metadata) == ("c.jsonl:3", {"year": 1990, "lang": "de"})
+    assert (beir.id, beir.title) == ("beir", "1984")
+
+
+def test_jsonl_with_bom_crlf_blank_lines_and_no_last_newline(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"id": "a", "text": "x\\r\\ny"}\r\n\r\n  \r\n{"id": "b", "text": "z"}')
+    corpus = read_documents([path])
+    assert [(d.id, d.text) for d in corpus.documents] == [("a", "x\r\ny"), ("b", "z")]
+    assert not corpus.failures
+
+
+def test_json_list_of_documents(tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps([{"title": "A", "text": "x"}, {"id": "b", "text": "y"}, 5]))
+    corpus = read_documents([path])
+    assert [d.id for d in corpus.documents] == ["c.json:1", "b"]
+    assert reasons(corpus) == {"c.json:3": "a JSON object is needed, not int"}
+
+
+BAD_LINES = [
+    (b'{"id": "a", "text": ', "not valid JSON"),
+    (b"[1, 2]", "a JSON object is needed, not list"),
+    (b'{"id": "a"}', "neither 'text' nor 'chunks'; the keys are id"),
+    (b'{"id": "  ", "text": "x"}', "'id' is blank"),
+    (b'{"id": 1.5, "text": "x"}', "'id' must be a string"),
+    (b'{"id": true, "text": "x"}', "'id' must be a string"),
+    (b'{"id": "a", "text": ["x"]}', "'text' must be a string"),
+    (b'{"id": "a", "text": " "}', "has no text"),
+    (b'{"id": "a", "text": "x", "title": {}}', "'title' must be a string"),
+    (b'{"id": "a", "chunks": "x"}', "'chunks' must be a list of strings"),
+    (b'{"id": "a", "chunks": []}', "has no text"),
+    (b'{"id": "a", "text": "x", "metadata": [1]}', "'metadata' must be a JSON object, not list"),
+    (b'{"id": "a", "text": "caf\xe9"}', "byte 53 is not UTF-8"),
+    (b"[" * 100_000, "not usable JSON"),
+    (b'{"id": ' + b"9" * 5000 + b', "text": "x"}', "not usable JSON"),
+    (b'{"question": "Why?", "context": [["T", "not a list"]]}', "context entry"),
+    (b'{"question": "Why?", "paragraphs": [{"title": "T"}]}', "paragraph_text"),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD_LINES, ids=[reason for _, reason in BAD_LINES])
+def test_a_bad_line_is_named_and_the_rest_goes_on(tmp_path, line, reason):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(b'{"id": "first", "text": "x"}\n' + line + b'\n{"id": "last", "text": "y"}\n')
+    corpus = read_documents([path])
+    assert [d.id for d in corpus.documents] == ["first", "last"]
+    (failure,) = corpus.failures
+    assert failure.where == f"{path}:2"
+    assert reason in failure.reason
+
+
+def test_a_folder_with_broken_files_of_each_kind(tmp_path):
+    (tmp_path / "ok.txt").write_text("fine")
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "blank.md").write_text(" \n")
+    (tmp_path / "latin.txt").write_bytes("abc caf\u00e9 au lait".encode("latin-1"))
+    (tmp_path / "wide.txt").write_text("wide", encoding="utf-16")
+    (tmp_path / "wide.jsonl").write_text('{"text": "wide"}\n' * 3, encoding="utf-16")
+    (tmp_path / "broken.json").write_text('[{"id": "a",\n "text": }]')
+    (tmp_path / "blank.jsonl").write_text("\n\n")
+    (tmp_path / "none.json").write_text("[]")
+    (tmp_path / "big.txt").write_text("x" * 2000)
+    write(tmp_path / "questions.jsonl", {"id": "q", "question": "Why?", "answers": ["so"]})
+    (tmp_path / "gone.txt").symlink_to(tmp_path / "nowhere.txt")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "pipe.txt")
+    corpus = read_documents([tmp_path], max_bytes=1000)
+    assert [d.id for d in corpus.documents] == ["ok.txt"]
+    found = reasons(corpus)
+    expected = {
+        "empty.txt": "empty",
+        "blank.md": "white space",
+        "latin.txt": "byte 7 is not UTF-8; convert the file, for example with iconv",
+        "wide.txt": "UTF-16",
+        "wide.jsonl": "UTF-16",
+        "broken.json": "line 2 column 10",
+        "blank.jsonl": "no records",
+        "none.json": "no records",
+        "big.txt": "max_bytes=1,000",
+        "questions.jsonl": "read_questions",
+        "gone.txt": "No such file",
+        "loop": "link to a folder",
+        "pipe.txt": "not a regular file",
+    }
+    assert found.keys() == expected.keys()
+    for name, part in expected.items():
+        assert part in found[name], name
+
+
+def test_a_file_of_bad_lines_does_not_fill_the_report(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"id": "ok", "text": "x"}\n' + "oops\n" * 5000)
+    corpus = read_documents([path])
+    assert len(corpus.failures) == 101
+    assert corpus.failures[-1].reason == "4,900 more records could not be used"
+
+
+def test_missing_paths_are_all_listed(tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(CorpusError, match=r"no1\.txt, .*no2"):
+        read_documents([tmp_path / "no1.txt", tmp_path / "a.txt", tmp_path / "no2"])
+    with pytest.raises(CorpusError, match="Not found"):
+        read_documents("bad\0name")
+    with pytest.raises(CorpusError, match="at least one"):
+        read_documents([])
+
+
+def test_nothing_readable_lists_the_reasons(tmp_path):
+    with pytest.raises(CorpusError, match="the folder holds no files"):
+        read_documents([tmp_path])
+    for number in range(12):
+        (tmp_path / f"e{number:02}.txt").touch()
+    with pytest.raises(CorpusError, match=r"Nothing could be read.*e00\.txt: the file is empty.*; and 2 more"):
+        read_documents([tmp_path])
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "1"])
+def test_max_bytes_is_checked(tmp_path, value):
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(ConfigurationError, match="max_bytes"):
+        read_documents([tmp_path], max_bytes=value)
+
+
+def test_identical_repeats_are_merged_and_counted(tmp_path):
+    one = write(tmp_path / "1.jsonl", {"id": "a", "text": "x"}, {"id": "a", "text": "x"})
+    two = write(tmp_path / "2.jsonl", {"id": "a", "text": "x", "title": ""}, {"id": "b", "text": "x"})
+    corpus = read_documents([one, two])
+    assert [d.id for d in corpus.documents] == ["a", "b"]
+    assert corpus.duplicates == {f"{one}:2": f"{one}:1", f"{two}:1": f"{one}:1"}
+
+
+def test_one_id_with_two_contents_is_an_error(tmp_path):
+    one = write(tmp_path / "1.jsonl", *({"id": f"d{n}", "text": "x"} for n in range(12)))
+    two = write(tmp_path / "2.jsonl", *({"id": f"d{n}", "text": "y"} for n in range(12)))
+    with pytest.raises(CorpusError) as caught:
+        read_documents([one, two])
+    message = str(caught.value)
+    assert message.startswith("12 document id(s)")
+    assert f"'d0' ({one}:1 and {two}:1: text differs)" in message
+    assert "'d9'" in message
+    assert "'d10'" not in message
+    assert "and 2 more" in message
+    three = write(tmp_path / "3.jsonl", {"id": "a", "text": "x", "n": 1}, {"id": "a", "text": "x", "n": 2})
+    with pytest.raises(CorpusError, match="metadata differs"):
+        read_documents([three])
+
+
+def test_a_file_reached_twice_is_read_once(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.txt").write_text("x")
+    corpus = read_documents([tmp_path, tmp_path / "sub" / "a.txt", tmp_path / "sub"])
+    assert [d.id for d in corpus.documents] == ["sub/a.txt"]
+
+
+def test_unsafe_characters_are_made_safe(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(
+        rb'{"id": "a\u0000b", "title": "\ud83d\ude00", "text": "lone \ud800 nul \u0000.", '
+        rb'"k\ud800": "v\u0000", "metadata": {"deep": ["\udfff"], "nan": NaN}}'
+    )
+    (document,) = read_documents([path]).documents
+    assert (document.id, document.title, document.text) == ("ab", "\U0001f600", "lone \ufffd nul .")
+    assert document.metadata == {"k\ufffd": "v", "deep": ["\ufffd"], "nan": None}
+    (tmp_path / "n.txt").write_bytes(b"a\0b")
+    assert read_documents([tmp_path / "n.txt"]).documents[0].text == "ab"
+
+
+def test_file_names_that_are_not_utf8(tmp_path):
+    try:
+        (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("x")
+    except OSError:
+        pytest.skip("the file system refuses such names")
+    (document,) = read_documents([tmp_path]).documents
+    assert document.id.encode("utf-8") == "caf\ufffd.txt".encode()
+
+
+def test_a_20_mb_line(tmp_path):
+    path = write(tmp_path / "big.jsonl", {"id": "big", "text": "word " * 4_000_000}, {"id": "next", "text": "x"})
+    start = time.process_time()
+    corpus = read_documents([path])
+    assert [len(d.text) for d in corpus.documents] == [20_000_000, 1]
+    assert time.process_time() - start < 5
+
+
+def test_importing_is_light():
+    code = (
+        "import sys, sire_core.corpus, sire_core.data; "
+        "heavy = {'numpy', 'scipy', 'sklearn', 'pydantic', 'asyncio', 'sqlite3', 'faiss'} & set(sys.modules); "
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "count"), [("2wikimultihopqa", 6119), ("hotpotqa", 4937), ("musique", 1890)])
+def test_real_sets(name, count):
+    if not DATA.exists():
+        pytest.skip(f"no benchmark data at {DATA}; set SIRE_DATA")
+    corpus = read_documents([DATA / name / "corpus.jsonl"])
+    assert len(corpus.documents) == count
+    assert not corpus.failures
+    assert not corpus.duplicates
