@@ -1,0 +1,140 @@
+"""Exact nearest neighbours by cosine, and the graph they make: the same result for any number of threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+__all__ = ["nearest_neighbors", "neighbor_graph"]
+
+_DECIMALS = 6  # Similarities are rounded to these before they are ranked, so that equal texts tie.
+_SPARE = 4  # Candidates beyond k that are scored precisely.
+_GROUP = 16  # Scores that share one maximum in the search for a bound.
+_BLOCK_CELLS = 2**23  # Cells of the largest intermediate matrix: 32 MB of float32.
+
+
+def nearest_neighbors(vectors: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Find the `k` most similar other rows of every row.
+
+    The candidates come from products of vectors rounded to whole numbers, small enough that float32 adds them without
+    error in any order: threads, blocks and matrix libraries cannot change them. The best candidates are then scored
+    in float64. Time grows with n * n * d, memory with n * k (blocks of the product are bounded).
+
+    Args:
+        vectors: `[n, d]`; rows of any length, zero rows have similarity 0 to everything.
+        k: Neighbours wanted, at least 1.
+
+    Returns:
+        Row numbers and cosine similarities, both `[n, min(k, n - 1)]`, best first, ties by row number; a row is never
+        its own neighbour.
+
+    Raises:
+        ConfigurationError: `k` is less than 1, or a vector is not finite.
+    """
+    if k < 1:
+        raise ConfigurationError(f"the number of neighbors must be at least 1, not {k}")
+    unit = unit_rows(vectors)
+    n = len(unit)
+    k = max(0, min(k, n - 1))
+    indices = np.zeros((n, k), dtype=np.int64)
+    similarities = np.zeros((n, k), dtype=np.float64)
+    if k == 0:
+        return indices, similarities
+    whole = _whole_numbers(unit)
+    block = max(16, min(512, _BLOCK_CELLS // n))
+    for start in range(0, n, block):
+        stop = min(start + block, n)
+        product = whole[start:stop] @ whole.T
+        product[np.arange(stop - start), np.arange(start, stop)] = -np.inf
+        rows, columns = _best(product, min(k + _SPARE, n - 1))
+        scores = np.einsum("ij,ij->i", unit[rows + start], unit[columns], dtype=np.float64)
+        scores = np.round(scores, _DECIMALS)
+        # Every row has the same number of candidates, hence the plain reshape after sorting by row.
+        order = np.lexsort((columns, -scores, rows)).reshape(stop - start, -1)[:, :k]
+        indices[start:stop] = columns[order]
+        similarities[start:stop] = scores[order]
+    return indices, similarities
+
+
+def neighbor_graph(indices: NDArray[np.int64], similarities: NDArray[np.float64]) -> csr_array:
+    """Undirected graph that joins each row with its neighbours, weighted by similarity.
+
+    Args:
+        indices: `[n, k]` from `nearest_neighbors`.
+        similarities: `[n, k]`; edges of zero or negative weight are left out.
+
+    Returns:
+        Symmetric float64 CSR `[n, n]` with sorted indices; an edge that both ends chose counts once.
+    """
+    from scipy.sparse import coo_array
+
+    n, k = indices.shape
+    rows = np.repeat(np.arange(n, dtype=np.int64), k)
+    keep = similarities.ravel() > 0
+    coordinates = (rows[keep], indices.ravel()[keep])
+    directed = coo_array((similarities.ravel()[keep], coordinates), shape=(n, n)).tocsr()
+    graph = directed.maximum(directed.T).tocsr()
+    graph.sort_indices()
+    return graph
+
+
+def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows divided by their length; zero rows stay zero.
+
+    Args:
+        vectors: `[n, d]`.
+
+    Raises:
+        ConfigurationError: Not two-dimensional, or not finite.
+    """
+    array = np.ascontiguousarray(vectors, dtype=np.float32)
+    if array.ndim != 2:
+        raise ConfigurationError(f"vectors must be a matrix with one row per text, not of shape {array.shape}")
+    squares = np.einsum("ij,ij->i", array, array, dtype=np.float64)
+    if not np.isfinite(squares).all():
+        row = int(np.flatnonzero(~np.isfinite(squares))[0])
+        raise ConfigurationError(f"vector {row} is not finite; check what the embedder returns for this text")
+    lengths = np.sqrt(squares)
+    return np.asarray(array / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=np.float32)
+
+
+def _whole_numbers(unit: NDArray[np.float32]) -> NDArray[np.float32]:
+    # Rounded rows are at most 2**12 long, so by Cauchy-Schwarz no partial sum of a product exceeds 2**24, up to which
+    # float32 counts whole numbers without error.
+    scale = 2.0**12 - np.sqrt(unit.shape[1]) / 2 - 1
+    return np.asarray(np.rint(unit * np.float32(scale)), dtype=np.float32)
+
+
+def _best(scores: NDArray[np.float32], m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of the `m` largest scores of each row, ties by column; every row appears exactly m times."""
+    bound = _lower_bound(scores, m)
+    rows, columns = np.divmod(np.flatnonzero(scores >= bound[:, None]), scores.shape[1])
+    values = scores[rows, columns]
+    # Of the scores equal to the bound only the first m of a row can matter: many equal vectors stay cheap.
+    tied = values == bound[rows]
+    before = np.cumsum(tied) - tied
+    keep = ~tied | (before - before[np.searchsorted(rows, rows)] < m)
+    rows, columns, values = rows[keep], columns[keep], values[keep]
+    order = np.lexsort((columns, -values, rows))
+    rows, columns = rows[order], columns[order]
+    keep = np.arange(len(rows)) - np.searchsorted(rows, rows) < m
+    return rows[keep], columns[keep]
+
+
+def _lower_bound(scores: NDArray[np.float32], m: int) -> NDArray[np.float32]:
+    """A bound that at least the `m` largest scores of a row reach, and hardly more, by looking at group maxima only."""
+    width = scores.shape[1] // _GROUP
+    if width < 2 * m:
+        maxima = scores
+    else:
+        groups = scores[:, : width * _GROUP].reshape(len(scores), _GROUP, width).max(axis=1)
+        maxima = np.concatenate([groups, scores[:, width * _GROUP :]], axis=1)
+    cut = maxima.shape[1] - m
+    return np.asarray(np.partition(maxima, cut, axis=1)[:, cut])
