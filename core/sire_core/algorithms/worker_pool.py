@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from typing import TypeVar
 
 __all__ = ["bounded_map"]
@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 async def bounded_map(
     function: Callable[[T], Awaitable[R]], items: Iterable[T], workers: int
-) -> AsyncIterator[list[tuple[T, R]]]:
+) -> AsyncGenerator[list[tuple[T, R]], None]:
     """Apply `function` to every item, at most `workers` at a time.
 
     The items are pulled from one iterator by a fixed set of tasks, so that memory does not grow with their number.

@@ -30,6 +30,7 @@ Ask = Callable[[Prompt, int | None], Awaitable[Completion]]
 """Sends one prompt with an upper bound of answer tokens and returns the raw answer."""
 
 _FIELD = re.compile(r"[A-Za-z_]\w{0,40}")
+_WORDY = frozenset({"title", "default", "description"})
 _MAX_ERRORS = 5
 _MAX_SHOWN = 6_000
 _BARE_HINT = "Answer with one JSON object only, no other text. Its JSON schema:\n"
@@ -134,16 +135,17 @@ def schema_fingerprint(schema: type[BaseModel] | None) -> str:
 def schema_hint(schema: type[BaseModel]) -> str:
     """What to add to the instructions for a server that does not enforce a schema.
 
-    A schema class with a true `described_in_prompt` is spelt out by its prompt already and needs nothing.
+    A schema class may have a `shape`, an example of the answer, which is shorter than its JSON schema.
     """
-    if getattr(schema, "described_in_prompt", False):
-        return "Answer with one JSON object only, no other text."
+    shape = getattr(schema, "shape", "")
+    if shape:
+        return f"Answer with one JSON object only, no other text, of this shape:\n{shape}"
     return _BARE_HINT + json.dumps(_tightened(schema.model_json_schema()), ensure_ascii=False, separators=(",", ":"))
 
 
 @lru_cache(maxsize=64)
 def strict_json_schema(schema: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema as strict structured output wants it: every property required, no others, no titles."""
+    """The JSON schema as strict structured output wants it: every property required, no others, no prose."""
     tightened: dict[str, Any] = _tightened(schema.model_json_schema())
     return tightened
 
@@ -153,7 +155,7 @@ def _tightened(node: Any) -> Any:
         return [_tightened(item) for item in node]
     if not isinstance(node, dict):
         return node
-    out = {key: _tightened(value) for key, value in node.items() if key not in ("title", "default")}
+    out = {key: _tightened(value) for key, value in node.items() if key not in _WORDY}
     if isinstance(node.get("properties"), dict):
         # Names of properties are data here: a property called `title` stays.
         out["properties"] = {name: _tightened(value) for name, value in node["properties"].items()}

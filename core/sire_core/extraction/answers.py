@@ -1,0 +1,206 @@
+"""Schemas of what a model answers to the extraction prompts, and the way from an answer to a record.
+
+The schemas are strict about the shape that matters (no list of facts, no record) and lenient about slips whose meaning
+is clear: a name where an object is due, a triple written as a list, null for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, field_validator, model_validator
+
+from sire_core.types import Entity, ExtractionRecord, Fact, Triple
+
+__all__ = ["EntitiesAnswer", "ExtractionAnswer", "FactsAnswer", "record_of"]
+
+_ENTITY = '{"id":"n1","name":"","type":"","aliases":[],"description":""}'
+
+
+class _Lenient(BaseModel):
+    """Drops nulls where there is a default, and writes numbers as text where text is due."""
+
+    shape: ClassVar[str] = ""
+    """An example of the answer, for servers that do not enforce a schema; much shorter than its JSON schema."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tidy(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        tidy = {}
+        for name, value in data.items():
+            known = cls.model_fields.get(name)
+            if value is None and known is not None and not known.is_required():
+                continue
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            tidy[name] = str(value) if is_number and known is not None and known.annotation is str else value
+        return tidy
+
+
+class EntityAnswer(_Lenient):
+    """A named thing."""
+
+    id: str
+    name: str
+    type: str = ""
+    aliases: list[str] = []
+    description: str = ""
+
+
+class TripleAnswer(_Lenient):
+    """A relation between two ends; `strength` from 1 to 10 (SMART, table 6)."""
+
+    h: str
+    p: str
+    t: str
+    strength: float = 1.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_list(cls, data: Any) -> Any:
+        if isinstance(data, list) and len(data) in (3, 4):
+            return dict(zip(("h", "p", "t", "strength"), data, strict=False))
+        return data
+
+    @field_validator("strength", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> float:
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            return 1.0
+
+
+class FactAnswer(_Lenient):
+    """A statement with the entities it names."""
+
+    text: str
+    entities: list[str] = []
+    question: str = ""
+    answer: str = ""
+    triples: list[TripleAnswer] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            return {"text": data}
+        if isinstance(data, Mapping) and "text" not in data and "fact" in data:
+            return {**{name: value for name, value in data.items() if name != "fact"}, "text": data["fact"]}
+        return data
+
+    @field_validator("triples", mode="before")
+    @classmethod
+    def _whole_triples(cls, value: Any) -> Any:
+        """Leave out triples without three parts (ALGORITHMS 5.2): one slip must not cost the record."""
+        if not isinstance(value, list):
+            return value
+        return [item for item in value if _is_triple(item)]
+
+
+class EntitiesAnswer(_Lenient):
+    """Answer of the entity step."""
+
+    shape: ClassVar[str] = f'{{"entities":[{_ENTITY}]}}'
+
+    entities: list[EntityAnswer]
+
+    @field_validator("entities", mode="before")
+    @classmethod
+    def _with_ids(cls, value: Any) -> Any:
+        if isinstance(value, Mapping):  # {"n1": {...}}
+            value = [{"id": str(key), **item} for key, item in value.items() if isinstance(item, Mapping)]
+        if not isinstance(value, list):
+            return value
+        return [_with_id(item, number) for number, item in enumerate(value, 1)]
+
+
+class FactsAnswer(_Lenient):
+    """Answer of the fact step."""
+
+    shape: ClassVar[str] = '{"facts":[{"text":"","triples":[{"h":"","p":"","t":""}]}]}'
+
+    facts: list[FactAnswer]
+
+    @field_validator("facts", mode="before")
+    @classmethod
+    def _as_list(cls, value: Any) -> Any:
+        return list(value.values()) if isinstance(value, Mapping) else value
+
+
+class ExtractionAnswer(FactsAnswer, EntitiesAnswer):  # fields come in reverse order: entities first
+    """Answer of the joint prompt."""
+
+    shape: ClassVar[str] = (
+        f'{{"entities":[{_ENTITY}],"facts":[{{"text":"","entities":["n1"],"question":"","answer":"",'
+        '"triples":[{"h":"n1","p":"","t":"","strength":5}]}],"keywords":[],"topic":"","abstractiveness":"low"}'
+    )
+
+    keywords: list[str] = []
+    topic: str = ""
+    abstractiveness: Literal["low", "high"] = "low"
+
+    @field_validator("abstractiveness", mode="before")
+    @classmethod
+    def _level(cls, value: Any) -> str:
+        return "high" if str(value).strip().lower() == "high" else "low"
+
+
+def _is_triple(item: Any) -> bool:
+    parts: Sequence[Any]
+    if isinstance(item, Mapping):
+        parts = [item.get(name) for name in "hpt"]
+    elif isinstance(item, list):
+        parts = item[:3]
+    else:
+        return False
+    return len(parts) == 3 and all(isinstance(part, str | int | float) and str(part).strip() for part in parts)
+
+
+def _with_id(item: Any, number: int) -> Any:
+    if isinstance(item, str):
+        return {"id": f"n{number}", "name": item}
+    if isinstance(item, Mapping) and not item.get("id"):
+        return {**item, "id": f"n{number}"}
+    return item
+
+
+def record_of(
+    entities: Sequence[EntityAnswer],
+    facts: Sequence[FactAnswer],
+    *,
+    model: str,
+    prompt: str,
+    extras: ExtractionAnswer | None = None,
+) -> ExtractionRecord:
+    """Turn answers into a record, not yet cleaned and without the chunk's hash.
+
+    Args:
+        entities: Entities of the answer.
+        facts: Facts of the answer.
+        model: The record's `model`.
+        prompt: The record's `prompt`.
+        extras: Where keywords, topic and abstractiveness come from, if they were asked for.
+    """
+    return ExtractionRecord(
+        hash="",
+        model=model,
+        prompt=prompt,
+        entities=tuple(Entity(e.id, e.name, e.type, tuple(e.aliases), e.description) for e in entities),
+        facts=tuple(
+            Fact(
+                id=f"f{number}",
+                text=fact.text,
+                entities=tuple(fact.entities),
+                question=fact.question,
+                answer=fact.answer or fact.text,
+                triples=tuple(Triple(t.h, t.p, t.t, t.strength) for t in fact.triples),
+            )
+            for number, fact in enumerate(facts, 1)
+        ),
+        keywords=tuple(extras.keywords) if extras else (),
+        topic=extras.topic if extras else "",
+        abstractiveness=extras.abstractiveness if extras else "low",
+    )

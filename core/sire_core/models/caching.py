@@ -1,0 +1,262 @@
+"""Validated answers are kept: what was paid once is not paid again."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ValidationError
+
+from sire_core.errors import SireError
+from sire_core.models.limits import Meterable, UsageMeter
+from sire_core.models.prompt_format import FORMAT_VERSION
+from sire_core.models.structured import schema_fingerprint
+from sire_core.models.usage import estimate_tokens
+from sire_core.protocols import Completion, LanguageModel, Prompt
+from sire_core.types import digest
+
+__all__ = ["AnswerStore", "CachedModel", "MeteredModel", "answer_key", "with_meter"]
+
+_UNBOUNDED_ANSWER = 4096
+
+
+class AnswerStore(Protocol):
+    """Where answers are kept; every put commits at once and both methods may be called from any thread."""
+
+    def answer(self, key: str) -> str | None:
+        """A stored answer."""
+
+    def put_answer(
+        self,
+        key: str,
+        answer: str,
+        *,
+        sources: Sequence[str] = (),
+        stage: str = "",
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+    ) -> None:
+        """Store an answer made from the passages with these content hashes."""
+
+
+def answer_key(
+    fingerprint: str,
+    prompt: Prompt,
+    schema: type[BaseModel] | None,
+    stop: Sequence[str],
+    max_tokens: int | None,
+    temperature: float,
+) -> str:
+    """Digest of everything that an answer depends on."""
+    return digest(
+        "answer",
+        FORMAT_VERSION,
+        fingerprint,
+        prompt.instructions,
+        prompt.data,
+        *(hashlib.blake2b(image, digest_size=16).hexdigest() for image in prompt.images),
+        "schema",
+        schema_fingerprint(schema),
+        *stop,
+        "settings",
+        str(max_tokens),
+        repr(float(temperature)),
+        size=16,
+    )
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A prompt under way; whoever asks the same meanwhile gets its outcome."""
+
+    done: asyncio.Event
+    answer: Completion | None = None
+    error: SireError | None = None
+
+
+class CachedModel:
+    """A `LanguageModel` that looks into a store first and writes validated answers to it, one by one.
+
+    Refusals and failures are never written. With a schema the final, valid JSON is written, whatever the
+    model wrapped around it or needed a repair for. Equal prompts that are under way at the same time are asked once.
+
+    Args:
+        model: Who answers what is not stored.
+        store: Where answers are kept.
+        stage: What the answers are for; shown in usage reports.
+        meter: Counts calls, tokens and stored answers, and bounds them.
+        source_of: Turns an id given to `with_sources` into the content hash of a passage.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        store: AnswerStore,
+        stage: str = "",
+        *,
+        meter: UsageMeter | None = None,
+        source_of: Callable[[str], str] = str,
+    ) -> None:
+        self._model = model if meter is None else with_meter(model, meter, stage)
+        self._store = store
+        self._stage = stage
+        self._meter = meter
+        self._source_of = source_of
+        self._sources: tuple[str, ...] = ()
+        self._lock = threading.Lock()
+        self._flights: dict[tuple[int, str], _Flight] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """The wrapped model's: storing changes no answer."""
+        return self._model.fingerprint
+
+    @property
+    def concurrency(self) -> int:
+        """How many calls the wrapped model takes at once."""
+        return int(getattr(self._model, "concurrency", 8))
+
+    def with_sources(self, ids: Sequence[str]) -> CachedModel:
+        """A copy whose answers are noted as made from these chunks (or hashes), so that a purge finds them."""
+        twin = copy.copy(self)
+        twin._sources = tuple(dict.fromkeys(self._source_of(name) for name in ids))  # noqa: SLF001 - a copy of ourselves
+        return twin
+
+    async def complete(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+    ) -> Completion:
+        """Answer a prompt; see `LanguageModel.complete`."""
+        key = answer_key(self.fingerprint, prompt, schema, stop, max_tokens, temperature)
+        place = (id(asyncio.get_running_loop()), key)
+        while True:
+            with self._lock:
+                flight = self._flights.get(place)
+                mine = flight is None
+                if flight is None:
+                    flight = self._flights[place] = _Flight(asyncio.Event())
+            if mine:
+                break
+            await flight.done.wait()
+            if flight.error is not None:
+                raise flight.error
+            if flight.answer is not None:
+                self._count_stored()
+                return flight.answer
+            # Whoever asked was cancelled: ask ourselves.
+        try:
+            flight.answer = await self._stored(key, schema)
+            if flight.answer is None:
+                flight.answer = await self._model.complete(
+                    prompt, schema=schema, stop=stop, max_tokens=max_tokens, temperature=temperature
+                )
+                await self._keep(key, flight.answer)
+        except SireError as error:
+            flight.error = error
+            raise
+        finally:
+            with self._lock:
+                del self._flights[place]
+            flight.done.set()
+        return flight.answer
+
+    async def _stored(self, key: str, schema: type[Any] | None) -> Completion | None:
+        text = await asyncio.to_thread(self._store.answer, key)
+        if text is None:
+            return None
+        try:
+            parsed = None if schema is None else schema.model_validate_json(text)
+        except ValidationError:  # written by other rules under the same name: ask again rather than fail
+            return None
+        self._count_stored()
+        return Completion(text, parsed)
+
+    async def _keep(self, key: str, answer: Completion) -> None:
+        text = answer.parsed.model_dump_json() if isinstance(answer.parsed, BaseModel) else answer.text
+        # Shielded: the answer is paid for, so that even a cancelled build keeps it.
+        await asyncio.shield(
+            asyncio.to_thread(
+                self._store.put_answer,
+                key,
+                text,
+                sources=self._sources,
+                stage=self._stage,
+                input_tokens=answer.input_tokens,
+                output_tokens=answer.output_tokens,
+            )
+        )
+
+    def _count_stored(self) -> None:
+        if self._meter is not None:
+            self._meter.cached(self._stage)
+
+    async def aclose(self) -> None:
+        """Close the wrapped model's connections, where it has any."""
+        close = getattr(self._model, "aclose", None)
+        if close is not None:
+            await close()
+
+
+class MeteredModel:
+    """Counts the calls of a model that does not count its own requests. See `with_meter`."""
+
+    def __init__(self, model: LanguageModel, meter: UsageMeter, stage: str = "") -> None:
+        self._model = model
+        self._meter = meter
+        self._stage = stage
+
+    @property
+    def fingerprint(self) -> str:
+        """The wrapped model's."""
+        return self._model.fingerprint
+
+    @property
+    def concurrency(self) -> int:
+        """How many calls the wrapped model takes at once."""
+        return int(getattr(self._model, "concurrency", 8))
+
+    async def complete(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+    ) -> Completion:
+        """Answer a prompt, if the limits allow; see `LanguageModel.complete`."""
+        size = estimate_tokens(prompt.instructions) + estimate_tokens(prompt.data)
+        reservation = await self._meter.reserve(size + (max_tokens or _UNBOUNDED_ANSWER), self._stage)
+        used = (0, 0)
+        try:
+            answer = await self._model.complete(
+                prompt, schema=schema, stop=stop, max_tokens=max_tokens, temperature=temperature
+            )
+            used = (answer.input_tokens or size, answer.output_tokens or estimate_tokens(answer.text))
+        finally:
+            self._meter.settle(reservation, *used)
+        return answer
+
+    async def aclose(self) -> None:
+        """Close the wrapped model's connections, where it has any."""
+        close = getattr(self._model, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def with_meter(model: LanguageModel, meter: UsageMeter, stage: str = "") -> LanguageModel:
+    """Have a model's calls counted and bounded; a `Meterable` counts every single request, repeated ones too."""
+    if isinstance(model, Meterable):
+        metered: LanguageModel = model.metered(meter, stage)
+        return metered
+    return MeteredModel(model, meter, stage)
