@@ -110,11 +110,13 @@ class BudgetScorer:
 def span_answers(answers: Sequence[str]) -> list[str]:
     """Normalised answers that can stand in a passage.
 
-    Empty for questions without an answer and for those with an accepted answer of yes, no or noanswer: a passage that
-    holds the word "no" has not answered them.
+    Empty for questions without an answer and for those whose preferred (first) answer is yes, no or noanswer: a passage
+    that holds the word "no" has not answered them. For the same reason "NO", an alias of Norway, is not looked for.
     """
     normalized = [answer for answer in map(normalize_answer, answers) if answer]
-    return [] if CLOSED_ANSWERS.intersection(normalized) else normalized
+    if normalized and normalized[0] in CLOSED_ANSWERS:
+        return []
+    return [answer for answer in normalized if answer not in CLOSED_ANSWERS]
 
 
 def _prepare(text: str) -> _Prepared:

@@ -75,6 +75,11 @@ def test_one_side_empty_is_wrong():
     assert word_coverage("x", "") == 1
 
 
+def test_acc_at_includes_its_threshold():
+    assert acc_at("bats", "bats fly", 0.5) == 1
+    assert acc_at("bats", "bats fly", 0.51) == 0
+
+
 def test_precision_divides_by_the_words_of_the_prediction():
     assert word_precision("bats fly", "cows cats dogs and bats produce milk") == 0.5
 

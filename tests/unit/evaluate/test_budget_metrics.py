@@ -54,10 +54,15 @@ def test_an_answer_behind_the_cut_is_not_found():
     assert scorer(2).answer(scorer(2).context(["Ann was born in Rome."]), ["Rome"]) == 0
 
 
-@pytest.mark.parametrize("answers", [(), ("yes",), ("No.", "Norway"), ("noanswer",), ("the",)])
+@pytest.mark.parametrize("answers", [(), ("yes",), ("No.", "none at all"), ("noanswer",), ("the",)])
 def test_questions_whose_answer_cannot_stand_in_a_passage_are_left_out(answers):
     assert span_answers(answers) == []
     assert scorer(9).answer(scorer(9).context(["yes no the"]), answers) is None
+
+
+def test_an_alias_that_reads_like_no_is_not_looked_for():
+    assert span_answers(["Norway", "NO", "NOR"]) == ["norway", "nor"]
+    assert scorer(9).answer(scorer(9).context(["There is no answer."]), ["Norway", "NO"]) == 0
 
 
 def test_a_budget_below_one_is_refused():

@@ -1,7 +1,7 @@
 """The runner and its rows, against a small index whose rankings are written down."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -82,12 +82,29 @@ async def test_means_are_over_the_questions_that_count():
 
 
 async def test_by_kind_splits_recall_by_the_unit_that_brought_the_passage():
-    kinds = (await row()).by_kind()
+    found = await row()
+    assert found.results[0].brought_by == ("bridge", "bridge", "chunk", "chunk")  # d2, d3, d1, d0
+    kinds = found.by_kind()
     assert list(kinds) == ["bridge", "chunk"]
     assert kinds["bridge"]["hits_5"] == pytest.approx(2 / 4)
     assert kinds["chunk"]["hits_20"] == pytest.approx(10 / 4)
     assert kinds["bridge"]["gold_5"] == pytest.approx(100 * (0.5 + 0 + 0.5) / 3)
     assert kinds["bridge"]["gold_5"] + kinds["chunk"]["gold_5"] == pytest.approx((await row()).recall(5))
+
+
+async def test_by_kind_credits_at_5_only_what_stands_among_the_first_5():
+    late = [*(chunk(f"d{i}") for i in range(5)), bridge("d5")]
+    dataset = DataSet("toy", DOCUMENTS, (Question("q", "one?", supporting=("d0", "d5")),))
+    kinds = (await evaluate(WrittenIndex({"one?": late}), dataset)).by_kind()
+    assert kinds["bridge"] == {"hits_5": 0, "hits_20": 1, "gold_5": 0, "gold_20": 50}
+    assert kinds["chunk"] == {"hits_5": 5, "hits_20": 5, "gold_5": 50, "gold_20": 50}
+
+
+async def test_the_time_is_the_median_search():
+    found = await row()
+    slow = replace(found.results[0], seconds=9.0)
+    fast = [replace(result, seconds=0.004) for result in found.results[1:]]
+    assert replace(found, results=(slow, *fast)).as_json()["query_p50_ms"] == 4.0
 
 
 async def test_json_has_the_agreed_fields_in_order():
