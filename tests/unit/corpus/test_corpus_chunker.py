@@ -92,6 +92,15 @@ def test_overlap_repeats_the_last_sentence():
     ]
 
 
+def test_pieces_of_a_long_sentence_are_not_repeated():
+    text = "Start. one two, three four, five six, seven eight."
+    assert SentenceChunker(max_tokens=6, overlap_tokens=5).split(text) == [
+        "Start. one two,",
+        "three four, five six,",
+        "seven eight.",
+    ]
+
+
 def test_long_sentence_is_cut_at_clauses_then_words_then_inside_words():
     clauses = "red fish, blue fish; old fish: new fish"
     assert SentenceChunker(4, 0).split(clauses) == ["red fish,", "blue fish;", "old fish:", "new fish"]
