@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -227,6 +229,10 @@ class BuildView(Protocol):
     """What an organizer may read while it works: the corpus after the change, and its own past."""
 
     @property
+    def fingerprint(self) -> str:
+        """Build fingerprint of the organizer: goes into the ids of its units."""
+
+    @property
     def chunks(self) -> Sequence[Chunk]:
         """All chunks after the change, ordered by (document sequence, position, id)."""
 
@@ -281,8 +287,15 @@ class Organizer(Protocol):
     def needs_records(self) -> bool:
         """Whether it reads extraction records."""
 
+    @property
+    def needs_summaries(self) -> bool:
+        """Whether it writes summaries."""
+
     def settings(self) -> Mapping[str, Any]:
         """Every setting that changes what is built; part of the build fingerprint."""
+
+    def describe(self) -> str:
+        """One sentence for users: what is built, and what it costs."""
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Bring the organizer's part of the pool up to date with the change."""
@@ -326,6 +339,10 @@ class View(Protocol):
     @property
     def language_model(self) -> LanguageModel | None:
         """The user's model, or None."""
+
+    @property
+    def directory(self) -> Path | None:
+        """Where derived structures of this snapshot may be kept for the next process; None in memory."""
 
     async def embed_query(self, query: str) -> FloatArray:
         """Unit-length vector of a question, `[dimension]`."""

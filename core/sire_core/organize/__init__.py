@@ -1,1 +1,1 @@
-"""Organize."""
+"""Organizers: each builds one part of the pool from the corpus."""

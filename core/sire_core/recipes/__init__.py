@@ -1,1 +1,10 @@
-"""Recipes."""
+"""Recipes by name. A new paper is a new file here, plus what it builds or ranks with."""
+
+from __future__ import annotations
+
+from sire_core.recipes.base import REGISTRY, Recipe, recipe_by_name
+from sire_core.recipes.flat import flat
+from sire_core.recipes.raptor import raptor
+from sire_core.recipes.sirerag import sirerag
+
+__all__ = ["REGISTRY", "Recipe", "flat", "raptor", "recipe_by_name", "sirerag"]

@@ -1,1 +1,1 @@
-"""Search."""
+"""Rankers order a pool for a question; selectors turn the order into context."""

@@ -1,0 +1,125 @@
+"""What a list of documents changes in a corpus. One plan for build, add, update and delete."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sire_core.corpus.chunker import SentenceChunker, chunk_document
+from sire_core.errors import CorpusError
+from sire_core.types import Chunk, Document, digest
+
+__all__ = ["CorpusChange", "StoredDocument", "plan_build", "plan_delete", "plan_put"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document as the index remembers it.
+
+    Attributes:
+        id: The user's id.
+        sequence: Its place in the corpus; an update keeps it.
+        hash: Of everything that its chunks depend on.
+        title: Title.
+        metadata: Metadata.
+    """
+
+    id: str
+    sequence: int
+    hash: str
+    title: str
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusChange:
+    """Documents and chunks that come, and documents that go.
+
+    Attributes:
+        put_documents: New or changed documents.
+        put_chunks: Their chunks.
+        drop_documents: Ids of documents that are gone (changed ones are not listed).
+        added: How many are new.
+        updated: How many changed.
+        unchanged: How many were given but are the same.
+    """
+
+    put_documents: tuple[StoredDocument, ...] = ()
+    put_chunks: tuple[Chunk, ...] = ()
+    drop_documents: tuple[str, ...] = ()
+    added: int = 0
+    updated: int = 0
+    unchanged: int = field(default=0)
+
+    def __bool__(self) -> bool:
+        return bool(self.put_documents or self.drop_documents)
+
+
+def plan_build(
+    stored: Mapping[str, StoredDocument], given: Sequence[Document], chunker: SentenceChunker | None
+) -> CorpusChange:
+    """The change that makes the corpus hold exactly the given documents."""
+    kept = {document.id for document in given}
+    change = plan_put(stored, given, chunker)
+    gone = tuple(document for document in stored if document not in kept)
+    return CorpusChange(change.put_documents, change.put_chunks, gone, change.added, change.updated, change.unchanged)
+
+
+def plan_put(
+    stored: Mapping[str, StoredDocument],
+    given: Sequence[Document],
+    chunker: SentenceChunker | None,
+    *,
+    may_replace: bool = True,
+) -> CorpusChange:
+    """The change that adds documents, and replaces those whose id is known.
+
+    Raises:
+        CorpusError: `may_replace` is off and some documents would be replaced.
+    """
+    following = 1 + max((document.sequence for document in stored.values()), default=-1)
+    put: list[StoredDocument] = []
+    chunks: list[Chunk] = []
+    replaced: list[str] = []
+    for document in given:
+        content = _content_hash(document, chunker)
+        known = stored.get(document.id)
+        if known is not None and known.hash == content:
+            continue
+        if known is not None:
+            replaced.append(document.id)
+        sequence = known.sequence if known else following
+        following += known is None
+        put.append(StoredDocument(document.id, sequence, content, document.title, dict(document.metadata)))
+        chunks.extend(chunk_document(document, chunker))
+    if replaced and not may_replace:
+        raise CorpusError(
+            f"{len(replaced)} documents are in the index already with another text ({', '.join(replaced[:10])}). "
+            "Use update() to replace them, or give the new ones other ids."
+        )
+    added = len(put) - len(replaced)
+    return CorpusChange(tuple(put), tuple(chunks), (), added, len(replaced), len(given) - len(put))
+
+
+def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str]) -> CorpusChange:
+    """The change that removes documents.
+
+    Raises:
+        CorpusError: Some ids are not in the index; nothing is removed.
+    """
+    wanted = tuple(dict.fromkeys(ids))
+    missing = [found for found in wanted if found not in stored]
+    if missing:
+        raise CorpusError(
+            f"{len(missing)} of the documents to delete are not in the index ({', '.join(missing[:10])}). "
+            "Nothing was deleted; check the ids with `sire stats`."
+        )
+    return CorpusChange(drop_documents=wanted)
+
+
+def _content_hash(document: Document, chunker: SentenceChunker | None) -> str:
+    metadata = json.dumps(dict(document.metadata), sort_keys=True, ensure_ascii=False)
+    cut = "as given" if document.chunks or chunker is None else chunker.fingerprint
+    return digest(document.title, document.text, *document.chunks, metadata, cut)

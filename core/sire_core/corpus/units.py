@@ -1,0 +1,76 @@
+"""From chunks to the chunk units of the pool, and to the corpus after a change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sire_core.corpus.changes import CorpusChange, StoredDocument
+from sire_core.protocols import Delta
+from sire_core.types import Chunk, Unit, UnitKind
+
+__all__ = ["CorpusUpdate", "chunk_units", "chunks_after", "corpus_delta"]
+
+
+def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
+    """One unit per distinct passage, in corpus order.
+
+    Passages with the same title, text and metadata are one unit that stands on all of their chunks (ALGORITHMS 0.8).
+    Other metadata keeps them apart, so that a filter never has to choose between two owners of one text.
+    """
+    groups: dict[tuple[str, str, str], list[Chunk]] = {}
+    for chunk in chunks:
+        metadata = json.dumps(dict(chunk.metadata), sort_keys=True)
+        groups.setdefault((chunk.title, chunk.text, metadata), []).append(chunk)
+    return [
+        Unit(
+            id=same[0].id,
+            kind=UnitKind.CHUNK,
+            text=same[0].text,
+            chunk_ids=tuple(chunk.id for chunk in same),
+            title=same[0].title,
+            metadata=same[0].metadata,
+        )
+        for same in groups.values()
+    ]
+
+
+def chunks_after(old: Sequence[Chunk], change: CorpusChange, stored: Mapping[str, StoredDocument]) -> list[Chunk]:
+    """Chunks after a change, ordered by (document sequence, position, id)."""
+    touched = {document.id for document in change.put_documents} | set(change.drop_documents)
+    sequence = {document.id: document.sequence for document in (*stored.values(), *change.put_documents)}
+    chunks = [chunk for chunk in old if chunk.doc_id not in touched] + list(change.put_chunks)
+    return sorted(chunks, key=lambda chunk: (sequence[chunk.doc_id], chunk.position, chunk.id))
+
+
+def corpus_delta(old: Sequence[Unit], new: Sequence[Unit]) -> Delta:
+    """What changes between two lists of chunk units."""
+    known = {unit.id: unit for unit in old}
+    staying = {unit.id for unit in new}
+    return Delta(
+        put_units=tuple(unit for unit in new if known.get(unit.id) != unit),
+        drop_units=tuple(unit for unit in known if unit not in staying),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusUpdate:
+    """A corpus before and after one change.
+
+    Attributes:
+        stored: Documents before.
+        change: What changes.
+        old_chunks: Chunks before, in corpus order.
+        chunks: Chunks after, in corpus order.
+    """
+
+    stored: Mapping[str, StoredDocument]
+    change: CorpusChange
+    old_chunks: Sequence[Chunk]
+    chunks: Sequence[Chunk]
+
+    @property
+    def documents(self) -> int:
+        """Number of documents after."""
+        return len(self.stored) + self.change.added - len(self.change.drop_documents)

@@ -1,0 +1,95 @@
+"""The extraction stage of a build: every chunk gets a record, every record is stored at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from sire_core.errors import BuildError
+from sire_core.protocols import ChunkInContext
+from sire_core.types import Failure
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Extractor, Progress
+    from sire_core.types import Chunk, ExtractionRecord
+
+__all__ = ["RecordStore", "extract_missing", "read_records"]
+
+
+class RecordStore(Protocol):
+    """Where records are kept; see `sire_core.storage.calls.CallStore`."""
+
+    def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
+        """Records that did not fail, by chunk hash."""
+
+    def known(self, fingerprint: str, hashes: Sequence[str]) -> set[str]:
+        """Hashes that have a record that did not fail."""
+
+    def put_records(self, fingerprint: str, records: Sequence[ExtractionRecord]) -> None:
+        """Store records."""
+
+
+async def extract_missing(
+    chunks: Sequence[Chunk],
+    extractor: Extractor,
+    store: RecordStore,
+    progress: Progress,
+    max_failure_ratio: float,
+) -> tuple[int, tuple[Failure, ...], frozenset[str]]:
+    """Extract what is not stored yet.
+
+    Args:
+        chunks: All chunks, in corpus order.
+        extractor: Makes the records.
+        store: Keeps them, batch by batch.
+        progress: Called after every batch.
+        max_failure_ratio: Above this share of failed chunks the build stops.
+
+    Returns:
+        How many records came from the store, the failures, and the hashes that were extracted now.
+
+    Raises:
+        BuildError: Too many failures. What succeeded is stored.
+    """
+    todo = _missing(chunks, store.known(extractor.fingerprint, [chunk.hash for chunk in chunks]))
+    failures: list[Failure] = []
+    fresh: set[str] = set()
+    if todo:
+        where = {item.chunk.hash: f"{item.chunk.doc_id}#{item.chunk.position}" for item in todo}
+        done = 0
+        progress("extraction", 0, len(todo))
+        async for batch in extractor.extract(todo):
+            store.put_records(extractor.fingerprint, batch)
+            failures += [Failure(where[r.hash], r.reason) for r in batch if r.status == "failed"]
+            fresh.update(r.hash for r in batch if r.status != "failed")
+            done += len(batch)
+            progress("extraction", done, len(todo))
+        if len(failures) > max_failure_ratio * len(todo):
+            raise BuildError(
+                f"Extraction failed for {len(failures)} of {len(todo)} passages, first: {failures[0].where}: "
+                f"{failures[0].reason}. What succeeded is stored; fix the cause and build again, or raise "
+                "max_failure_ratio."
+            )
+    return len({chunk.hash for chunk in chunks}) - len(todo), tuple(failures), frozenset(fresh)
+
+
+def read_records(chunks: Sequence[Chunk], extractor: Extractor, store: RecordStore) -> Mapping[str, ExtractionRecord]:
+    """Records by chunk id, with titles of the corpus linked as entities where the extractor asks for it."""
+    stored = store.records(extractor.fingerprint, [chunk.hash for chunk in chunks])
+    records = {chunk.id: stored[chunk.hash] for chunk in chunks if chunk.hash in stored}
+    if not extractor.links_titles:
+        return records
+    from sire_core.extraction.titles import TitleLinker
+
+    return TitleLinker([chunk.title for chunk in chunks]).link(records, chunks)
+
+
+def _missing(chunks: Sequence[Chunk], known: set[str]) -> list[ChunkInContext]:
+    todo: dict[str, ChunkInContext] = {}
+    previous: Chunk | None = None
+    for chunk in chunks:
+        same = previous is not None and previous.doc_id == chunk.doc_id
+        if chunk.hash not in known:
+            todo.setdefault(chunk.hash, ChunkInContext(chunk, previous.text if previous and same else ""))
+        previous = chunk
+    return list(todo.values())

@@ -1,0 +1,101 @@
+"""The embedding stage of a build: vectors are asked for once, stored as they come, reused for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from sire_core.algorithms.vectors import unit_rows
+from sire_core.errors import ModelError
+from sire_core.types import digest
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Embedder, FloatArray, Progress
+    from sire_core.types import Unit
+
+__all__ = ["UnitEmbedder", "VectorStore"]
+
+_BATCH = 256
+
+
+class VectorStore(Protocol):
+    """Where vectors wait for the commit; see `sire_core.storage.calls.CallStore`."""
+
+    def vectors(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, FloatArray]:
+        """Stored vectors by text hash."""
+
+    def put_vectors(self, fingerprint: str, hashes: Sequence[str], vectors: FloatArray) -> None:
+        """Store vectors."""
+
+
+class UnitEmbedder:
+    """Vectors of units during one build.
+
+    Args:
+        embedder: The user's embedder.
+        store: Keeps vectors as they come, so that a killed build does not embed twice.
+        load: Reads vectors that the index holds already, by unit id.
+        progress: Called after every batch.
+        workers: Batches in flight at once.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        store: VectorStore,
+        load: Callable[[Sequence[str]], dict[str, FloatArray]],
+        progress: Progress,
+        workers: int,
+    ) -> None:
+        self._embedder = embedder
+        self._store = store
+        self._load = load
+        self._known: dict[str, FloatArray] = {}
+        self._progress = progress
+        self._workers = workers
+
+    @property
+    def vectors(self) -> dict[str, FloatArray]:
+        """Everything known so far, by unit id."""
+        return self._known
+
+    async def embed(self, units: Sequence[Unit]) -> FloatArray:
+        """Unit-length vectors of the units' index texts, `[len(units), dimension]`."""
+        self._known.update(self._load([unit.id for unit in units if unit.id not in self._known]))
+        missing = {unit.id: digest("vector", unit.index_text) for unit in units if unit.id not in self._known}
+        if missing:
+            stored = self._store.vectors(self._embedder.fingerprint, list(missing.values()))
+            texts = {missing[u.id]: u.index_text for u in units if u.id in missing and missing[u.id] not in stored}
+            stored.update(await self._ask(texts))
+            self._known.update((unit, stored[text]) for unit, text in missing.items())
+        if not units:
+            return np.empty((0, self._embedder.dimension), dtype=np.float32)
+        return np.stack([self._known[unit.id] for unit in units])
+
+    async def _ask(self, texts: dict[str, str]) -> dict[str, FloatArray]:
+        """Embed texts (by hash) in batches, a few at a time."""
+        import asyncio
+
+        hashes = list(texts)
+        found: dict[str, FloatArray] = {}
+        free = asyncio.Semaphore(self._workers)
+
+        async def one(start: int) -> None:
+            part = hashes[start : start + _BATCH]
+            async with free:
+                raw = np.asarray(await self._embedder.embed([texts[h] for h in part], "document"), dtype=np.float32)
+            if raw.ndim != 2 or len(raw) != len(part) or not np.isfinite(raw).all():
+                raise ModelError(
+                    f"The embedder {self._embedder.fingerprint} returned an array of shape {raw.shape} "
+                    f"{'' if np.isfinite(raw).all() else 'with infinite or undefined numbers '}"
+                    f"for {len(part)} texts. Everything embedded before is kept; check the embedder and run again."
+                )
+            vectors = unit_rows(raw)
+            self._store.put_vectors(self._embedder.fingerprint, part, vectors)
+            found.update(zip(part, vectors, strict=True))
+            self._progress("embedding", len(found), len(hashes))
+
+        await asyncio.gather(*(one(start) for start in range(0, len(hashes), _BATCH)))
+        return found

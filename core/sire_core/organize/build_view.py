@@ -1,0 +1,126 @@
+"""`OrganizerView`: what one organizer sees while it works."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Delta, FloatArray, LanguageModel, Progress, Summarizer
+    from sire_core.storage.store import Store
+    from sire_core.types import Chunk, Edge, ExtractionRecord, Unit
+
+__all__ = ["Corpus", "OrganizerView"]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The corpus after a change, and the means to work on it; shared by all organizers of a build.
+
+    Attributes:
+        chunks: In corpus order.
+        chunk_units: One unit per distinct passage.
+        load_records: Extraction records by chunk id.
+        embed: Vectors of units, reusing what is stored.
+        make_summarizer: Summariser for a length.
+        language_model: The user's model, or None.
+        seed: Seed of the index.
+        progress: Reports progress.
+    """
+
+    chunks: Sequence[Chunk]
+    chunk_units: Sequence[Unit]
+    load_records: Callable[[], Mapping[str, ExtractionRecord]]
+    embed: Callable[[Sequence[Unit]], Awaitable[FloatArray]]
+    make_summarizer: Callable[[int], Summarizer]
+    language_model: LanguageModel | None
+    seed: int
+    progress: Progress
+
+
+class OrganizerView:
+    """See `sire_core.protocols.BuildView`.
+
+    Args:
+        fingerprint: The organizer's build fingerprint, owner of its units in the store.
+        corpus: What all organizers share.
+        store: The index before the change.
+        finished: Name, fingerprint and delta of the organizers that ran before in this build.
+    """
+
+    def __init__(
+        self, fingerprint: str, corpus: Corpus, store: Store, finished: Mapping[str, tuple[str, Delta]]
+    ) -> None:
+        self._fingerprint = fingerprint
+        self._corpus = corpus
+        self._store = store
+        self._finished = finished
+
+    @property
+    def fingerprint(self) -> str:
+        """Build fingerprint of the organizer."""
+        return self._fingerprint
+
+    @property
+    def chunks(self) -> Sequence[Chunk]:
+        """All chunks after the change, in corpus order."""
+        return self._corpus.chunks
+
+    @property
+    def chunk_units(self) -> Sequence[Unit]:
+        """One unit per distinct passage, in corpus order."""
+        return self._corpus.chunk_units
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The user's model, or None."""
+        return self._corpus.language_model
+
+    def records(self) -> Mapping[str, ExtractionRecord]:
+        """Extraction records by chunk id."""
+        return self._corpus.load_records()
+
+    def units(self) -> Sequence[Unit]:
+        """Units that this organizer put before."""
+        return self._store.units(self._fingerprint)
+
+    def edges(self) -> Sequence[Edge]:
+        """Edges that this organizer put before."""
+        return self._store.edges([self._fingerprint])
+
+    def state(self) -> Mapping[str, Any]:
+        """State that this organizer stored before."""
+        return self._store.state(self._fingerprint)
+
+    def required(self, organizer: str) -> tuple[Sequence[Unit], Sequence[Edge], Delta]:
+        """Units and edges of a required organizer after the change, and its delta."""
+        fingerprint, delta = self._finished[organizer]
+        dropped = set(delta.drop_units)
+        units = {unit.id: unit for unit in self._store.units(fingerprint) if unit.id not in dropped}
+        units.update((unit.id, unit) for unit in delta.put_units)
+        gone = {(e.kind, e.source, e.target) for e in delta.drop_edges}
+        edges = {(e.kind, e.source, e.target): e for e in self._store.edges([fingerprint])}
+        edges = {key: edge for key, edge in edges.items() if key not in gone}
+        edges.update(((e.kind, e.source, e.target), e) for e in delta.put_edges)
+        return list(units.values()), list(edges.values()), delta
+
+    async def vectors(self, units: Sequence[Unit]) -> FloatArray:
+        """Unit-length vectors of the units' index texts."""
+        return await self._corpus.embed(units)
+
+    def rng(self, *names: str) -> np.random.Generator:
+        """A generator that depends on the index seed and `names` only."""
+        raw = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
+        return np.random.default_rng([self._corpus.seed, int.from_bytes(raw, "little")])
+
+    def summarizer(self, max_tokens: int) -> Summarizer:
+        """The model-based summariser where there is a model, else the extractive one."""
+        return self._corpus.make_summarizer(max_tokens)
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Report progress."""
+        self._corpus.progress(stage, done, total)

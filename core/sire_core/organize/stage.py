@@ -1,0 +1,70 @@
+"""The organizing stage of a build: every organizer of every recipe in the folder, once, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sire_core.errors import ConfigurationError
+from sire_core.organize.build_view import Corpus, OrganizerView
+from sire_core.protocols import Change
+from sire_core.types import digest
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Delta, Organizer
+    from sire_core.storage.store import Store
+
+__all__ = ["Job", "fingerprint_of", "organize_all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One organizer and what changed for it."""
+
+    organizer: Organizer
+    fingerprint: str
+    change: Change
+
+
+def fingerprint_of(organizer: Organizer, extractor: str, summarizer: str, required: Sequence[str] = ()) -> str:
+    """Build fingerprint: everything that decides what an organizer builds from a corpus.
+
+    Args:
+        organizer: Its name and settings count.
+        extractor: Fingerprint of the records it reads.
+        summarizer: Fingerprint of who writes its summaries.
+        required: Build fingerprints of the organizers it reads.
+    """
+    import json
+
+    return digest(
+        organizer.name,
+        json.dumps(dict(organizer.settings()), sort_keys=True),
+        extractor if organizer.needs_records else "",
+        summarizer if organizer.needs_summaries else "",
+        *required,
+        size=8,
+    )
+
+
+async def organize_all(jobs: Sequence[Job], corpus: Corpus, store: Store) -> Mapping[str, Delta]:
+    """Run organizers one after the other; each sees the deltas of those before it.
+
+    Returns:
+        Deltas by build fingerprint; an organizer that stands in several recipes runs once.
+
+    Raises:
+        ConfigurationError: An organizer requires one that does not come before it.
+    """
+    finished: dict[str, tuple[str, Delta]] = {}
+    deltas: dict[str, Delta] = {}
+    for job in jobs:
+        missing = [name for name in job.organizer.requires if name not in finished]
+        if missing:
+            raise ConfigurationError(f"{job.organizer.name} needs {', '.join(missing)} before it in the recipe.")
+        if job.fingerprint not in deltas:
+            view = OrganizerView(job.fingerprint, corpus, store, dict(finished))
+            deltas[job.fingerprint] = await job.organizer.organize(job.change, view)
+        finished[job.organizer.name] = (job.fingerprint, deltas[job.fingerprint])
+    return deltas

@@ -1,0 +1,153 @@
+"""Recursive clustering and summarising: the tree that RAPTOR and SiReRAG share (ALGORITHMS 1.1-1.3, 2.4.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sire_core.algorithms.text import count_tokens
+from sire_core.errors import ConfigurationError
+from sire_core.types import Edge, Unit, UnitKind, unit_id
+
+if TYPE_CHECKING:
+    from sire_core.protocols import BuildView, FloatArray
+
+__all__ = ["Tree", "TreeSettings", "grow"]
+
+_OFFICIAL_STOP = 11
+"""RAPTOR's code stops when a level has at most reduction dimension + 1 nodes (ALGORITHMS 1.1.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSettings:
+    """How a tree grows.
+
+    Attributes:
+        depth: Summary levels above the leaves (RAPTOR and SiReRAG: 3).
+        clustering: `leiden` (neighbour graph, fast) or `paper` (UMAP and Gaussian mixtures, the reference).
+        max_cluster_tokens: A cluster with more text is clustered again on its own.
+        summary_tokens: Length of a summary.
+        stop_rule: `default` stops below two nodes or when a level does not shrink; `official` when a level has at most
+            11 nodes; `none` never (the released SiReRAG code, which summarises a single summary again).
+    """
+
+    depth: int = 3
+    clustering: str = "leiden"
+    max_cluster_tokens: int = 3500
+    summary_tokens: int = 200
+    stop_rule: str = "default"
+
+    def __post_init__(self) -> None:
+        if self.depth < 0 or self.max_cluster_tokens < 1 or self.summary_tokens < 1:
+            raise ConfigurationError("A tree needs depth >= 0, max_cluster_tokens >= 1 and summary_tokens >= 1.")
+        if self.clustering not in ("leiden", "paper"):
+            raise ConfigurationError(f"clustering is 'leiden' or 'paper', not {self.clustering!r}.")
+        if self.stop_rule not in ("default", "official", "none"):
+            raise ConfigurationError(f"stop_rule is 'default', 'official' or 'none', not {self.stop_rule!r}.")
+
+    def as_mapping(self) -> Mapping[str, Any]:
+        """The settings as JSON-serialisable values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Summary units of all levels, lowest first, and a `child` edge from each to what it summarises."""
+
+    units: tuple[Unit, ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+
+async def grow(leaves: Sequence[Unit], kind: UnitKind, name: str, settings: TreeSettings, view: BuildView) -> Tree:
+    """Grow summaries over leaves, level by level.
+
+    Args:
+        leaves: Level 0, in corpus order.
+        kind: Kind of the summary units.
+        name: Name of the tree (`sim`, `rel`, `cross`).
+        settings: How it grows.
+        view: Vectors, summariser, randomness.
+    """
+    units: list[Unit] = []
+    edges: list[Edge] = []
+    below = list(leaves)
+    summarizer = view.summarizer(settings.summary_tokens)
+    for level in range(1, settings.depth + 1):
+        if _stops(len(below), settings.stop_rule):
+            break
+        clusters = await _clusters(below, name, level, settings, view)
+        if settings.stop_rule == "default" and len(clusters) >= len(below):
+            break
+        view.progress(f"summaries of {name} level {level}", 0, len(clusters))
+        written = await summarizer.summarize([[below[i] for i in cluster] for cluster in clusters])
+        layer: dict[str, Unit] = {}
+        for cluster, (text, ranked) in zip(clusters, written, strict=True):
+            if text:
+                unit = _summary([below[i] for i in cluster], text, ranked, kind, name, level, view.fingerprint)
+                layer.setdefault(unit.id, unit)
+                edges.extend(Edge("child", unit.id, below[i].id) for i in cluster)
+        view.progress(f"summaries of {name} level {level}", len(clusters), len(clusters))
+        if not layer:
+            break
+        below = list(layer.values())
+        units.extend(below)
+    return Tree(tuple(units), tuple({(e.source, e.target): e for e in edges}.values()))
+
+
+def _stops(nodes: int, rule: str) -> bool:
+    if rule == "official":
+        return nodes <= _OFFICIAL_STOP
+    return nodes < (1 if rule == "none" else 2)
+
+
+async def _clusters(
+    nodes: Sequence[Unit], name: str, level: int, settings: TreeSettings, view: BuildView
+) -> list[list[int]]:
+    import asyncio
+
+    vectors = await view.vectors(nodes)
+    tokens = [count_tokens(node.text) for node in nodes]
+    rng = view.rng("tree", name, str(level))
+    return await asyncio.to_thread(_cluster_within_limit, vectors, tokens, settings, rng)
+
+
+def _cluster_within_limit(
+    vectors: FloatArray, tokens: Sequence[int], settings: TreeSettings, rng: Any
+) -> list[list[int]]:
+    import numpy as np
+
+    from sire_core.algorithms.clustering import soft_clusters, split_by_tokens
+
+    lengths = np.asarray(tokens, dtype=np.int64)
+    within: dict[tuple[int, ...], None] = {}
+    for cluster in soft_clusters(vectors, method=settings.clustering, rng=rng):
+        parts = split_by_tokens(
+            cluster, lengths, vectors, settings.max_cluster_tokens, method=settings.clustering, rng=rng
+        )
+        within.update((tuple(int(i) for i in part), None) for part in parts)
+    return [list(cluster) for cluster in within]
+
+
+def _summary(
+    members: Sequence[Unit],
+    text: str,
+    ranked: Sequence[str],
+    kind: UnitKind,
+    name: str,
+    level: int,
+    fingerprint: str,
+) -> Unit:
+    by_id = {member.id: member for member in members}
+    order = [by_id[found] for found in dict.fromkeys(ranked) if found in by_id]
+    order += [member for member in members if member.id not in set(ranked)]
+    chunk_ids = tuple(dict.fromkeys(chunk for member in order for chunk in member.chunk_ids))
+    return Unit(
+        id=unit_id(kind.value, fingerprint, chunk_ids, text),
+        kind=kind,
+        text=text,
+        chunk_ids=chunk_ids,
+        level=level,
+        tree=name,
+        metadata={"children": len(members)},
+    )

@@ -1,0 +1,1 @@
+"""The walk from documents to one commit."""

@@ -1,0 +1,126 @@
+"""`apply_plan`: from a plan for the corpus to a committed index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sire_core.corpus.changes import CorpusChange, StoredDocument
+from sire_core.corpus.units import CorpusUpdate, chunks_after
+from sire_core.models.fitting import fit_once
+from sire_core.organize.extractive import ExtractiveSummarizer
+from sire_core.pipeline.builder import Builder, BuildSettings
+from sire_core.pipeline.planning import Makers
+from sire_core.types import BuildReport
+
+if TYPE_CHECKING:
+    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Summarizer
+    from sire_core.recipes.base import Recipe
+    from sire_core.storage.library import Library
+
+__all__ = ["Plan", "Workers", "apply_plan"]
+
+Plan = Callable[[Mapping[str, StoredDocument]], CorpusChange]
+"""From the stored documents to what changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Who and what an `Index` was configured with.
+
+    Attributes:
+        recipe: What is built.
+        embedder: Makes vectors.
+        extractor: Makes records; None picks by `language_model`.
+        language_model: None works without models.
+        chunker: Cuts documents.
+        seed: Seed of every random choice.
+        workers: Calls in flight at once.
+        max_failure_ratio: Share of failed passages above which a build stops.
+        progress: Told about every batch.
+    """
+
+    recipe: Recipe
+    embedder: Embedder
+    extractor: Extractor | None
+    language_model: LanguageModel | None
+    chunker: SentenceChunker | None
+    seed: int
+    workers: int
+    max_failure_ratio: float
+    progress: Progress
+
+
+async def apply_plan(library: Library, plan: Plan, workers: Workers) -> BuildReport:
+    """Change the corpus and everything derived from it.
+
+    Args:
+        library: The open index, its writer's lock held.
+        plan: What changes.
+        workers: Who does it.
+    """
+    import asyncio
+
+    corpus = await asyncio.to_thread(_read, library, plan)
+    manifest = library.manifest()
+    extractor = workers.extractor or _default_extractor(workers)
+    embedder, extractor = await asyncio.to_thread(_fit, library, corpus, workers.embedder, extractor)
+    model = workers.language_model
+    makers = Makers(
+        extractor=extractor.fingerprint,
+        summarizer=f"model/1:{model.fingerprint}" if model else "extractive/1",
+        language_model=model.fingerprint if model else "",
+    )
+    settings = BuildSettings(
+        recipe=workers.recipe,
+        embedder=embedder,
+        extractor=extractor,
+        language_model=model,
+        make_summarizer=lambda tokens: _summarizer(library, workers, tokens),
+        makers=makers,
+        chunker=workers.chunker.settings() if workers.chunker else None,
+        seed=manifest.seed if manifest.generation else workers.seed,
+        workers=workers.workers,
+        max_failure_ratio=workers.max_failure_ratio,
+        progress=workers.progress,
+    )
+    return await Builder(library.store, library.calls, settings).run(corpus)
+
+
+def _read(library: Library, plan: Plan) -> CorpusUpdate:
+    stored = library.store.documents()
+    change = plan(stored)
+    old = library.store.chunks()
+    return CorpusUpdate(stored, change, old, chunks_after(old, change, stored))
+
+
+def _fit(
+    library: Library, corpus: CorpusUpdate, embedder: Embedder, extractor: Extractor
+) -> tuple[Embedder, Extractor]:
+    manifest = library.manifest()
+    texts = [chunk.index_text for chunk in corpus.chunks]
+    fitted = fit_once(embedder, "embedder", manifest.embedder, library.calls, texts, refit=bool(corpus.change))
+    # The extractor is never fitted again: records made with different statistics would not compare.
+    return fitted, fit_once(extractor, "extractor", manifest.extractor, library.calls, texts, refit=False)
+
+
+def _default_extractor(workers: Workers) -> Extractor:
+    if workers.language_model is None:
+        from sire_core.extraction.rules import RulesExtractor
+
+        return RulesExtractor()
+    from sire_core.extraction.model import ModelExtractor
+
+    return ModelExtractor(workers.language_model, concurrency=workers.workers)
+
+
+def _summarizer(library: Library, workers: Workers, max_tokens: int) -> Summarizer:
+    if workers.language_model is None:
+        return ExtractiveSummarizer(max_tokens)
+    from sire_core.models.caching import CachedModel
+    from sire_core.organize.model_summary import ModelSummarizer
+
+    model = CachedModel(workers.language_model, library.calls, stage="summaries")
+    return ModelSummarizer(model, max_tokens=max_tokens, concurrency=workers.workers)

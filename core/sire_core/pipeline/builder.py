@@ -1,0 +1,257 @@
+"""`Builder`: documents in, one commit out. Build, add, update and delete are the same walk with another plan."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sire_core.corpus.units import CorpusUpdate, chunk_units, corpus_delta
+from sire_core.errors import EmbedderMismatchError
+from sire_core.extraction.stage import extract_missing, read_records
+from sire_core.manifest import BuiltRecipe, Manifest
+from sire_core.models.embedding import UnitEmbedder
+from sire_core.organize.build_view import Corpus
+from sire_core.organize.stage import Job, organize_all
+from sire_core.pipeline.planning import Makers, follow, jobs_for, plan_recipe
+from sire_core.protocols import Delta
+from sire_core.recipes.base import Recipe
+from sire_core.storage.store import CORPUS, Commit
+from sire_core.types import BuildReport, Failure
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Summarizer
+    from sire_core.storage.calls import CallStore
+    from sire_core.storage.store import Store
+
+__all__ = ["BuildSettings", "Builder"]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """Who does the work, and how.
+
+    Attributes:
+        recipe: What is built.
+        embedder: Makes vectors; fitted.
+        extractor: Makes records; fitted.
+        language_model: Answers prompts; None without one.
+        make_summarizer: Summariser of a length.
+        makers: Fingerprints of those.
+        chunker: Settings of the chunker, for the manifest.
+        seed: Seed of every random choice.
+        workers: Calls in flight at once.
+        max_failure_ratio: Share of failed passages above which the build stops.
+        progress: Told about every batch.
+    """
+
+    recipe: Recipe
+    embedder: Embedder
+    extractor: Extractor
+    language_model: LanguageModel | None
+    make_summarizer: Callable[[int], Summarizer]
+    makers: Makers
+    chunker: Mapping[str, Any] | None
+    seed: int
+    workers: int
+    max_failure_ratio: float
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One change and everything that follows from it before a single unit is made."""
+
+    before: Manifest
+    corpus: CorpusUpdate
+    target: BuiltRecipe
+    following: Sequence[tuple[Recipe, BuiltRecipe]]
+    stale: Sequence[BuiltRecipe]
+    needs_records: bool
+
+
+class Builder:
+    """One build over an open store.
+
+    Args:
+        store: The index.
+        calls: What was paid for.
+        settings: Who does the work.
+    """
+
+    def __init__(self, store: Store, calls: CallStore, settings: BuildSettings) -> None:
+        self._store = store
+        self._calls = calls
+        self._settings = settings
+        self._seconds: dict[str, float] = {}
+
+    async def run(self, corpus: CorpusUpdate) -> BuildReport:
+        """Do what a change asks for and commit it. Without any change nothing is written.
+
+        Raises:
+            EmbedderMismatchError: The index was built with another embedder.
+            BuildError: Too many passages failed.
+        """
+        work = self._plan(corpus)
+        failures, repaired, failed = await self._extract(work)
+        changed = bool(work.corpus.change) or bool(repaired)
+        known = {(built.name, built.owners) for built in work.before.recipes}
+        if work.before.generation and not changed and (work.target.name, work.target.owners) in known:
+            return self._report(work, work.before, failures)
+        following = [entry for entry in work.following if changed and entry[1].owners != work.target.owners]
+        owners = [owner for built in work.before.recipes for owner in built.owners]
+        recipes = [*following, (self._settings.recipe, work.target)]
+        jobs = jobs_for(recipes, owners, work.corpus.old_chunks, work.corpus.chunks, repaired)
+        commit, more = await self._organize(work, jobs, work.stale if changed else ())
+        manifest = self._manifest(work, () if changed else work.stale, failed)
+        with self._timed("commit"):
+            self._store.commit(replace(commit, manifest=manifest.to_json()))
+            self._calls.clear_vectors()
+            self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])
+        return self._report(work, manifest, (*failures, *more))
+
+    def _plan(self, corpus: CorpusUpdate) -> _Work:
+        settings = self._settings
+        before = Manifest.from_json(self._store.manifest())
+        self._refuse_other_embedder(before)
+        following, stale = follow(before, settings.makers)
+        others = bool(corpus.change) and any(recipe.needs_records for recipe, _ in following)
+        return _Work(
+            before=before,
+            corpus=corpus,
+            target=plan_recipe(settings.recipe, settings.makers),
+            following=following,
+            stale=stale,
+            needs_records=settings.recipe.needs_records or others,
+        )
+
+    def _refuse_other_embedder(self, before: Manifest) -> None:
+        embedder = self._settings.embedder.fingerprint
+        family = before.embedder.split(":", 1)[0]
+        refitted = hasattr(self._settings.embedder, "from_state") and embedder.split(":", 1)[0] == family
+        if before.embedder and embedder != before.embedder and not refitted:
+            raise EmbedderMismatchError(
+                f"This index was built with the embedder {before.embedder}, not with {embedder}. "
+                "Give that one, or build into another folder."
+            )
+
+    async def _extract(self, work: _Work) -> tuple[tuple[Failure, ...], frozenset[str], tuple[str, ...]]:
+        """Extract what is missing; returns failures, hashes that failed before and are there now, hashes that fail."""
+        settings = self._settings
+        if not work.needs_records:
+            return (), frozenset(), ()
+        with self._timed("extraction"):
+            _, failures, fresh = await extract_missing(
+                work.corpus.chunks, settings.extractor, self._calls, settings.progress, settings.max_failure_ratio
+            )
+        extractor = settings.extractor.fingerprint
+        hashes = {chunk.hash for chunk in work.corpus.chunks}
+        failed = hashes - self._calls.known(extractor, sorted(hashes))
+        return failures, fresh & set(work.before.failed.get(extractor, ())), tuple(sorted(failed))
+
+    async def _organize(
+        self, work: _Work, jobs: Sequence[Job], stale: Sequence[BuiltRecipe]
+    ) -> tuple[Commit, tuple[Failure, ...]]:
+        settings = self._settings
+        refitted = bool(work.before.embedder) and work.before.embedder != settings.embedder.fingerprint
+        load = (lambda _: {}) if refitted else self._store.vectors
+        embedder = UnitEmbedder(settings.embedder, self._calls, load, settings.progress, settings.workers)
+        corpus = self._corpus(work, embedder)
+        with self._timed("embedding"):
+            await embedder.embed(corpus.chunk_units)
+        with self._timed("organizing"):
+            deltas = dict(await organize_all(jobs, corpus, self._store))
+        deltas[CORPUS] = corpus_delta(self._store.units(CORPUS), corpus.chunk_units)
+        busy = {job.fingerprint for job in jobs}
+        gone = [owner for built in stale for owner in built.owners if owner not in busy]
+        with self._timed("embedding"):
+            await embedder.embed([unit for delta in deltas.values() for unit in delta.put_units])
+            revectors = await self._revectors(embedder, deltas, gone) if refitted else {}
+        staying = {chunk.id for chunk in work.corpus.chunks}
+        commit = Commit(
+            put_documents=work.corpus.change.put_documents,
+            drop_documents=work.corpus.change.drop_documents,
+            put_chunks=work.corpus.change.put_chunks,
+            drop_chunks=[chunk.id for chunk in work.corpus.old_chunks if chunk.id not in staying],
+            deltas=deltas,
+            vectors=embedder.vectors,
+            revectors=revectors,
+            drop_owners=gone,
+        )
+        return commit, tuple(failure for delta in deltas.values() for failure in delta.failures)
+
+    def _corpus(self, work: _Work, embedder: UnitEmbedder) -> Corpus:
+        settings = self._settings
+        records: dict[str, Any] = {}
+
+        def load_records() -> Mapping[str, Any]:
+            if not records:
+                records.update(read_records(work.corpus.chunks, settings.extractor, self._calls))
+            return records
+
+        return Corpus(
+            chunks=work.corpus.chunks,
+            chunk_units=chunk_units(work.corpus.chunks),
+            load_records=load_records,
+            embed=embedder.embed,
+            make_summarizer=settings.make_summarizer,
+            language_model=settings.language_model,
+            seed=settings.seed,
+            progress=settings.progress,
+        )
+
+    async def _revectors(
+        self, embedder: UnitEmbedder, deltas: Mapping[str, Delta], gone: Sequence[str]
+    ) -> dict[str, Any]:
+        """New vectors of the units that stay as they are, after the embedder was fitted again."""
+        staying = []
+        for owner in self._store.owners():
+            delta = deltas.get(owner, Delta())
+            changed = set(delta.drop_units) | {unit.id for unit in delta.put_units}
+            if owner not in gone:
+                staying += [unit for unit in self._store.units(owner) if unit.id not in changed]
+        vectors = await embedder.embed(staying)
+        return {unit.id: vector for unit, vector in zip(staying, vectors, strict=True)}
+
+    def _manifest(self, work: _Work, stale: Sequence[BuiltRecipe], failed: Sequence[str]) -> Manifest:
+        settings = self._settings
+        extractor = settings.extractor.fingerprint
+        before = work.before
+        manifest = Manifest(
+            generation=before.generation + 1,
+            embedder=settings.embedder.fingerprint if work.corpus.chunks else before.embedder,
+            embedder_spec=str(getattr(settings.embedder, "spec", "")),
+            dimension=settings.embedder.dimension if work.corpus.chunks else before.dimension,
+            extractor=extractor if work.needs_records else before.extractor,
+            chunker=settings.chunker,
+            seed=settings.seed,
+            recipes=(*stale, *(built for _, built in work.following)),
+            counts={
+                "documents": work.corpus.documents,
+                "chunks": len(work.corpus.chunks),
+            },
+            failed={**before.failed, extractor: list(failed)} if work.needs_records else dict(before.failed),
+        )
+        return manifest.with_recipe(work.target)
+
+    def _report(self, work: _Work, manifest: Manifest, failures: Sequence[Failure]) -> BuildReport:
+        return BuildReport(
+            added=work.corpus.change.added,
+            updated=work.corpus.change.updated,
+            removed=len(work.corpus.change.drop_documents),
+            unchanged=work.corpus.change.unchanged,
+            units=self._store.counts([CORPUS, *work.target.owners]),
+            failures=tuple(failures),
+            seconds=dict(self._seconds),
+            generation=manifest.generation,
+        )
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start

@@ -1,0 +1,101 @@
+"""Which organizers of which recipes have to run, and under which fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sire_core.errors import ConfigurationError
+from sire_core.manifest import BuiltRecipe, Manifest
+from sire_core.organize.stage import Job, fingerprint_of
+from sire_core.protocols import Change
+from sire_core.recipes.base import REGISTRY, Recipe
+
+if TYPE_CHECKING:
+    from sire_core.types import Chunk
+
+__all__ = ["Makers", "follow", "jobs_for", "plan_recipe"]
+
+
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """Fingerprints of who makes records, summaries and answers in this build."""
+
+    extractor: str
+    summarizer: str
+    language_model: str = ""
+
+
+def plan_recipe(recipe: Recipe, makers: Makers) -> BuiltRecipe:
+    """What a recipe will be known as once it is built by these makers.
+
+    Raises:
+        ConfigurationError: An organizer comes before one that it requires.
+    """
+    found: dict[str, str] = {}
+    for organizer in recipe.organizers:
+        missing = [name for name in organizer.requires if name not in found]
+        if missing:
+            raise ConfigurationError(f"{organizer.name} needs {', '.join(missing)} before it in {recipe.name!r}.")
+        required = [found[name] for name in organizer.requires]
+        found[organizer.name] = fingerprint_of(organizer, makers.extractor, makers.summarizer, required)
+    return BuiltRecipe(
+        name=recipe.name,
+        config=dict(recipe.config),
+        organizers=tuple((o.name, dict(o.settings())) for o in recipe.organizers),
+        owners=tuple(found.values()),
+        extraction=makers.extractor if recipe.needs_records else "",
+        language_model=makers.language_model,
+    )
+
+
+def follow(manifest: Manifest, makers: Makers) -> tuple[list[tuple[Recipe, BuiltRecipe]], list[BuiltRecipe]]:
+    """Recipes of the folder that these makers can bring up to date, and those that they cannot.
+
+    A recipe that was built with another language model or extractor, or that is not in the registry, cannot follow a
+    change of the corpus; it is dropped rather than left stale.
+    """
+    following: list[tuple[Recipe, BuiltRecipe]] = []
+    stale: list[BuiltRecipe] = []
+    for built in manifest.recipes:
+        recipe = REGISTRY[built.name](**dict(built.config)) if built.name in REGISTRY else None
+        if recipe is not None and plan_recipe(recipe, makers).owners == built.owners:
+            following.append((recipe, built))
+        else:
+            stale.append(built)
+    return following, stale
+
+
+def jobs_for(
+    recipes: Sequence[tuple[Recipe, BuiltRecipe]],
+    known_owners: Sequence[str],
+    old: Sequence[Chunk],
+    new: Sequence[Chunk],
+    repaired: frozenset[str],
+) -> list[Job]:
+    """One job per organizer.
+
+    Args:
+        recipes: What is brought up to date.
+        known_owners: Build fingerprints that have output already; everyone else starts from nothing.
+        old: Chunks before the change.
+        new: Chunks after it.
+        repaired: Hashes of chunks whose extraction failed before and is there now.
+    """
+    old_ids = {chunk.id for chunk in old}
+    new_ids = {chunk.id for chunk in new}
+    added = [chunk for chunk in new if chunk.id not in old_ids]
+    removed = [chunk for chunk in old if chunk.id not in new_ids]
+    again = [chunk for chunk in new if chunk.id in old_ids and chunk.hash in repaired]
+    jobs = []
+    for recipe, built in recipes:
+        for organizer, owner in zip(recipe.organizers, built.owners, strict=True):
+            if owner not in known_owners:
+                change = Change(added=tuple(new))
+            elif organizer.needs_records:
+                change = Change(added=(*added, *again), removed=(*removed, *again))
+            else:
+                change = Change(added=tuple(added), removed=tuple(removed))
+            jobs.append(Job(organizer, owner, change))
+    return jobs

@@ -1,0 +1,65 @@
+"""`ScoredRanking`: a ranking over scores of the whole pool, sorted only as far as it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.types import Step
+
+if TYPE_CHECKING:
+    from sire_core.protocols import BoolArray, FloatArray, IntArray
+
+__all__ = ["ScoredRanking", "best_first"]
+
+
+def best_first(scores: FloatArray, n: int) -> IntArray:
+    """Positions of the `n` largest scores, best first, ties by position. `-inf` entries are left out.
+
+    Args:
+        scores: `[size]`.
+        n: How many; fewer are returned when fewer are finite.
+    """
+    size = len(scores)
+    if n < size:
+        # Everything at or above the n-th largest score, so that ties at the border are broken by position.
+        border = np.partition(scores, size - n)[size - n]
+        candidates = np.flatnonzero(scores >= border)
+    else:
+        candidates = np.arange(size)
+    values = scores[candidates]
+    order = np.argsort(-values, kind="stable")[:n]
+    order = order[np.isfinite(values[order])]
+    return np.asarray(candidates[order], dtype=np.int64)
+
+
+class ScoredRanking:
+    """A ranking over one score per unit.
+
+    Args:
+        scores: `[size]`; larger is better.
+        allowed: Units that may appear, `[size]`; None for all.
+        explain: Steps that lead to a position.
+    """
+
+    __slots__ = ("_explain", "_known", "_scores")
+
+    def __init__(
+        self, scores: FloatArray, allowed: BoolArray | None, explain: Callable[[int], tuple[Step, ...]]
+    ) -> None:
+        self._scores = scores if allowed is None else np.where(allowed, scores, -np.inf).astype(np.float32)
+        self._explain = explain
+        self._known: IntArray = np.empty(0, dtype=np.int64)
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions and their scores."""
+        if len(self._known) < n and len(self._known) < len(self._scores):
+            self._known = best_first(self._scores, n)
+        positions = self._known[:n]
+        return positions, self._scores[positions]
+
+    def path(self, position: int) -> tuple[Step, ...]:
+        """Why a position is where it is."""
+        return self._explain(position)

@@ -1,0 +1,137 @@
+"""`PoolView`: what rankers and selectors see of an index at one generation."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.vectors import unit_rows
+from sire_core.storage.pool import KIND_NAMES, Pool
+from sire_core.types import Edge, Hit, Step, Unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.filters import Filter
+    from sire_core.protocols import BoolArray, Embedder, FloatArray, IntArray, LanguageModel
+
+__all__ = ["PoolView"]
+
+
+class PoolView:
+    """A read-only snapshot of one recipe's pool. Shared by concurrent queries; holds nothing of a query.
+
+    Args:
+        pool: The arrays.
+        embedder: Embeds questions.
+        language_model: For rankers and selectors that ask one.
+        load_edges: Reads the pool's edges when somebody wants them.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        embedder: Embedder,
+        language_model: LanguageModel | None,
+        load_edges: Callable[[], Sequence[Edge]],
+    ) -> None:
+        self.pool = pool
+        self._embedder = embedder
+        self._language_model = language_model
+        self._load_edges = load_edges
+        self._derived: dict[str, Any] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def generation(self) -> int:
+        """Generation of the index this snapshot shows."""
+        return self.pool.generation
+
+    @property
+    def size(self) -> int:
+        """Number of units."""
+        return len(self.pool.ids)
+
+    @property
+    def matrix(self) -> FloatArray:
+        """Unit-length vectors, `[size, dimension]`."""
+        return self.pool.matrix
+
+    @property
+    def kinds(self) -> NDArray[np.uint8]:
+        """Codes into `kind_names`, `[size]`."""
+        return self.pool.kinds
+
+    @property
+    def kind_names(self) -> Sequence[str]:
+        """`UnitKind` values by code."""
+        return KIND_NAMES
+
+    @property
+    def ids(self) -> NDArray[np.bytes_]:
+        """Unit ids, `[size]`."""
+        return self.pool.ids
+
+    @property
+    def chunk_pointers(self) -> tuple[IntArray, IntArray]:
+        """CSR of provenance over chunk numbers."""
+        return self.pool.indptr, self.pool.indices
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The user's model, or None."""
+        return self._language_model
+
+    @property
+    def directory(self) -> Path | None:
+        """Where derived structures of this snapshot may be kept; None in memory."""
+        return self.pool.directory
+
+    async def embed_query(self, query: str) -> FloatArray:
+        """Unit-length vector of a question, `[dimension]`."""
+        vectors = await self._embedder.embed([query], "query")
+        question: FloatArray = unit_rows(np.asarray(vectors, dtype=np.float32))[0]
+        return question
+
+    def allowed(self, where: Filter | None) -> BoolArray | None:
+        """Units all of whose chunks pass the filter, `[size]`; None when everything passes."""
+        if where is None:
+            return None
+        documents = self.derived("documents", self.pool.document_metadata)
+        passes = np.fromiter((where.matches(metadata) for _, metadata in documents), dtype=bool, count=len(documents))
+        if not self.size:
+            return np.zeros(0, dtype=bool)
+        by_link = passes[self.pool.chunk_documents][self.pool.indices]
+        # No unit is without chunks, so every segment of `reduceat` has an element of its own.
+        return np.asarray(np.logical_and.reduceat(by_link, self.pool.indptr[:-1]), dtype=bool)
+
+    def units(self, positions: Sequence[int] | IntArray) -> list[Unit]:
+        """Read units."""
+        return [self.pool.unit(int(position))[0] for position in positions]
+
+    def hits(self, positions: Sequence[int], scores: Sequence[float], paths: Sequence[tuple[Step, ...]]) -> list[Hit]:
+        """Read units as hits, documents filled in."""
+        found = []
+        for position, score, path in zip(positions, scores, paths, strict=True):
+            unit, documents = self.pool.unit(int(position))
+            found.append(Hit(unit=unit, score=float(score), doc_ids=documents, path=path))
+        return found
+
+    def edges(self) -> Sequence[Edge]:
+        """All edges of the pool."""
+        edges: Sequence[Edge] = self.derived("edges", self._load_edges)
+        return edges
+
+    def derived(self, name: str, make: Callable[[], Any]) -> Any:
+        """A structure derived from this snapshot, made once and shared by queries."""
+        try:
+            return self._derived[name]
+        except KeyError:
+            with self._lock:
+                if name not in self._derived:
+                    self._derived[name] = make()
+                return self._derived[name]

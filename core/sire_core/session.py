@@ -1,0 +1,193 @@
+"""`Session`: what an `Index` was configured with, and what it has open."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sire_core.errors import ConfigurationError, EmbedderMismatchError
+
+if TYPE_CHECKING:
+    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.manifest import BuiltRecipe, Manifest
+    from sire_core.pipeline.apply import Plan
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
+    from sire_core.recipes.base import Recipe
+    from sire_core.search.view import PoolView
+    from sire_core.storage.library import Library
+    from sire_core.types import BuildReport
+
+__all__ = ["Configuration", "Session"]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The arguments of `Index`; see there."""
+
+    path: Path | None
+    recipe: Recipe | str | None
+    language_model: LanguageModel | None
+    embedder: Embedder | str | None
+    extractor: Extractor | None
+    chunker: SentenceChunker | str | None
+    seed: int
+    workers: int
+    max_failure_ratio: float
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise ConfigurationError(f"workers must be at least 1, not {self.workers}.")
+        if isinstance(self.chunker, str) and self.chunker != "sentences":
+            raise ConfigurationError(f"chunker is a SentenceChunker, None or 'sentences', not {self.chunker!r}.")
+
+    @property
+    def recipe_object(self) -> Recipe | None:
+        """The recipe, when one was given as an object."""
+        return None if isinstance(self.recipe, str) else self.recipe
+
+    @property
+    def recipe_name(self) -> str:
+        """The recipe's name, when only that was given."""
+        return self.recipe if isinstance(self.recipe, str) else ""
+
+    def recipe_to_build(self, manifest: Manifest) -> Recipe:
+        """The given recipe; else the folder's latest (of that name); else the default."""
+        from sire_core.recipes.base import recipe_by_name
+
+        if self.recipe_object is not None:
+            return self.recipe_object
+        name = self.recipe_name
+        known = [built for built in manifest.recipes if not name or built.name == name]
+        return _registered(known[-1]) if known else recipe_by_name(name or "sirerag")
+
+    def embedder_for(self, manifest: Manifest) -> Embedder:
+        """The given embedder; else what the folder was built with; else the zero-download default.
+
+        Raises:
+            EmbedderMismatchError: The folder was built with an embedder that has to be given.
+        """
+        from sire_core.models.embedders import resolve_embedder
+
+        if self.embedder is not None:
+            return resolve_embedder(self.embedder)
+        if manifest.embedder and not manifest.embedder_spec:
+            raise EmbedderMismatchError(
+                f"This index was built with the embedder {manifest.embedder}, which cannot be made from its name. "
+                "Pass it: Index(path, embedder=...)."
+            )
+        return resolve_embedder(manifest.embedder_spec or None)
+
+    def chunker_object(self) -> SentenceChunker | None:
+        """What cuts documents; None takes them whole."""
+        if isinstance(self.chunker, str):
+            from sire_core.corpus.chunker import SentenceChunker
+
+            return SentenceChunker()
+        return self.chunker
+
+
+class Session:
+    """Opens the library when it is first needed and keeps the current view of its pool.
+
+    Args:
+        configuration: The arguments of `Index`.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        self._library: Library | None = None
+        self._reader: tuple[tuple[int, int], PoolView, Recipe] | None = None
+        self._lock = threading.RLock()
+
+    def library(self, *, create: bool = False) -> Library:
+        """The open index.
+
+        Raises:
+            IndexMissingError: There is none, and `create` is off.
+        """
+        with self._lock:
+            if self._library is None:
+                from sire_core.storage.library import Library
+
+                self._library = Library(self._configuration.path, create=create)
+            return self._library
+
+    def built(self) -> tuple[Manifest, BuiltRecipe]:
+        """The manifest, and the recipe in it that the configuration means."""
+        from sire_core.storage.library import require_built
+
+        library = self.library()
+        library.refresh()
+        require_built(library)
+        manifest = library.manifest()
+        return manifest, manifest.find(self._configuration.recipe_object, self._configuration.recipe_name)
+
+    def reader(self) -> tuple[PoolView, Recipe]:
+        """The pool as of now and the recipe that ranks it; read again when another generation was published."""
+        stamp = self.library().stamp()
+        reader = self._reader
+        if reader is None or reader[0] != stamp:
+            with self._lock:
+                if self._reader is None or self._reader[0] != stamp:
+                    self._reader = (stamp, *self._read())
+                reader = self._reader
+        return reader[1], reader[2]
+
+    def _read(self) -> tuple[PoolView, Recipe]:
+        from sire_core.models.fitting import restore
+        from sire_core.search.view import PoolView
+
+        manifest, built = self.built()
+        library = self.library()
+        embedder: Any = None
+        if manifest.embedder:
+            given = self._configuration.embedder_for(manifest)
+            embedder = restore(given, "embedder", manifest.embedder, library.calls)
+            if embedder.fingerprint != manifest.embedder:
+                raise EmbedderMismatchError(
+                    f"This index was built with the embedder {manifest.embedder}, not with {embedder.fingerprint}. "
+                    "Give that one, or build into another folder."
+                )
+        pool = library.pool(built)
+        view = PoolView(pool, embedder, self._configuration.language_model, lambda: library.edges(built))
+        return view, self._configuration.recipe_object or _registered(built)
+
+    async def apply(self, plan: Plan) -> BuildReport:
+        """Change the corpus and everything derived from it, and publish the result."""
+        from sire_core.pipeline.apply import Workers, apply_plan
+
+        configuration = self._configuration
+        library = self.library(create=True)
+        with library.writing():
+            manifest = library.manifest()
+            workers = Workers(
+                recipe=configuration.recipe_to_build(manifest),
+                embedder=configuration.embedder_for(manifest),
+                extractor=configuration.extractor,
+                language_model=configuration.language_model,
+                chunker=configuration.chunker_object(),
+                seed=configuration.seed,
+                workers=configuration.workers,
+                max_failure_ratio=configuration.max_failure_ratio,
+                progress=configuration.progress,
+            )
+            report = await apply_plan(library, plan, workers)
+            library.publish()
+        return report
+
+    def close(self) -> None:
+        """Let go of files."""
+        with self._lock:
+            self._reader = None
+            if self._library is not None:
+                self._library.close()
+                self._library = None
+
+
+def _registered(built: BuiltRecipe) -> Recipe:
+    from sire_core.recipes.base import recipe_by_name
+
+    return recipe_by_name(built.name, **dict(built.config))

@@ -1,0 +1,173 @@
+"""`calls.sqlite`: what was paid for. Records, validated answers and vectors, committed as they come."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sire_core.extraction.record import from_json, to_json
+from sire_core.storage.database import Database
+from sire_core.types import ExtractionRecord
+
+__all__ = ["CallStore"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS records (
+    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, status TEXT NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (fingerprint, hash)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answers (
+    key TEXT PRIMARY KEY, body TEXT NOT NULL, stage TEXT NOT NULL,
+    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answer_sources (
+    hash TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (hash, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS vectors (
+    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, vector BLOB NOT NULL,
+    PRIMARY KEY (fingerprint, hash)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fitted (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+
+class CallStore:
+    """Everything that must not be computed or paid twice. Thread-safe; every put commits at once.
+
+    Args:
+        path: The file; None keeps everything in memory.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._db = Database(path, _SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def copy_to(self, path: Path) -> None:
+        """Write a copy of the file."""
+        self._db.copy_to(path)
+
+    # --- extraction records -----------------------------------------------------------------------------------------
+
+    def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
+        """Stored records by chunk hash; failed ones are left out."""
+        sql = "SELECT hash, body FROM records WHERE fingerprint=? AND status!='failed' AND hash IN ({marks})"
+        unique = list(dict.fromkeys(hashes))
+        return {str(found): from_json(str(body)) for found, body in self._db.read_in(sql, unique, [fingerprint])}
+
+    def known(self, fingerprint: str, hashes: Sequence[str]) -> set[str]:
+        """Which of the hashes have a record that did not fail."""
+        sql = "SELECT hash FROM records WHERE fingerprint=? AND status!='failed' AND hash IN ({marks})"
+        return {str(row[0]) for row in self._db.read_in(sql, list(dict.fromkeys(hashes)), [fingerprint])}
+
+    def put_records(self, fingerprint: str, records: Sequence[ExtractionRecord]) -> None:
+        """Store a batch. A failed record never replaces a good one, and is tried again by the next build."""
+        keep = "WHERE excluded.status!='failed' OR records.status='failed'"
+        with self._db.transaction() as connection:
+            connection.executemany(
+                "INSERT INTO records VALUES (?,?,?,?) ON CONFLICT (fingerprint, hash) "
+                f"DO UPDATE SET status=excluded.status, body=excluded.body {keep}",
+                [(fingerprint, record.hash, record.status, to_json(record)) for record in records],
+            )
+
+    def failures(self, fingerprint: str) -> list[tuple[str, str]]:
+        """(chunk hash, reason) of the records that failed."""
+        rows = self._db.read(
+            "SELECT body FROM records WHERE fingerprint=? AND status='failed' ORDER BY hash", [fingerprint]
+        )
+        return [(record.hash, record.reason) for record in (from_json(str(row[0])) for row in rows)]
+
+    # --- model answers ----------------------------------------------------------------------------------------------
+
+    def answer(self, key: str) -> str | None:
+        """A validated answer, or None."""
+        rows = self._db.read("SELECT body FROM answers WHERE key=?", [key])
+        return str(rows[0][0]) if rows else None
+
+    def put_answer(
+        self,
+        key: str,
+        answer: str,
+        *,
+        sources: Sequence[str] = (),
+        stage: str = "",
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+    ) -> None:
+        """Store a validated answer.
+
+        Args:
+            key: Hash of everything that the answer depends on.
+            answer: The answer.
+            sources: Content hashes of the passages it was made from; `forget` finds it by them.
+            stage: What it was asked for.
+            input_tokens: Tokens paid for the prompt.
+            output_tokens: Tokens paid for the answer.
+        """
+        with self._db.transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?)", (key, answer, stage, input_tokens, output_tokens)
+            )
+            connection.executemany(
+                "INSERT OR IGNORE INTO answer_sources VALUES (?,?)",
+                [(source, key) for source in dict.fromkeys(sources)],
+            )
+
+    # --- vectors on their way into the index ------------------------------------------------------------------------
+
+    def vectors(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Stored vectors by text hash."""
+        sql = "SELECT hash, vector FROM vectors WHERE fingerprint=? AND hash IN ({marks})"
+        rows = self._db.read_in(sql, list(dict.fromkeys(hashes)), [fingerprint])
+        return {str(found): np.frombuffer(blob, dtype=np.float32) for found, blob in rows}
+
+    def put_vectors(self, fingerprint: str, hashes: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """Store vectors, `[len(hashes), dimension]`, until the index holds them."""
+        rows = [(fingerprint, text, vector.tobytes()) for text, vector in zip(hashes, vectors, strict=True)]
+        with self._db.transaction() as connection:
+            connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?,?,?)", rows)
+
+    def clear_vectors(self) -> None:
+        """Drop the vectors, once the index holds them."""
+        with self._db.transaction() as connection:
+            connection.execute("DELETE FROM vectors")
+
+    # --- what embedders and extractors learned ----------------------------------------------------------------------
+
+    def fitted(self, name: str) -> Mapping[str, NDArray[Any]] | None:
+        """Arrays stored under a name, or None."""
+        rows = self._db.read("SELECT body FROM fitted WHERE name=?", [name])
+        if not rows:
+            return None
+        with np.load(io.BytesIO(rows[0][0]), allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+
+    def put_fitted(self, name: str, state: Mapping[str, NDArray[Any]]) -> None:
+        """Store arrays under a name."""
+        buffer = io.BytesIO()
+        np.savez(buffer, **dict(state))  # type: ignore[arg-type] # numpy's stub takes the keyword `allow_pickle` for an array
+        with self._db.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO fitted VALUES (?,?)", (name, buffer.getvalue()))
+
+    def keep_fitted(self, names: Sequence[str]) -> None:
+        """Drop everything that was fitted under another name."""
+        marks = ",".join("?" * len(names))
+        with self._db.transaction() as connection:
+            connection.execute(f"DELETE FROM fitted WHERE name NOT IN ({marks})", list(names))
+
+    # --- forgetting -------------------------------------------------------------------------------------------------
+
+    def forget(self, hashes: Sequence[str]) -> None:
+        """Delete the records of these passages and every answer made from them; then compact the file."""
+        with self._db.transaction() as connection:
+            for found in hashes:
+                connection.execute("DELETE FROM records WHERE hash=?", (found,))
+                connection.execute(
+                    "DELETE FROM answers WHERE key IN (SELECT key FROM answer_sources WHERE hash=?)", (found,)
+                )
+                connection.execute("DELETE FROM answer_sources WHERE hash=?", (found,))
+            connection.execute("DELETE FROM vectors")
+        self._db.compact()

@@ -1,0 +1,155 @@
+"""The index folder: its layout, the manifest file, the writer's lock."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
+
+__all__ = ["FORMAT", "Folder"]
+
+FORMAT = 1
+"""Version of the folder layout and of the tables; a folder of another version is refused with advice."""
+
+
+class Folder:
+    """Paths and small files of an index on disk.
+
+    Args:
+        path: The folder. Nothing is read or made until a method is called.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    @property
+    def index_file(self) -> Path:
+        """`index.sqlite`."""
+        return self.path / "index.sqlite"
+
+    @property
+    def calls_file(self) -> Path:
+        """`calls.sqlite`."""
+        return self.path / "calls.sqlite"
+
+    @property
+    def manifest_file(self) -> Path:
+        """`manifest.json`, the last thing that a commit writes."""
+        return self.path / "manifest.json"
+
+    def pool(self, key: str, generation: int) -> Path:
+        """Folder of the derived files of a pool."""
+        return self.path / "derived" / f"{key}-{generation}"
+
+    def create(self) -> None:
+        """Make the folder.
+
+        Raises:
+            StorageError: The place is a file, holds something else, or cannot be written.
+        """
+        if self.path.is_dir() and not self.exists() and not self.calls_file.exists():
+            foreign = sorted(p.name for p in self.path.iterdir() if p.name != "writer.lock")
+            if foreign:
+                raise StorageError(
+                    f"{self.path} is not an index and not empty (it holds {', '.join(foreign[:3])}). Name a new folder."
+                )
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"Cannot make the folder {self.path}: {error.strerror}. Name another place.") from error
+
+    def exists(self) -> bool:
+        """Whether an index was ever committed (or at least started) here."""
+        return self.index_file.exists()
+
+    def require(self) -> None:
+        """Raise when there is no index here.
+
+        Raises:
+            IndexMissingError: Nothing was built here.
+        """
+        if not self.exists():
+            raise IndexMissingError(f"There is no index in {self.path}. Build one: sire index SOURCE --to {self.path}")
+
+    def read_manifest(self) -> dict[str, Any]:
+        """The manifest file; empty when it is absent or damaged (the store has the authoritative copy).
+
+        Raises:
+            StorageError: The folder was written by another format version.
+        """
+        try:
+            manifest = dict(json.loads(self.manifest_file.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return {}
+        check_format(manifest, self.path)
+        return manifest
+
+    def stamp(self) -> tuple[int, int]:
+        """Changes whenever a commit replaces the manifest; cheap enough to look at before every search."""
+        try:
+            status = self.manifest_file.stat()
+        except OSError:
+            return (0, 0)
+        return (status.st_mtime_ns, status.st_ino)
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Replace the manifest file atomically.
+
+        Raises:
+            StorageError: The file cannot be written.
+        """
+        partial = self.manifest_file.with_suffix(".partial")
+        try:
+            partial.write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+            partial.replace(self.manifest_file)
+        except OSError as error:
+            raise StorageError(f"Cannot write {self.manifest_file}: {error.strerror}.") from error
+
+    def clean(self, keep: set[str]) -> None:
+        """Delete derived folders of other generations. Files that a reader still maps may stay until the next time."""
+        derived = self.path / "derived"
+        if derived.is_dir():
+            for entry in derived.iterdir():
+                if entry.name not in keep:
+                    shutil.rmtree(entry, ignore_errors=True)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the writer's lock. The operating system frees it when the process dies.
+
+        Raises:
+            IndexLockedError: Another writer is at work.
+        """
+        connection = sqlite3.connect(str(self.path / "writer.lock"), timeout=0, isolation_level=None)
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            connection.close()
+            raise IndexLockedError(
+                f"Another process is writing to {self.path}. Readers may go on; wait for it to finish and run it again."
+            ) from error
+        try:
+            yield
+        finally:
+            connection.close()
+
+
+def check_format(manifest: Mapping[str, Any], path: Path) -> None:
+    """Refuse a folder of another format version.
+
+    Raises:
+        StorageError: The versions differ.
+    """
+    version = manifest.get("format", FORMAT)
+    if version != FORMAT:
+        raise StorageError(
+            f"{path} has format {version}, this release reads {FORMAT}. "
+            "Build the index again, or use the release that made it."
+        )

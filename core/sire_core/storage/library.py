@@ -1,0 +1,181 @@
+"""`Library`: an open index, in a folder or in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
+from sire_core.manifest import BuiltRecipe, Manifest
+from sire_core.storage.calls import CallStore
+from sire_core.storage.folder import Folder, check_format
+from sire_core.storage.pool import Pool
+from sire_core.storage.store import CORPUS, Store
+from sire_core.types import Edge
+
+__all__ = ["Library"]
+
+
+class Library:
+    """The store, the call store and the derived files of one index.
+
+    Args:
+        path: The folder; None keeps everything in memory.
+        create: Make the folder when it is not there.
+
+    Raises:
+        IndexMissingError: `create` is off and nothing was built here.
+        StorageError: The folder cannot be used.
+    """
+
+    def __init__(self, path: Path | None, *, create: bool = False) -> None:
+        self.folder = Folder(path) if path is not None else None
+        self._lock = threading.RLock()
+        self._store: Store | None = None
+        self._calls: CallStore | None = None
+        self._busy = threading.Lock()
+        if self.folder is not None:
+            if create:
+                self.folder.create()
+            else:
+                self.folder.require()
+        self._published = self._recover() if self.folder is not None else Manifest()
+
+    @property
+    def store(self) -> Store:
+        """`index.sqlite`, opened when first used."""
+        with self._lock:
+            if self._store is None:
+                self._store = Store(self.folder.index_file if self.folder else None)
+            return self._store
+
+    @property
+    def calls(self) -> CallStore:
+        """`calls.sqlite`, opened when first used."""
+        with self._lock:
+            if self._calls is None:
+                self._calls = CallStore(self.folder.calls_file if self.folder else None)
+            return self._calls
+
+    def manifest(self) -> Manifest:
+        """What the index says of itself, as of the last publication that this process has seen."""
+        return self._published
+
+    def stamp(self) -> tuple[int, int]:
+        """Changes whenever any process publishes a generation."""
+        return self.folder.stamp() if self.folder else (self._published.generation, 0)
+
+    def refresh(self) -> None:
+        """Look at the manifest file again."""
+        if self.folder is not None:
+            shown = self.folder.read_manifest()
+            self._published = Manifest.from_json(shown) if shown else self._published
+
+    def counts(self, built: BuiltRecipe) -> dict[str, int]:
+        """Number of units by kind in a recipe's pool."""
+        return self.store.counts([CORPUS, *built.owners])
+
+    def edges(self, built: BuiltRecipe) -> list[Edge]:
+        """Edges of a recipe's pool."""
+        return self.store.edges(list(built.owners)) if built.owners else []
+
+    def pool(self, built: BuiltRecipe) -> Pool:
+        """The recipe's pool: mapped from its files, or derived from the store when they are missing or damaged."""
+        generation = self._published.generation
+        if self.folder is None:
+            return Pool.make(self.store, built.owners, generation, None)
+        directory = self.folder.pool(built.pool, generation)
+        if directory.is_dir():
+            with suppress(StorageError):  # damaged files are derived ones: made again below
+                return Pool.load(directory, generation)
+        try:
+            return Pool.make(self.store, built.owners, generation, directory)
+        except StorageError:
+            return Pool.make(self.store, built.owners, generation, None)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the writer's lock of the folder, or of this object in memory.
+
+        Raises:
+            IndexLockedError: Somebody else writes.
+        """
+        if not self._busy.acquire(blocking=False):
+            raise IndexLockedError("This index is being changed by another task. Wait for it to finish.")
+        try:
+            if self.folder is None:
+                yield
+            else:
+                with self.folder.writing():
+                    self._published = self._recover()
+                    yield
+        finally:
+            self._busy.release()
+
+    def publish(self) -> None:
+        """Make the last commit visible: derive the latest recipe's pool, replace the manifest file, tidy up."""
+        committed = Manifest.from_json(self.store.manifest())
+        if committed.generation == self._published.generation:
+            return
+        self._published = committed
+        if self.folder is not None:
+            if committed.recipes:
+                self.pool(committed.recipes[-1])
+            self.folder.write_manifest(committed.to_json())
+            keep = {self.folder.pool(built.pool, committed.generation).name for built in committed.recipes}
+            self.folder.clean(keep)
+
+    def save(self, path: Path) -> None:
+        """Write a copy into a new folder.
+
+        Raises:
+            StorageError: The folder holds something already.
+        """
+        target = Folder(path)
+        if target.exists():
+            raise StorageError(f"{path} holds an index already. Name a new folder.")
+        target.create()
+        self.calls.copy_to(target.calls_file)
+        self.store.copy_to(target.index_file)
+        target.write_manifest(self.manifest().to_json())
+
+    def close(self) -> None:
+        """Close the files."""
+        with self._lock:
+            for opened in (self._store, self._calls):
+                if opened is not None:
+                    opened.close()
+            self._store = self._calls = None
+
+    def _recover(self) -> Manifest:
+        """The committed manifest. A process that died between commit and publication left an older file behind."""
+        if self.folder is None or not self.folder.exists():
+            return Manifest()
+        shown = self.folder.read_manifest()
+        try:
+            committed = self.store.manifest()
+        except StorageError:
+            if shown:  # a read-only folder: what was published is all that can be read
+                return Manifest.from_json(shown)
+            raise
+        check_format(committed, self.folder.path)
+        if committed.get("generation", 0) != shown.get("generation", 0):
+            # In a read-only folder this process knows better, and the next writer repairs the file.
+            with suppress(StorageError):
+                self.folder.write_manifest(committed)
+        return Manifest.from_json(committed)
+
+
+def require_built(library: Library) -> None:
+    """Raise when nothing was ever committed.
+
+    Raises:
+        IndexMissingError: Nothing was built.
+    """
+    if not library.manifest().generation:
+        place = library.folder.path if library.folder else "memory"
+        raise IndexMissingError(
+            f"The index in {place} is empty: nothing was built, or the build did not finish. Build it."
+        )

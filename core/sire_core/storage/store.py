@@ -1,0 +1,229 @@
+"""`index.sqlite`: documents, chunks, units, edges, vectors. The pool changes in one transaction per build."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sire_core.corpus.changes import StoredDocument
+from sire_core.protocols import Delta
+from sire_core.storage.database import Database
+from sire_core.types import Chunk, Edge, Unit, UnitKind
+
+__all__ = ["CORPUS", "Commit", "Store"]
+
+CORPUS = "corpus"
+"""Owner of the chunk units; every recipe's pool holds them."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS documents (
+    id TEXT PRIMARY KEY, sequence INTEGER NOT NULL, hash TEXT NOT NULL, title TEXT NOT NULL, metadata TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS chunks (
+    id TEXT PRIMARY KEY, doc_id TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS chunks_of_document ON chunks (doc_id);
+CREATE TABLE IF NOT EXISTS units (
+    id TEXT PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, level INTEGER NOT NULL,
+    tree TEXT NOT NULL, chunk_ids TEXT NOT NULL, entity_keys TEXT NOT NULL, title TEXT NOT NULL, metadata TEXT NOT NULL,
+    vector BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS units_of_owner ON units (owner);
+CREATE TABLE IF NOT EXISTS edges (
+    owner TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
+    weight REAL NOT NULL, metadata TEXT NOT NULL, PRIMARY KEY (owner, kind, source, target)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS states (owner TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+_UNIT_COLUMNS = "id, kind, text, level, tree, chunk_ids, entity_keys, title, metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Everything that one build, add, update or delete changes.
+
+    Attributes:
+        put_documents: New or changed documents.
+        drop_documents: Ids of documents that are gone.
+        put_chunks: New chunks.
+        drop_chunks: Ids of chunks that are gone.
+        deltas: Changes by owner (organizer fingerprints and `CORPUS`).
+        vectors: Vectors of all put units, by unit id.
+        revectors: New vectors of units that stay, after the embedder was refitted.
+        drop_owners: Owners whose units, edges and state go altogether.
+        manifest: The manifest after the change.
+    """
+
+    put_documents: Sequence[StoredDocument] = ()
+    drop_documents: Sequence[str] = ()
+    put_chunks: Sequence[Chunk] = ()
+    drop_chunks: Sequence[str] = ()
+    deltas: Mapping[str, Delta] = field(default_factory=dict)
+    vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    revectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    drop_owners: Sequence[str] = ()
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Store:
+    """Reads and writes `index.sqlite`. Thread-safe.
+
+    Args:
+        path: The file; None keeps everything in memory.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._db = Database(path, _SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def copy_to(self, path: Path) -> None:
+        """Write a copy of the file."""
+        self._db.copy_to(path)
+
+    def manifest(self) -> dict[str, Any]:
+        """The manifest as of the last commit; empty before the first."""
+        rows = self._db.read("SELECT value FROM meta WHERE key='manifest'")
+        return dict(json.loads(str(rows[0][0]))) if rows else {}
+
+    def documents(self) -> dict[str, StoredDocument]:
+        """All documents by id, in corpus order."""
+        rows = self._db.iterate("SELECT id, sequence, hash, title, metadata FROM documents ORDER BY sequence, id")
+        return {
+            str(r[0]): StoredDocument(str(r[0]), int(r[1]), str(r[2]), str(r[3]), json.loads(str(r[4]))) for r in rows
+        }
+
+    def chunks(self) -> list[Chunk]:
+        """All chunks, ordered by (document sequence, position, id)."""
+        documents = self.documents()
+        rows = self._db.iterate(
+            "SELECT c.id, c.doc_id, c.position, c.text FROM chunks c JOIN documents d ON d.id=c.doc_id "
+            "ORDER BY d.sequence, c.position, c.id"
+        )
+        return [_chunk(row, documents[str(row[1])]) for row in rows]
+
+    def units(self, owner: str) -> list[Unit]:
+        """Units of one owner, by id."""
+        return [unit for unit, _ in self.units_with_vectors([owner], vectors=False)]
+
+    def units_with_vectors(
+        self, owners: Sequence[str], *, vectors: bool = True
+    ) -> Iterator[tuple[Unit, NDArray[np.float32]]]:
+        """Units of some owners in order of id, with their vectors (empty arrays when `vectors` is off)."""
+        column = "vector" if vectors else "x''"
+        marks = ",".join("?" * len(owners))
+        sql = f"SELECT {_UNIT_COLUMNS}, {column} FROM units WHERE owner IN ({marks}) ORDER BY id"
+        for row in self._db.iterate(sql, list(owners)):
+            yield _unit(row), np.frombuffer(row[9], dtype=np.float32)
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Vectors of units by id; unknown ids are left out."""
+        rows = self._db.read_in("SELECT id, vector FROM units WHERE id IN ({marks})", ids)
+        return {str(found): np.frombuffer(blob, dtype=np.float32) for found, blob in rows}
+
+    def edges(self, owners: Sequence[str]) -> list[Edge]:
+        """Edges of some owners, ordered by kind, source, target."""
+        marks = ",".join("?" * len(owners))
+        sql = f"SELECT kind, source, target, weight, metadata FROM edges WHERE owner IN ({marks}) ORDER BY 1, 2, 3"
+        rows = self._db.iterate(sql, list(owners))
+        return [Edge(str(r[0]), str(r[1]), str(r[2]), float(r[3]), json.loads(str(r[4]))) for r in rows]
+
+    def state(self, owner: str) -> dict[str, Any]:
+        """What an organizer stored for itself."""
+        rows = self._db.read("SELECT body FROM states WHERE owner=?", [owner])
+        return dict(json.loads(str(rows[0][0]))) if rows else {}
+
+    def owners(self) -> list[str]:
+        """Everyone who has units."""
+        return [str(row[0]) for row in self._db.read("SELECT DISTINCT owner FROM units ORDER BY owner")]
+
+    def counts(self, owners: Sequence[str]) -> dict[str, int]:
+        """Number of units by kind."""
+        marks = ",".join("?" * len(owners))
+        rows = self._db.read(f"SELECT kind, count(*) FROM units WHERE owner IN ({marks}) GROUP BY kind", list(owners))
+        return {str(kind): int(count) for kind, count in sorted(rows)}
+
+    def commit(self, commit: Commit) -> None:
+        """Apply everything in one transaction: the index is before or after, never between."""
+        with self._db.transaction() as db:
+            db.executemany("DELETE FROM chunks WHERE id=?", [(chunk,) for chunk in commit.drop_chunks])
+            db.executemany("DELETE FROM documents WHERE id=?", [(doc,) for doc in commit.drop_documents])
+            db.executemany(
+                "INSERT OR REPLACE INTO documents VALUES (?,?,?,?,?)",
+                [(d.id, d.sequence, d.hash, d.title, _json(d.metadata)) for d in commit.put_documents],
+            )
+            db.executemany(
+                "INSERT OR REPLACE INTO chunks VALUES (?,?,?,?)",
+                [(c.id, c.doc_id, c.position, c.text) for c in commit.put_chunks],
+            )
+            for table in ("units", "edges", "states"):
+                db.executemany(f"DELETE FROM {table} WHERE owner=?", [(owner,) for owner in commit.drop_owners])
+            db.executemany(
+                "UPDATE units SET vector=? WHERE id=?", ((v.tobytes(), unit) for unit, v in commit.revectors.items())
+            )
+            for owner, delta in commit.deltas.items():
+                db.executemany("DELETE FROM units WHERE id=? AND owner=?", [(unit, owner) for unit in delta.drop_units])
+                db.executemany(
+                    "DELETE FROM edges WHERE owner=? AND kind=? AND source=? AND target=?",
+                    [(owner, e.kind, e.source, e.target) for e in delta.drop_edges],
+                )
+                db.executemany(
+                    "INSERT OR REPLACE INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+                    (_unit_row(unit, owner, commit.vectors[unit.id]) for unit in delta.put_units),
+                )
+                db.executemany(
+                    "INSERT OR REPLACE INTO edges VALUES (?,?,?,?,?,?)",
+                    ((owner, e.kind, e.source, e.target, e.weight, _json(e.metadata)) for e in delta.put_edges),
+                )
+                if delta.state is not None:
+                    db.execute("INSERT OR REPLACE INTO states VALUES (?,?)", (owner, _json(delta.state)))
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('manifest',?)", (_json(commit.manifest),))
+
+    def compact(self) -> None:
+        """Overwrite what was deleted and give the space back."""
+        self._db.compact()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def _chunk(row: tuple[Any, ...], document: StoredDocument) -> Chunk:
+    return Chunk(str(row[0]), document.id, int(row[2]), document.title, str(row[3]), document.metadata)
+
+
+def _unit(row: tuple[Any, ...]) -> Unit:
+    return Unit(
+        id=row[0],
+        kind=UnitKind(row[1]),
+        text=row[2],
+        chunk_ids=tuple(json.loads(row[5])),
+        level=row[3],
+        tree=row[4],
+        entity_keys=tuple(json.loads(row[6])),
+        title=row[7],
+        metadata=json.loads(row[8]),
+    )
+
+
+def _unit_row(unit: Unit, owner: str, vector: NDArray[np.float32]) -> tuple[object, ...]:
+    return (
+        unit.id,
+        owner,
+        unit.kind.value,
+        unit.text,
+        unit.level,
+        unit.tree,
+        _json(unit.chunk_ids),
+        _json(unit.entity_keys),
+        unit.title,
+        _json(unit.metadata),
+        np.ascontiguousarray(vector, dtype=np.float32).tobytes(),
+    )
