@@ -1,0 +1,155 @@
+"""Vectors read from a file instead of computed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError, ModelError
+from sire_core.types import digest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.protocols import Embedder, FloatArray
+
+__all__ = ["PrecomputedEmbedder", "vector_key", "write_precomputed"]
+
+
+def vector_key(text: str) -> str:
+    """Key of a text in a file of vectors: `types.digest("vector", text)`."""
+    return digest("vector", text)
+
+
+def write_precomputed(
+    path: str | os.PathLike[str], texts: Sequence[str], vectors: FloatArray, fingerprint: str
+) -> None:
+    """Write a file of vectors for `PrecomputedEmbedder`.
+
+    The file is an uncompressed `.npz` with `keys` (ASCII bytes `[n]`, sorted `vector_key`s), `vectors` (float32
+    `[n, d]`, in the order of the keys) and `fingerprint` (one string). It appears whole or not at all.
+
+    Args:
+        path: Where to; an existing file is replaced.
+        texts: What was embedded. Of equal texts the first one counts.
+        vectors: `[len(texts), d]`.
+        fingerprint: That of the embedder that made the vectors.
+
+    Raises:
+        ConfigurationError: Texts and vectors do not match, or a vector is not finite.
+    """
+    path = Path(path)
+    vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.shape[1] < 1:
+        raise ConfigurationError(f"{len(texts)} texts need vectors of shape [{len(texts)}, d], not {vectors.shape}")
+    if not np.isfinite(vectors).all():
+        raise ConfigurationError("the vectors hold NaN or infinity; embed the texts again")
+    keys, first = np.unique(np.array([vector_key(text) for text in texts], dtype="S24"), return_index=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            np.savez(file, keys=keys, vectors=vectors[first], fingerprint=np.array(fingerprint))
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class PrecomputedEmbedder:
+    """Looks vectors up in a file of `write_precomputed`; stands in for the embedder that made them.
+
+    Its fingerprint is that embedder's, so an index built with one can be searched with the other. The file is read
+    at first use.
+
+    Args:
+        path: The file.
+        fallback: Embeds the texts that the file does not have; must be the embedder that made the file.
+
+    Raises:
+        ConfigurationError: There is no such file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], fallback: Embedder | None = None) -> None:
+        self._path = Path(path)
+        self._fallback = fallback
+        self._loaded: tuple[NDArray[np.bytes_], FloatArray, str] | None = None
+        if not self._path.is_file():
+            raise ConfigurationError(f"there is no file of vectors at {self._path}; make it with write_precomputed")
+
+    @property
+    def spec(self) -> str:
+        """What makes this embedder again, without its fallback: `resolve_embedder(spec)`."""
+        return f"file:{self._path}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the embedder that made the vectors."""
+        return self._load()[2]
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self._load()[1].shape[1])
+
+    async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
+        """Look texts up; float32 `[len(texts), dimension]`.
+
+        Args:
+            texts: Texts, as they were given to `write_precomputed`.
+            kind: Handed on to the fallback; the file does not tell questions from documents.
+
+        Raises:
+            ModelError: The file lacks some of the texts and there is no fallback.
+            ConfigurationError: The file is damaged, or the fallback is not the embedder that made it.
+        """
+        vectors, missing = await asyncio.to_thread(self._look_up, texts)
+        if not missing:
+            return vectors
+        if self._fallback is None:
+            raise ModelError(
+                f"{self._path} has no vector for {len(missing)} of {len(texts)} texts, the first being "
+                f"{texts[missing[0]][:80]!r}; write them with write_precomputed or name a fallback embedder"
+            )
+        vectors[missing] = await self._fallback.embed([texts[i] for i in missing], kind)
+        return vectors
+
+    def _look_up(self, texts: Sequence[str]) -> tuple[FloatArray, list[int]]:
+        keys, table, _ = self._load()
+        wanted = np.array([vector_key(text) for text in texts], dtype="S24")
+        rows = np.searchsorted(keys, wanted)
+        inside = rows < len(keys)
+        inside[inside] = keys[rows[inside]] == wanted[inside]
+        vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
+        vectors[inside] = table[rows[inside]]
+        return vectors, [int(i) for i in np.flatnonzero(~inside)]
+
+    def _load(self) -> tuple[NDArray[np.bytes_], FloatArray, str]:
+        if self._loaded is None:
+            keys, vectors, fingerprint = _read(self._path)
+            if self._fallback is not None and self._fallback.fingerprint != fingerprint:
+                raise ConfigurationError(
+                    f"the vectors of {self._path} were made by {fingerprint}, the fallback is "
+                    f"{self._fallback.fingerprint}; name the embedder that made the file"
+                )
+            self._loaded = keys, vectors, fingerprint
+        return self._loaded
+
+
+def _read(path: Path) -> tuple[NDArray[np.bytes_], FloatArray, str]:
+    import zipfile
+
+    try:
+        # Without pickle: arrays of objects are refused, so reading a file runs nothing.
+        with np.load(path, allow_pickle=False) as archive:
+            arrays: Mapping[str, NDArray[Any]] = dict(archive)
+        keys, vectors, fingerprint = arrays["keys"], arrays["vectors"], str(arrays["fingerprint"])
+    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise ConfigurationError(f"{path} is not a file of write_precomputed ({error}); make it again") from error
+    fits = vectors.ndim == 2 and keys.shape == vectors.shape[:1] and vectors.dtype == np.float32
+    if not fits or keys.dtype.kind != "S" or not (keys[:-1] < keys[1:]).all():
+        raise ConfigurationError(f"{path} is not a file of write_precomputed (shapes or types differ); make it again")
+    return keys, vectors, fingerprint

@@ -1,0 +1,215 @@
+"""Embedding models of the sentence-transformers library, from a folder or by name."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sire_core.protocols import FloatArray
+
+__all__ = ["SentenceTransformerEmbedder"]
+
+_SETTINGS = (
+    "config.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+    "special_tokens_map.json",
+    "sentencepiece.bpe.model",
+)
+_WEIGHTS = (".safetensors", ".bin", ".onnx")
+_SAMPLES, _SAMPLE_BYTES = 256, 4096
+
+
+class SentenceTransformerEmbedder:
+    """A sentence-transformers model, loaded when it is first needed, in a worker thread.
+
+    Args:
+        name_or_folder: A folder that holds the model, or its name on the hub (`org/name`), which the library downloads.
+        batch_size: Texts per forward pass; the library sorts texts by length first.
+        device: `cpu`, `cuda` ...; the library's choice by default.
+        query_prompt: Put in front of questions instead of the model's own prompt for them.
+
+    Raises:
+        ConfigurationError: There is no such folder, or it holds no model.
+    """
+
+    def __init__(
+        self,
+        name_or_folder: str | Path,
+        *,
+        batch_size: int = 64,
+        device: str | None = None,
+        query_prompt: str | None = None,
+    ) -> None:
+        if batch_size < 1:
+            raise ConfigurationError(f"batch_size must be at least 1, not {batch_size}")
+        self._folder = _model_folder(name_or_folder)
+        self._name = str(name_or_folder)
+        self._batch_size = batch_size
+        self._device = device
+        self._query_prompt = query_prompt
+        self._fingerprint = ""
+        self._dimension = 0
+        self._model: Any = None
+        # The tokenizers are not made for two threads at once, and two forward passes only fight for the same cores.
+        self._lock = threading.Lock()
+
+    @property
+    def spec(self) -> str:
+        """What makes this embedder again: `resolve_embedder(spec)`. Batch size and device are left out."""
+        prompt = "" if self._query_prompt is None else f"?query_prompt={quote(self._query_prompt, safe='')}"
+        return f"st:{self._name}{prompt}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Depends on what the model's files say and on the folder's own name, not on where the folder lies."""
+        if not self._fingerprint:
+            model = f"{self._folder.name}:{_folder_digest(self._folder)}" if self._folder else self._name
+            prompt = "" if self._query_prompt is None else f"?{self._query_prompt}"
+            self._fingerprint = f"st:{model}{prompt}"
+        return self._fingerprint
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector; read from the folder where it says so, else the model is loaded."""
+        if not self._dimension:
+            self._dimension = (_folder_dimension(self._folder) if self._folder else 0) or self._loaded_dimension()
+        return self._dimension
+
+    async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
+        """Embed texts; float32 `[len(texts), dimension]`.
+
+        Args:
+            texts: Texts; the model cuts off what is longer than its limit.
+            kind: `query` uses the model's (or the given) prompt for questions, `document` that for documents.
+
+        Raises:
+            ConfigurationError: The library is missing or the model cannot be loaded.
+        """
+        return await asyncio.to_thread(self._encode, list(texts), kind)
+
+    def _encode(self, texts: list[str], kind: str) -> FloatArray:
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        with self._lock:
+            model = self._load()
+            options: dict[str, Any] = {
+                "batch_size": self._batch_size,
+                "show_progress_bar": False,
+                "convert_to_numpy": True,
+            }
+            encode = model.encode
+            if kind == "query" and self._query_prompt is not None:
+                options["prompt"] = self._query_prompt
+            else:  # before version 5 the library has no methods of their own for questions and documents
+                own = "encode_query" if kind == "query" else "encode_document"
+                encode = getattr(model, own, None) or encode
+                if encode == model.encode and kind in (getattr(model, "prompts", None) or {}):
+                    options["prompt_name"] = kind
+            return np.asarray(encode(texts, **options), dtype=np.float32)
+
+    def _load(self) -> Any:
+        if self._model is None:
+            try:
+                from sentence_transformers import SentenceTransformer
+            except ImportError as error:
+                raise ConfigurationError(
+                    f'{self.spec} needs sentence-transformers: pip install "sire-rag[local]"'
+                ) from error
+            try:
+                model = SentenceTransformer(str(self._folder or self._name), device=self._device)
+            except Exception as error:
+                raise ConfigurationError(
+                    f"sentence-transformers cannot load {self._name}: {error}; check the name, or name a folder"
+                ) from error
+            # Half-precision weights are slow on a CPU and give other vectors on other machines.
+            self._model = model.float()
+        return self._model
+
+    def _loaded_dimension(self) -> int:
+        with self._lock:
+            model = self._load()
+        # The method was renamed in version 5.
+        ask = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+        found = ask()
+        return int(found) if found else int(model.encode([""], show_progress_bar=False).shape[1])
+
+
+def _model_folder(name: str | Path) -> Path | None:
+    """The folder of a model, or None when `name` can only be a name on the hub."""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "modules.json").is_file() and not (folder / "config.json").is_file():
+            raise ConfigurationError(f"{folder} holds no sentence-transformers model (no modules.json or config.json)")
+        return folder.resolve()
+    text = str(name)
+    is_name = text.count("/") <= 1 and "\\" not in text and not text.startswith((".", "/", "~")) and text.strip("/ ")
+    if isinstance(name, Path) or not is_name or folder.exists():
+        raise ConfigurationError(
+            f"there is no model folder at {name}; name a folder, or a model of the hub as org/name"
+        )
+    return None
+
+
+def _folder_files(folder: Path) -> Iterator[Path]:
+    """Files that decide what the model computes: at the top and in the folders of its modules."""
+    places = [folder, *(folder / str(module.get("path", "")) for module in _read_json(folder / "modules.json", []))]
+    for place in sorted({place for place in places if place.is_dir()}):
+        for path in sorted(place.iterdir()):
+            if path.is_file() and (path.name in _SETTINGS or path.suffix in _WEIGHTS):
+                yield path
+
+
+def _folder_digest(folder: Path) -> str:
+    """Hash of the settings and of the weights' size, header and evenly spaced samples: telling and quick."""
+    state = hashlib.blake2b(digest_size=8)
+    for path in _folder_files(folder):
+        size = path.stat().st_size
+        state.update(f"{path.relative_to(folder).as_posix()}:{size}:".encode())
+        with path.open("rb") as file:
+            if path.name in _SETTINGS or size <= _SAMPLES * _SAMPLE_BYTES:
+                state.update(file.read())
+                continue
+            for i in range(_SAMPLES):
+                file.seek(i * (size - _SAMPLE_BYTES) // (_SAMPLES - 1))
+                state.update(file.read(_SAMPLE_BYTES))
+    return state.hexdigest()
+
+
+def _folder_dimension(folder: Path) -> int:
+    """Length of the model's vectors as its last pooling or dense module states it; 0 when it does not."""
+    dimension = 0
+    for module in _read_json(folder / "modules.json", []):
+        settings = _read_json(folder / str(module.get("path", "")) / "config.json", {})
+        kind = str(module.get("type", "")).rpartition(".")[2]
+        if kind == "Pooling":
+            modes = sum(bool(value) for name, value in settings.items() if name.startswith("pooling_mode_"))
+            dimension = int(settings.get("word_embedding_dimension", 0)) * modes
+        elif kind == "Dense":
+            dimension = int(settings.get("out_features", 0))
+        elif kind not in ("Transformer", "Normalize"):
+            return 0
+    truncated = _read_json(folder / "config_sentence_transformers.json", {}).get("truncate_dim")
+    return min(dimension, int(truncated)) if truncated else dimension
+
+
+def _read_json(path: Path, default: Any) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return default

@@ -1,0 +1,176 @@
+"""The sync face of the async code: one long-lived event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from sire_core.errors import SireError
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["run_sync"]
+
+T = TypeVar("T")
+
+_WORKERS = 64
+"""Threads for blocking work. A worker may itself call `run_sync`, so there must be more of them than nested calls."""
+
+
+def run_sync(coroutine: Awaitable[T]) -> T:
+    """Run a coroutine to its end from sync code and return its result.
+
+    All calls of a process share one loop, so that HTTP connections, semaphores and caches made by one call serve the
+    next. The coroutine sees a copy of the caller's context variables. Works in a thread that runs a loop of its own
+    (notebooks, web servers), which is blocked meanwhile, and after `os.fork`. Interrupting the wait (Ctrl-C) cancels
+    the coroutine and waits until it has cleaned up; a second interrupt does not wait.
+
+    There is deliberately no shortcut that steps the coroutine in the calling thread: code that asks for the running
+    loop halfway would fail after half of its effects.
+
+    Args:
+        coroutine: What to run; any awaitable that is not bound to another loop.
+
+    Raises:
+        SireError: Called from the loop's own thread, where waiting would never end: await the async method instead.
+        BaseException: Whatever the coroutine raises, with its traceback.
+    """
+    bridge = _bridge()
+    call = _Call(coroutine)
+    if bridge.thread is threading.current_thread():
+        call.discard()
+        raise SireError(
+            "a sync method was called from inside the event loop that would have to run it; "
+            "use the async method (the same name with an `a` in front, or `await`)"
+        )
+    try:
+        bridge.loop.call_soon_threadsafe(call.start, bridge.loop)
+        call.wait(bridge.thread)
+    except BaseException:
+        # Callbacks run in the order they were handed over: `cancel` finds the task, or there will never be one.
+        bridge.loop.call_soon_threadsafe(call.cancel)
+        call.wait(bridge.thread)
+        raise
+    return call.result()
+
+
+class _Call(Generic[T]):
+    """One coroutine on its way to the loop, and its outcome on the way back."""
+
+    __slots__ = ("_awaitable", "_done", "_error", "_task", "_value")
+
+    def __init__(self, awaitable: Awaitable[T]) -> None:
+        self._awaitable = awaitable
+        self._task: asyncio.Task[None] | None = None
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._done = threading.Lock()
+        self._done.acquire()
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin; in the loop's thread. The callback, and so the task, has the caller's context."""
+        self._task = loop.create_task(self._drive())
+        self._task.add_done_callback(self._finish)
+
+    async def _drive(self) -> None:
+        try:
+            self._value = await self._awaitable
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread; a SystemExit must not stop the loop
+            self._error = error
+
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():  # before its first step, so that `_drive` never saw it
+            self.discard()
+            self._error = _cancelled()
+        self._done.release()
+
+    def cancel(self) -> None:
+        """Stop; in the loop's thread."""
+        if self._task is None:
+            self.discard()
+            self._done.release()
+        else:
+            self._task.cancel()
+
+    def wait(self, thread: threading.Thread) -> None:
+        """Block until the call is done. On Windows an interrupt is only seen when a wait ends, hence the time limit."""
+        while not self._done.acquire(timeout=0.5):
+            if not thread.is_alive():
+                raise SireError("the event loop of sire_core has ended; the interpreter is shutting down")
+        self._done.release()
+
+    def result(self) -> T:
+        """Return or raise the outcome."""
+        if self._error is None:
+            return self._value  # type: ignore[return-value]  # without an error there is a value
+        try:
+            raise self._error
+        finally:
+            # The traceback refers to this frame: break the cycle.
+            del self
+
+    def discard(self) -> None:
+        """Close a coroutine that will not run, so that Python does not warn about it."""
+        close = getattr(self._awaitable, "close", None)
+        if close is not None:
+            close()
+
+
+def _cancelled() -> BaseException:
+    import asyncio
+
+    return asyncio.CancelledError()
+
+
+class _Bridge:
+    """The loop and its thread."""
+
+    __slots__ = ("loop", "thread")
+
+    def __init__(self) -> None:
+        import asyncio
+        from concurrent.futures import ThreadPoolExecutor
+
+        self.loop = asyncio.new_event_loop()
+        self.loop.set_default_executor(ThreadPoolExecutor(_WORKERS, thread_name_prefix="sire-worker"))
+        self.thread = threading.Thread(target=self._serve, name="sire-loop", daemon=True)
+        self.thread.start()
+
+    def _serve(self) -> None:
+        while not self.loop.is_closed():
+            # A SystemExit in somebody's background task must not take down the loop with all who wait for it.
+            with contextlib.suppress(BaseException):
+                self.loop.run_forever()
+
+
+_lock = threading.Lock()
+_current: _Bridge | None = None
+_abandoned: list[Any] = []
+
+
+def _bridge() -> _Bridge:
+    global _current  # noqa: PLW0603 - one loop per process is the point
+    bridge = _current
+    if bridge is not None:
+        return bridge
+    with _lock:
+        if _current is None:
+            _current = _Bridge()
+        return _current
+
+
+def _after_fork() -> None:
+    """Forget the parent's loop in a child: its thread was not copied, and its sockets still belong to the parent."""
+    global _current, _lock  # noqa: PLW0603 - as above; the lock may have been held by a thread that is gone
+    _lock = threading.Lock()
+    if _current is not None:
+        _abandoned.append(_current)  # kept: closing it would touch the parent's selector
+        _current = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
