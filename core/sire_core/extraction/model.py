@@ -121,7 +121,7 @@ class ModelExtractor:
         if not item.chunk.text.strip():
             return self._finished(ExtractionRecord("", self._model.fingerprint, self._prompt_name, "empty"), item)
         if size > self._max_chunk_tokens:
-            reason = f"the chunk has {size:,} tokens, more than {self._max_chunk_tokens:,}: cut documents into smaller chunks"
+            reason = f"the chunk has {size:,} tokens, more than {self._max_chunk_tokens:,}: cut it into smaller chunks"
             return self._failed(item, reason)
         try:
             record = await (self._three_steps(item) if self._native else self._one_call(item))

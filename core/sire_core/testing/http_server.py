@@ -1,0 +1,162 @@
+"""A small HTTP/1.1 server on loopback, in a thread of its own. For tests; plain asyncio, no dependency."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["HttpRequest", "HttpResponse", "LoopbackServer"]
+
+_MAX_BODY = 64 * 1024 * 1024
+_MAX_HEAD = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """Method, path and body of a request."""
+
+    method: str
+    path: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """A response, and how its delivery goes wrong.
+
+    Attributes:
+        deliver: `whole`, `half` (the connection closes in the middle of the body) or `reset` (nothing is sent).
+    """
+
+    status: int = 200
+    body: bytes = b"{}"
+    headers: dict[str, str] = field(default_factory=dict)
+    deliver: str = "whole"
+
+
+Handler = Callable[[HttpRequest], Awaitable[HttpResponse]]
+
+
+class LoopbackServer:
+    """Serves a handler at 127.0.0.1 from `start` (or `with`) to `stop`, at the latest until the process ends.
+
+    Args:
+        handler: Answers requests; runs in the server's own event loop.
+        port: Port; 0 takes a free one.
+    """
+
+    def __init__(self, handler: Handler, port: int = 0) -> None:
+        self._handler = handler
+        self.port = port
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Listen."""
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="scripted-server", daemon=True)
+        self._thread.start()
+        if not ready.wait(10) or self._loop is None:
+            raise OSError("the scripted server does not start")
+
+    def stop(self) -> None:
+        """Close every connection and end the thread."""
+        loop, thread = self._loop, self._thread
+        self._loop = self._thread = None
+        if loop is not None and thread is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended by itself
+                loop.call_soon_threadsafe(loop.stop)
+            thread.join(10)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self, ready: threading.Event) -> None:
+        loop = asyncio.new_event_loop()
+        try:
+            server = loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", self.port, backlog=512))
+            self.port = server.sockets[0].getsockname()[1]
+            self._loop = loop
+            ready.set()
+            loop.run_forever()
+            server.close()
+            loop.run_until_complete(self._drop_connections())
+        finally:
+            ready.set()
+            loop.close()
+
+    async def _drop_connections(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # let transports finish closing
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        try:
+            while (request := await _read(reader)) is not None:
+                response = await self._handler(request)
+                if response.deliver == "reset":
+                    _reset(writer)
+                    break
+                writer.write(_encode(response))
+                await writer.drain()
+                if response.deliver == "half":
+                    break
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the client has gone, or the server stops
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await writer.wait_closed()
+
+
+async def _read(reader: asyncio.StreamReader) -> HttpRequest | None:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        return None
+    lines = head.decode("latin-1").split("\r\n")
+    method, path, _ = [*lines[0].split(" "), "", ""][:3]
+    length = 0
+    for line in lines[1:]:
+        name, _, value = line.partition(":")
+        if name.strip().lower() == "content-length" and value.strip().isdigit():
+            length = int(value)
+    if length > _MAX_BODY or len(head) > _MAX_HEAD:
+        return None
+    return HttpRequest(method, path, await reader.readexactly(length))
+
+
+def _encode(response: HttpResponse) -> bytes:
+    headers = {"content-type": "application/json", "content-length": str(len(response.body)), **response.headers}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    body = response.body if response.deliver == "whole" else response.body[: len(response.body) // 2]
+    return f"HTTP/1.1 {response.status} Scripted\r\n{lines}\r\n".encode("latin-1") + body
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    raw = writer.get_extra_info("socket")
+    if raw is not None:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
