@@ -1,0 +1,213 @@
+"""Small English word lists that the LLM-free extractor takes its cues from. All lower case."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ABBREVIATIONS",
+    "DEMONYMS",
+    "EPITHETS",
+    "FUNCTION_WORDS",
+    "HONORIFICS",
+    "KIND_NOUNS",
+    "MONTHS",
+    "NAME_TAILS",
+    "OPENERS",
+    "PERSON_SUFFIXES",
+    "PRONOUNS",
+    "UNITS",
+    "WEEKDAYS",
+]
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+WEEKDAYS = _set("monday tuesday wednesday thursday friday saturday sunday")
+
+PRONOUNS = _set(
+    "i me my mine we us our you your he him his she her hers it its they them their theirs this that these those who "
+    "whom whose which what himself herself itself themselves one someone somebody everyone there here"
+)
+
+FUNCTION_WORDS = PRONOUNS | _set(
+    "a an the and or but nor so yet if then than as at by for from in into of off on onto out over to under up upon "
+    "with within without about above across after against along among around because before behind below beneath "
+    "beside besides between beyond despite down during except inside like near outside past per plus since through "
+    "throughout till toward towards until unlike via whether while when where why how although though however also "
+    "not no none any all both each either neither every few more most much many other others another some several "
+    "such same own only just very too even still again ever never once always often sometimes usually now later "
+    "is am are was were be been being has have had having do does did doing done will would shall should can could "
+    "may might must cannot let s t d ll re ve well back further else therefore thus hence instead otherwise etc"
+)
+"""Words that neither name nor describe anything."""
+
+OPENERS = _set(
+    "according additionally afterwards alongside apart approximately based beginning born built called consequently "
+    "currently described designed despite directed due early eventually featuring finally first following formerly "
+    "founded generally given growing historically initially including indeed known last lastly late located "
+    "mainly meanwhile moreover mostly named nearly nevertheless next nonetheless notable notably noted "
+    "original originally overall owing part people previously primarily produced published raised rather recently "
+    "regarding released second set shortly similarly situated soon starring subsequently third today together two "
+    "three four five six seven eight nine ten twelve twenty traditionally ultimately upon using usually written "
+    "unfortunately fellow former future new several critics members other scholars see note episode chapter series "
+    "season film films song songs album albums music book books novel novels story plot population children women "
+    "men students players work works life death history critical guitar vocals directors producers writers "
+    "having being making taking when whenever wherever whereas years year despite educated established completed "
+    "ep lp cd dvd tv phd ma ba bsc msc mba ad bc bce ce ceo cto cfo vs am pm ok ii iii "
+    "jan feb mar apr jun jul aug sep sept oct nov dec fig "
+    "opened formed created recorded performed considered elected appointed married died won worked played"
+)
+"""Words that often open a sentence with a capital letter without being names."""
+
+HONORIFICS = _set(
+    "mr mrs ms dr sir dame lord lady prof professor president king queen emperor empress prince princess duke duchess "
+    "count countess earl baron baroness marquess marquis viscount archduke archduchess tsar czar tsarina tsarevich "
+    "sultan shah khan pope saint cardinal bishop archbishop reverend rev father brother sister captain capt major "
+    "colonel col general gen lieutenant lt sergeant sgt admiral commander marshal chief governor gov senator sen "
+    "congressman representative rep secretary minister chancellor mayor judge justice ambassador premier director "
+    "coach detective inspector officer private corporal grand crown high prime vice deputy emir sheikh rabbi imam "
+    "mother aunt uncle doctor triumvir consul landgrave margrave elector infanta infante actor actress singer author "
+    "writer producer composer rapper"
+)
+"""Ranks and forms of address in front of a person's name."""
+
+EPITHETS = _set(
+    "elder younger great good bad bold bald fat pious conqueror confessor lion fair wise simple short tall "
+    "handsome stout strong lame fearless rich proud posthumous child brave black white red blue magnificent impaler "
+    "baptist terrible cruel peaceful quarrelsome bear apostate catholic just hunchback illustrious silent blind"
+)
+"""What may follow `the` inside a person's name."""
+
+ABBREVIATIONS = (
+    "St|Ste|Mt|Ft|Dr|Mr|Mrs|Ms|Jr|Sr|Prof|Gen|Col|Capt|Lt|Maj|Sgt|Rev|Hon|Gov|Sen|Rep|Bros|Inc|Ltd|Co|Corp|No"
+)
+"""Abbreviations whose full stop belongs to the name, as a pattern."""
+
+UNITS = (
+    r"square (?:kilomet(?:re|er)s?|miles?|feet|met(?:re|er)s?)|sq (?:mi|km|ft)|km[²2]?|mi[²2]?|kilomet(?:re|er)s?|"
+    r"met(?:re|er)s?|miles?|feet|foot|ft|inch(?:es)?|cm|mm|acres?|hectares?|ha|yards?|kg|kilograms?|pounds?|lbs?|"
+    r"tons?|tonnes?|percent|per cent|%|people|inhabitants|residents|copies|students|employees|seats|members|votes|"
+    r"kHz|MHz|GHz|watts|kW|MW|dollars|euros|rupees|pesos|yen|minutes|hours|days|weeks|months|years|episodes|points|"
+    r"goals|games|matches|households|families|species|soldiers|men|passengers|viewers"
+)
+"""Units that make a number a quantity, as a pattern."""
+
+NAME_TAILS: dict[str, str] = {
+    word: kind
+    for kind, words in {
+        "Organization": (
+            "university college company corporation inc ltd co corp llc records entertainment pictures productions "
+            "studios studio school academy institute institution party club association society foundation orchestra "
+            "band ensemble choir council committee commission ministry department agency bureau bank airlines airways "
+            "league federation union group team army navy regiment division brigade press publishing magazine "
+            "newspaper times post network television radio channel broadcasting church cathedral abbey museum gallery "
+            "library hospital parliament senate congress assembly court police service services brothers bros "
+            "conservatory seminary laboratory laboratories industries systems technologies motors theatre theater "
+            "films music label fc united rovers wanderers athletic dynasty ltd. inc. co. corp. bros."
+        ),
+        "Location": (
+            "river county city town village street avenue road boulevard island islands lake mountain mountains "
+            "district province township park state region valley bay sea ocean peninsula desert forest bridge airport "
+            "station square palace castle territory republic kingdom empire highway beach creek hill hills canyon "
+            "prefecture municipality parish borough heights springs falls canal harbor harbour port cemetery oblast "
+            "raion taluk tehsil"
+        ),
+        "Event": (
+            "war wars battle festival olympics championship championships cup election elections revolution siege "
+            "games tournament awards award ceremony season open prix conference convention rebellion uprising massacre "
+            "crisis campaign exhibition expedition crusade series bowl final finals derby marathon race congress"
+        ),
+    }.items()
+    for word in words.split()
+}
+"""Last words of names that tell what is named."""
+
+KIND_NOUNS: dict[str, str] = {
+    word: kind
+    for kind, words in {
+        "Work": (
+            "film films movie documentary comedy drama thriller western musical song single album ep soundtrack "
+            "mixtape novel novella book story play opera ballet poem painting sculpture series sitcom show program "
+            "programme episode game videogame magazine journal newspaper comic comics manga anime treatise essay "
+            "symphony concerto composition track remake sequel adaptation miniseries serial anthology encyclopedia "
+            "trilogy fresco manuscript article website weekly telenovela feature short poster ballad hymn recording"
+        ),
+        "Organization": (
+            "company corporation band group duo trio quartet orchestra ensemble university college school academy "
+            "institute organization organisation party club team association society foundation agency label studio "
+            "publisher bank airline brand retailer manufacturer chain network station channel league museum church "
+            "hospital newspaper regiment unit force firm charity council committee family dynasty tribe brewery "
+            "distributor restaurant"
+        ),
+        "Location": (
+            "village town city municipality commune district province region county state country river lake island "
+            "mountain hill suburb neighborhood neighbourhood township settlement parish locality community place "
+            "area peninsula bay sea valley park building house castle palace bridge road street highway airport port "
+            "stadium cemetery cathedral tower capital tributary stream creek hamlet borough republic kingdom empire "
+            "territory volcano glacier beach reservoir canal"
+        ),
+        "Event": (
+            "war battle siege festival tournament championship election event competition season ceremony treaty "
+            "revolution rebellion conference massacre earthquake hurricane operation campaign referendum rivalry award "
+            "disaster attack"
+        ),
+        "Person": (
+            "actor actress singer rapper musician composer songwriter director filmmaker producer writer author poet "
+            "novelist playwright screenwriter journalist politician statesman lawyer judge king queen emperor empress "
+            "prince princess duke duchess count countess earl baron noblewoman nobleman noble lord lady ruler monarch "
+            "pope bishop archbishop cardinal priest monk saint nun general officer soldier admiral commander "
+            "footballer player athlete boxer swimmer cyclist wrestler coach manager golfer cricketer sailor runner "
+            "rower skater driver scientist physicist chemist mathematician philosopher economist historian "
+            "professor teacher scholar academic engineer architect painter sculptor artist photographer illustrator "
+            "model dancer choreographer comedian host presenter businessman businesswoman entrepreneur businessperson "
+            "physician doctor surgeon daughter son wife husband mother father brother sister member leader activist "
+            "guitarist drummer bassist vocalist pianist conductor cinematographer editor astronaut explorer "
+            "missionary theologian diplomat ambassador mayor senator president minister knight peer heir consort "
+            "personality socialite magician chef designer woman man person character"
+        ),
+    }.items()
+    for word in words.split()
+}
+"""Head nouns of `X is a ...` and what they make of X. Later groups win where a word is in two."""
+
+PERSON_SUFFIXES = (
+    "ist",
+    "ician",
+    "ologist",
+    "grapher",
+    "maker",
+    "player",
+    "man",
+    "woman",
+    "ess",
+    "ian",
+    "eur",
+    "wright",
+)
+"""Endings of nouns for what a person does."""
+
+DEMONYMS = _set(
+    "american british english scottish welsh irish french german italian spanish portuguese dutch belgian swiss "
+    "austrian danish swedish norwegian finnish icelandic polish czech slovak hungarian romanian bulgarian greek "
+    "turkish russian ukrainian belarusian soviet serbian croatian slovenian bosnian albanian macedonian montenegrin "
+    "estonian latvian lithuanian georgian armenian azerbaijani kazakh uzbek iranian persian iraqi israeli jewish "
+    "arab arabic syrian lebanese egyptian moroccan algerian tunisian libyan sudanese ethiopian kenyan nigerian "
+    "ghanaian african indian pakistani bangladeshi bengali tamil telugu hindi kannada malayalam marathi punjabi urdu "
+    "sinhalese nepali chinese japanese korean taiwanese vietnamese thai malaysian malay indonesian filipino "
+    "philippine australian canadian mexican cuban brazilian argentine argentinian chilean colombian peruvian "
+    "venezuelan bolivian ecuadorian uruguayan paraguayan jamaican haitian dominican puerto trinidadian european asian "
+    "latin hispanic roman byzantine ottoman catholic protestant christian muslim islamic buddhist hindu orthodox "
+    "anglican lutheran methodist baptist presbyterian jesuit anglo afro euro scots flemish catalan basque galician "
+    "norse viking gaelic celtic slavic germanic mongolian tibetan hebrew yiddish afghan saudi kuwaiti yemeni "
+    "bavarian prussian venetian florentine sicilian parisian londoner california texan victorian edwardian "
+    "elizabethan mediterranean western eastern northern southern central north south east west americans germans "
+    "italians russians greeks turks arabs jews christians muslims hindus indians africans europeans canadians "
+    "australians mexicans spaniards englishmen romans somali zimbabwean namibian ugandan tanzanian congolese "
+    "cambodian burmese singaporean cypriot maltese luxembourgish"
+) - {"california", "puerto"}
+"""Adjectives of nations, languages and faiths, and directions: no entity by themselves."""

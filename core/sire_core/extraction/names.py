@@ -1,0 +1,251 @@
+"""Which mentions of a passage name the same thing: coreference by name, inside one passage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from sire_core.algorithms.text import name_key
+from sire_core.extraction.lexicon import FUNCTION_WORDS, HONORIFICS, NAME_TAILS
+from sire_core.extraction.spans import Span, is_common
+from sire_core.extraction.statistics import WordStatistics
+
+__all__ = ["Mention", "NameTable", "cached_key"]
+
+cached_key = lru_cache(1 << 16)(name_key)
+"""`name_key`, remembered: a passage asks for the keys of the same few names again and again."""
+
+_ALIAS = re.compile(
+    r"[ ,;(]*(?:\(?(?:born|née|nee|né|formerly|aka|a\.k\.a\.|or simply|real name)|"
+    r"(?:[\w-]+ly |also |better |best |sometimes |often )*(?:known|referred to|credited|billed|abbreviated|nicknamed)"
+    r"(?: \w+ly)?(?: as| to)?) (?:the )?[\"\u201c]?"
+)
+_TITLE_MODIFIERS = frozenset(("grand", "crown", "high", "prime", "vice", "deputy", "chief"))
+_SUBJECT = re.compile(r"[\"\u201d]?(?:,[^,(]{3,40})? ?(?:\(|,? (?:is|was|are|were) )")
+_ALIAS_REACH = 50
+_VALUES = frozenset(("Date", "Quantity"))
+_PLAIN = frozenset(("Name", "Person"))
+
+
+class Mention(NamedTuple):
+    """A resolved span: `name` is the entity's full name, `about` whether that is what the title names."""
+
+    start: int
+    end: int
+    name: str
+    type: str
+    about: bool
+
+
+class NameTable:
+    """Resolves the spans of one passage to entity names.
+
+    Args:
+        title: Title without its bracketed part; may be empty.
+        kind: What the title names (`detect_kind`).
+        sentences: Sentences of the passage.
+        spans: Spans per sentence.
+        statistics: Case counts of the corpus.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        kind: str,
+        sentences: Sequence[str],
+        spans: Sequence[Sequence[Span]],
+        statistics: WordStatistics,
+    ) -> None:
+        self.title = title
+        self.kind = kind
+        self.aliases: dict[str, dict[str, None]] = {}
+        self._statistics = statistics
+        self._title_key = cached_key(title)
+        self._title_lower = title.lower()
+        self._title_parts = _parts(title.split(",", 1)[0]) if kind == "Person" else ()
+        self._full: dict[str, tuple[str, str]] = {}
+        self._partial: dict[str, tuple[str, str] | None] = {}
+        self._inside: set[str] = set()
+        self._rows = [self._with_title(*item) for item in zip(sentences, spans, strict=True)]
+        self._collect()
+        if self._rows and self._rows[0]:
+            self._match_lead(sentences[0], self._rows[0])
+        for sentence, row in zip(sentences, self._rows, strict=True):
+            self._find_aliases(sentence, row)
+
+    def _with_title(self, sentence: str, spans: Sequence[Span]) -> Sequence[Span]:
+        """Put in the title where the sentence says it word by word, in any case, unless it is part of a longer name."""
+        lower = sentence.lower()
+        at = lower.find(self._title_lower) if len(self._title_lower) > 2 else -1
+        row = spans
+        while at >= 0:
+            end = at + len(self._title_lower)
+            if lower[end : end + 1] == "s" and end - at > 4:
+                end += 1  # a plural
+            free = not lower[at - 1 : at].isalnum() and not lower[end : end + 1].isalnum()
+            if free and not any(
+                span.start <= at and end <= span.end and span.end - span.start > end - at + 2 for span in row
+            ):
+                title = Span(at, end, self.title, self.kind or "Name")
+                row = sorted([title, *(span for span in row if span.end <= at or end <= span.start)])
+            at = lower.find(self._title_lower, end)
+        return row
+
+    def _collect(self) -> None:
+        """Note the full names, what short forms they have, and which words stand capitalised inside sentences."""
+        words = self.title.split()
+        self._inside.update(words[1:] or words)
+        for row in self._rows:
+            for span in row:
+                if span.type in _VALUES:
+                    continue
+                words = span.name.split()
+                self._inside.update(words if span.start else words[1:])
+                if span.type in _PLAIN and len(words) > 1:
+                    self._note_parts(_without_honorifics(span.name), span.type)
+
+    def _note_parts(self, name: str, kind: str) -> None:
+        if self._is_title(name):
+            return
+        for part in _parts(name):
+            known = self._partial.setdefault(part, (name, kind))
+            if known is not None and known[0] != name:
+                self._partial[part] = None  # two people of that name: it stands for neither
+
+    def _find_aliases(self, sentence: str, row: Sequence[Span]) -> None:
+        """`X (also known as Y)`, `X (born Y)`, `Long Name (LN)`."""
+        for left, right in pairwise(row):
+            if right.start - left.end > _ALIAS_REACH or left.type in _VALUES or right.type in _VALUES:
+                continue
+            between = sentence[left.end : right.start]
+            if (between == " (" and _is_acronym(right.name, left.name)) or _ALIAS.fullmatch(between):
+                self._join(left, right)
+
+    def _match_lead(self, sentence: str, row: Sequence[Span]) -> None:
+        """The passage's first words name the title in full (`Onika Maraj (born ...), known as Nicki Minaj`)."""
+        lead = row[0]
+        if lead.start > 4 or not self.title or self._is_title(lead.name):
+            return
+        if not _SUBJECT.match(sentence, lead.end):
+            return
+        if self.kind == "Person" and " " in lead.name:
+            known = any(self._is_title(span.name) for span in row[1:5])
+            shared = {word.lower() for word in self._title_parts}.intersection(lead.name.lower().split())
+        else:
+            known, shared = f"{self._title_lower} ".startswith(f"{lead.name.lower()} "), set()
+        if known or shared:
+            self._alias(lead.name, self.title, self.kind)
+
+    def _join(self, left: Span, right: Span) -> None:
+        if self._is_title(right.name):
+            left, right = right, left
+        if self._is_title(right.name) or cached_key(right.name) in self._full:
+            return
+        name, kind = self._resolve(left.name, left.type)
+        self._alias(right.name, name, kind)
+
+    def _alias(self, alias: str, name: str, kind: str) -> None:
+        self._full[cached_key(alias)] = (name, kind)
+        if cached_key(alias) != cached_key(name):
+            self.aliases.setdefault(cached_key(name), {})[alias] = None
+
+    def mentions(self, number: int) -> list[Mention]:
+        """The resolved mentions of a sentence, by its number; what is no name is left out."""
+        found = []
+        for span in self._rows[number]:
+            if span.type in _VALUES:
+                found.append(Mention(*span, about=False))
+            elif (kept := self._vetted(span)) is not None:
+                name, kind = self._resolve(kept.name, kept.type)
+                found.append(Mention(kept.start, kept.end, name, kind, name == self.title))
+        return found
+
+    def _vetted(self, span: Span) -> Span | None:
+        """A span at the start of a sentence is a name only if something besides its capital says so."""
+        if span.start > 1 or span.type == "Work" or cached_key(span.name) in self._full:
+            return span
+        first, _, rest = span.name.partition(" ")
+        if first in self._inside or self._resolve_part(first):
+            return span
+        evidence = self._statistics.is_name(first)
+        if rest:
+            if evidence is not False or rest.split()[0] in FUNCTION_WORDS:
+                return span
+            return None if is_common(rest.split()) else span._replace(start=span.start + len(first) + 1, name=rest)
+        return span if evidence else None
+
+    def _resolve(self, name: str, kind: str) -> tuple[str, str]:
+        key = cached_key(name)
+        if key in self._full:
+            return self._full[key]
+        found: tuple[str, str] | None = None
+        if self._is_title(name):
+            found = (self.title, self.kind or kind)
+        elif kind in _PLAIN or kind == "Location":
+            bare = _without_honorifics(name) if kind == "Person" else name
+            if " " not in bare or (len(bare.split()) < len(name.split()) and self._resolve_part(bare)):
+                found = self._resolve_part(bare) if kind != "Location" else None
+            if found is None and self._same_person(bare):
+                found = (self.title, self.kind)
+            if found is None and bare != name and " " in bare:
+                found = (bare, kind)
+        if found is None:
+            found = (name, kind)
+        elif " " in name and cached_key(found[0]) != key:
+            self.aliases.setdefault(cached_key(found[0]), {})[name] = None
+        self._full[key] = found
+        return found
+
+    def _resolve_part(self, word: str) -> tuple[str, str] | None:
+        if word in self._title_parts:
+            return (self.title, self.kind)
+        return self._partial.get(word)
+
+    def _same_person(self, name: str) -> bool:
+        """`Robert Trent` for the title `Robert H. Trent`: first and last word agree, the middle does not differ."""
+        mine, theirs = self.title.split(), name.split()
+        if len(self._title_parts) != 2 or len(theirs) < 2 or (mine[0], mine[-1]) != (theirs[0], theirs[-1]):
+            return False
+        return len(mine) == 2 or len(theirs) == 2 or (mine[1][0] == theirs[1][0] and "." in mine[1] + theirs[1])
+
+    def _is_title(self, name: str) -> bool:
+        key = cached_key(name)
+        return bool(self._title_key) and self._title_key in (key, f"the {key}")
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """Words that stand for a person alone: first and last name; for `Adolph II of the Marck` only `Adolph`."""
+    words = _without_honorifics(name).split()
+    for index, word in enumerate(words):
+        if word in ("of", "the") or (index and _is_numeral(word)):
+            return (words[0],) if index and len(words[0]) > 2 else ()
+    words = [word for word in words if word.rstrip(".") not in ("Jr", "Sr") and not word.startswith('"')]
+    if len(words) < 2 or words[-1].lower() in NAME_TAILS or words[0].lower() in ("new", "san", "los", "saint", "st."):
+        return ()
+    return tuple(word for word in (words[0], words[-1]) if len(word.strip(".")) > 2)
+
+
+def _is_numeral(word: str) -> bool:
+    return len(word) < 6 and not word.strip("IVX")
+
+
+def _without_honorifics(name: str) -> str:
+    """`Emperor Lothair I` becomes `Lothair I`; a single word keeps its rank (`King Michael`)."""
+    words = name.split()
+    while len(words) > 2 and words[0].lower().rstrip(".") in HONORIFICS and words[1][0].isupper():
+        if words[0].lower() in _TITLE_MODIFIERS and words[1].lower() not in HONORIFICS:
+            break
+        del words[0]
+    return " ".join(words)
+
+
+def _is_acronym(short: str, name: str) -> bool:
+    initials = "".join(word[0] for word in name.replace("-", " ").split() if word[0].isupper())
+    return (
+        1 < len(short) <= 8
+        and short.replace(".", "").upper() == short.replace(".", "")
+        and initials.startswith(short[0])
+    )

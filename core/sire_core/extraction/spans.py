@@ -1,0 +1,228 @@
+"""Named spans of a sentence: names, quoted works, dates and quantities. Patterns only, no model."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sire_core.extraction.lexicon import (
+    ABBREVIATIONS,
+    DEMONYMS,
+    EPITHETS,
+    FUNCTION_WORDS,
+    HONORIFICS,
+    MONTHS,
+    NAME_TAILS,
+    OPENERS,
+    UNITS,
+    WEEKDAYS,
+)
+
+__all__ = ["UPPER", "Span", "find_spans", "is_common", "tidy"]
+
+UPPER = "A-Z" + "".join(chr(code) for code in range(0xC0, 0x590) if chr(code).isupper())
+"""Body of a character class: upper-case letters of the Latin, Greek, Cyrillic and Armenian scripts."""
+
+
+class Span(NamedTuple):
+    """A named piece of a sentence: `text[start:end]` and a coarse type."""
+
+    start: int
+    end: int
+    name: str
+    type: str
+
+
+def _either(words: tuple[str, ...] | list[str]) -> str:
+    return "|".join(words)
+
+
+_MONTH = _either([month.capitalize() for month in MONTHS])
+_DATE = (
+    rf"\d{{1,2}}(?:st|nd|rd|th)? (?:{_MONTH})(?:,? \d{{3,4}}\b(?!,\d))?"
+    rf"|(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?(?!\d)(?:,? \d{{3,4}}\b(?!,\d))?"
+    rf"|(?:{_MONTH}),? (?:of )?\d{{4}}\b"
+    r"|(?:1[0-9]|20)\d\ds?\b(?![-.,]?\d{3})"
+)
+_QUANTITY = (
+    r"[$€£]\d[\d,.]*\d?(?: (?:million|billion|trillion))?|\d[\d,]*(?:\.\d+)?"
+    rf"(?: (?:million|billion))?[ -]?(?:{UNITS})(?!\w)"
+)
+_TAILS = _either([word.capitalize() for word in NAME_TAILS if word.isalpha()])
+_CONNECTORS = (
+    r"of(?: the)?|for(?: the)?|de(?: la| los| las)?|du|des|da|das|do|dos|di|del|della|dei|van(?: der| den| de)?|"
+    r"von(?: der| und zu)?|der|den|zu|zur|zum|und|et|la|le|y|e|al|el|bin|ibn|binti?|ben|af|av|til|ap|ferch|ka|ki|ke"
+)
+_WORD = (
+    rf"(?:(?:[{UPPER}]\.)+(?!\w)|(?:{ABBREVIATIONS})\.|(?:[Aa]l|[Ee]l|a[dnrsz]|ash|at|ul|[dDlL])[-'\u2019][{UPPER}]\w*|"
+    rf"[{UPPER}]\w*(?:['\u2019&/\u2013-](?!s\b)\w+)*!?)"
+)
+_JOIN = (
+    rf"(?: | (?:{_CONNECTORS}) | & |['\u2019]s (?=(?:{_TAILS}|Day|World)\b)|['\u2019] (?=(?:{_TAILS})\b)"
+    rf"| the (?=(?:{_either([word.capitalize() for word in sorted(EPITHETS)])})\b)"
+    rf"|, (?=(?:Jr|Sr|Inc|Ltd|LLC)\b)| [\"“]{_WORD}[\"”] (?=[{UPPER}]))"
+)
+_NUMBER = rf" \d{{1,3}}(?![\w%]|[,.\u2013-]\d| (?:{UNITS}|million|billion|{_MONTH})\b)"
+_NAME = rf"{_WORD}(?:{_JOIN}{_WORD})*(?:{_NUMBER}(?: {_WORD})*)?"
+_SPAN = re.compile(
+    rf"(?P<work>[\"“][^\"“”]{{2,90}}[\"”])|(?<![\w$€£])(?:(?P<date>{_DATE})|(?P<quantity>{_QUANTITY})|(?P<name>{_NAME}))"
+)
+_EDITION = re.compile(r"(?:\b(?:1[5-9]|20)\d\d|\b\d{1,3}(?:st|nd|rd|th)) $")
+_CAPITAL_START = re.compile(rf"[{UPPER}\d¿¡#]")
+_ROMAN = re.compile(r"(?:I{1,3}|IV|VI{0,3}|IX|XI{0,3}|XIV|XV|XVI{1,3}|V)\Z")
+_INITIAL = re.compile(rf"[{UPPER}]\.")
+_TIGHT_BRACKET = re.compile(r"(?<=[\w\"])\((?=\w)")
+_TIGHT_AMPERSAND = re.compile(r"(?<=\w)& ")
+_SPLIT_HYPHEN = re.compile(r"(?<=\w)- (?!and |or |to )(?=\w)")
+_TAG = re.compile(r"</?[a-z]{1,12}>")
+_STOPPED = frozenset(("jr", "sr", "inc", "ltd", "co", "corp", "bros", "st"))
+_NOT_NAMES = FUNCTION_WORDS | OPENERS
+_SUFFIXES = frozenset(("language", "born", "speaking", "based", "style", "era", "bred", "trained", "educated"))
+_OFFICE = re.compile(
+    r"(?:(?:Vice|Deputy|Prime|First|General|Executive|Managing|Associate) )*(?:President|Chancellor|Governor|Mayor|"
+    r"Director|Professor|Chairman|Dean|Minister|Secretary|Head|Bachelor|Master|Doctor|Member|Governors) "
+    r"(?:of|for)(?: the)? "
+)
+_LONGEST_NAME = 12  # in words; what is longer is a list without commas
+
+
+def tidy(text: str) -> str:
+    """Mend spacing that web extracts get wrong (`Aylwin( 1920)`, `film" Sabotage"`), TeX quotes and tags."""
+    if "``" in text:
+        text = text.replace("`` ", '"').replace("``", '"').replace(" ''", '"').replace("''", '"')
+    if "<" in text:
+        text = _TAG.sub("", text)
+    if '"' in text:
+        text = _mend_quotes(text)
+    if "(" in text:
+        text = _TIGHT_BRACKET.sub(" (", text.replace("( ", "("))
+    if "- " in text:
+        text = _SPLIT_HYPHEN.sub("-", text)
+    if "& " in text:
+        text = _TIGHT_AMPERSAND.sub(" & ", text)
+    return " ".join(text.split())
+
+
+def _mend_quotes(text: str) -> str:
+    """Move spaces from inside to outside of quotation marks, where every mark has its partner."""
+    parts = text.split('"')
+    if len(parts) % 2 == 0 or not all(inside.strip() for inside in parts[1::2]):
+        return text
+    pieces = [parts[0]]
+    for inside, outside in zip(parts[1::2], parts[2::2], strict=True):
+        before = " " if pieces[-1][-1:].isalnum() or pieces[-1][-1:] in (",", ";", ":") else ""
+        after = " " if outside[:1].isalnum() or outside[:1] == "(" else ""
+        pieces += (before, '"', inside.strip(), '"', after, outside)
+    return "".join(pieces)
+
+
+def is_common(words: list[str]) -> bool:
+    """Whether these words, capitalised or not, name nothing: months, nationalities, ranks, function words."""
+    for word in words:
+        lower = word.lower().strip(".!'\u2019")
+        if lower in _NOT_NAMES or lower in DEMONYMS or lower in HONORIFICS or lower in WEEKDAYS or lower in MONTHS:
+            continue
+        parts = lower.replace("\u2013", "-").split("-")
+        if len(parts) > 1 and all(part in DEMONYMS or part in _NOT_NAMES or part in _SUFFIXES for part in parts):
+            continue
+        return False
+    return True
+
+
+def find_spans(sentence: str) -> list[Span]:
+    """Find the named spans of one sentence, left to right, without overlap.
+
+    A capitalised word that opens the sentence is reported like any other name; whether it is one, only a wider view
+    (`NameTable`) can tell.
+
+    Args:
+        sentence: Tidied text.
+    """
+    spans: list[Span] = []
+    position, closing = 0, -1
+    while match := _SPAN.search(sentence, position):
+        position = match.end()
+        kind = match.lastgroup
+        span = None
+        if kind == "name":
+            skip = _opening(match.group(), at_start=match.start() == 0)
+            if skip:  # what follows a function word may be a date or a work: look again from there
+                position = match.start() + skip
+                continue
+            span = _name_span(sentence, match.start(), match.group())
+        elif kind == "work":
+            span = _work_span(match) if match.start() != closing else None
+            if span is None:
+                position = match.start() + 1  # ordinary speech: look for names inside,
+                closing = match.end() - 1  # and do not take its last quotation mark for a first one
+        else:
+            span = Span(match.start(), match.end(), match.group(), "Date" if kind == "date" else "Quantity")
+        if span is not None:
+            spans.append(span)
+    return spans
+
+
+def _opening(found: str, *, at_start: bool) -> int:
+    """Length of a leading word that is no part of a name; 0 when the first word may be one."""
+    first, _, rest = found.partition(" ")
+    lower = first.lower().rstrip("'\u2019")
+    return len(first) if lower in FUNCTION_WORDS or (at_start and rest and lower in OPENERS) else 0
+
+
+def _work_span(match: re.Match[str]) -> Span | None:
+    name = match.group()[1:-1].strip(" ,.;:'\u2019`")
+    words = name.split()
+    if not words or len(words) > 12 or not _CAPITAL_START.match(name):
+        return None
+    if len(words) == 1 and words[0].lower() in FUNCTION_WORDS:
+        return None
+    capitals = sum(not word[0].islower() or word in FUNCTION_WORDS for word in words)
+    if capitals * 2 < len(words):
+        return None
+    before = match.string[max(0, match.start() - 11) : match.start()]
+    kind = "Name" if before.endswith((" as ", "nicknamed ", "called ", "(", "named ")) else "Work"
+    return Span(match.start(), match.end(), name, kind)
+
+
+def _name_span(sentence: str, start: int, found: str) -> Span | None:
+    words = found.split(" ")
+    while words and words[-1].lower() in FUNCTION_WORDS and words[-1] != "I":
+        del words[-1]
+    if office := _OFFICE.match(" ".join(words)):  # the place is what passages share, not the office
+        start += office.end()
+        words = found[office.end() :].split(" ")[: len(words) - office.group().count(" ")]
+    if not words or len(words) > _LONGEST_NAME or is_common(words) or len(words[0].strip(".")) + len(words) < 3:
+        return None
+    name = " ".join(words)
+    end = start + len(name)
+    name = _strip_stop(name, words[-1])
+    kind = NAME_TAILS.get(words[-1].lower(), "")
+    if kind == "Event" and (edition := _EDITION.search(sentence, max(0, start - 6), start)):
+        start = edition.start()
+        name = sentence[start : start + len(edition.group()) + len(name)]
+    return Span(start, end, name, kind or _cue(sentence, start, words))
+
+
+def _strip_stop(name: str, last: str) -> str:
+    if name.endswith(".") and last.count(".") == 1 and last[:-1].lower() not in _STOPPED:
+        return name[:-1]
+    return name
+
+
+def _cue(sentence: str, start: int, words: list[str]) -> str:
+    """Coarse type from the words themselves or from the word in front of them."""
+    first = NAME_TAILS.get(words[0].lower(), "")
+    if len(words) > 2 and words[1] in ("of", "for") and first:
+        return first
+    if words[0].lower().rstrip(".") in HONORIFICS or (len(words) > 1 and any(_person_mark(word) for word in words)):
+        return "Person"
+    before = sentence[max(0, start - 9) : start].lower()
+    if before.endswith((" in ", " near ", " at ")) or before == "in ":
+        return "Location"
+    if before.endswith(" by ") and 1 < len(words) < 4 and words[0].lower() not in DEMONYMS:
+        return "Person"
+    return "Name"
+
+
+def _person_mark(word: str) -> bool:
+    return bool(_ROMAN.match(word) or _INITIAL.fullmatch(word) or word in ("bin", "ibn", "von", "van", "Jr.", "Sr."))
