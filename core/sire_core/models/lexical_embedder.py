@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,6 +34,9 @@ _IDF_POWER = 1.5
 _FIT_TEXTS = 20_000
 _FIT_WORDS = 100_000
 _BATCH = 2048
+_FEW = 16
+# Large batches at once would only share the cores and multiply the memory; a question does not wait behind them.
+_one_large_batch = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +179,9 @@ def _learn(texts: Sequence[str], fitted_on: int) -> _Fitted:
 
     counts, words = count_words(texts)
     keys, stem_of = np.unique(stem_keys(words), return_inverse=True)
-    merge = sparse.csr_matrix((np.ones(len(words), dtype=np.float32), (np.arange(len(words)), stem_of)))
-    by_stem = (counts @ merge).tocsr() if words else counts
+    ones = np.ones(len(words), dtype=np.float32)
+    merge = sparse.csr_matrix((ones, (np.arange(len(words)), stem_of)), shape=(len(words), len(keys)))
+    by_stem = (counts @ merge).tocsr()
     frequencies = np.bincount(by_stem.indices, minlength=len(keys)).astype(np.int32)
     # A stem of a single text is treated like one never seen, which costs nothing to remember.
     common = np.flatnonzero(frequencies >= 2)
@@ -216,6 +222,11 @@ def _damped(counts: sparse.csr_matrix) -> sparse.csr_matrix:
 
 
 def _transform(fitted: _Fitted, texts: list[str]) -> FloatArray:
+    with contextlib.nullcontext() if len(texts) <= _FEW else _one_large_batch:
+        return _embed_texts(fitted, texts)
+
+
+def _embed_texts(fitted: _Fitted, texts: list[str]) -> FloatArray:
     vectors = np.zeros((len(texts), _SKETCH + _TOPICS), dtype=np.float32)
     for start in range(0, len(texts), _BATCH):
         counts, words = count_words(texts[start : start + _BATCH])

@@ -144,7 +144,7 @@ def _read(path: Path) -> tuple[NDArray[np.bytes_], FloatArray, str]:
 
     try:
         # Without pickle: arrays of objects are refused, so reading a file runs nothing.
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays: Mapping[str, NDArray[Any]] = dict(archive)
         keys, vectors, fingerprint = arrays["keys"], arrays["vectors"], str(arrays["fingerprint"])
     except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:

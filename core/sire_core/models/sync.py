@@ -61,13 +61,14 @@ def run_sync(coroutine: Awaitable[T]) -> T:
 class _Call(Generic[T]):
     """One coroutine on its way to the loop, and its outcome on the way back."""
 
-    __slots__ = ("_awaitable", "_done", "_error", "_task", "_value")
+    __slots__ = ("_awaitable", "_done", "_error", "_finished", "_task", "_value")
 
     def __init__(self, awaitable: Awaitable[T]) -> None:
         self._awaitable = awaitable
         self._task: asyncio.Task[None] | None = None
         self._value: T | None = None
         self._error: BaseException | None = None
+        self._finished = False
         self._done = threading.Lock()
         self._done.acquire()
 
@@ -86,22 +87,24 @@ class _Call(Generic[T]):
         if task.cancelled():  # before its first step, so that `_drive` never saw it
             self.discard()
             self._error = _cancelled()
+        self._finished = True
         self._done.release()
 
     def cancel(self) -> None:
         """Stop; in the loop's thread."""
         if self._task is None:
             self.discard()
+            self._finished = True
             self._done.release()
         else:
             self._task.cancel()
 
     def wait(self, thread: threading.Thread) -> None:
         """Block until the call is done. On Windows an interrupt is only seen when a wait ends, hence the time limit."""
-        while not self._done.acquire(timeout=0.5):
-            if not thread.is_alive():
+        # The flag decides, not the lock: an interrupt may fall right after the lock was taken.
+        while not self._finished:
+            if not self._done.acquire(timeout=0.5) and not thread.is_alive():
                 raise SireError("the event loop of sire_core has ended; the interpreter is shutting down")
-        self._done.release()
 
     def result(self) -> T:
         """Return or raise the outcome."""
