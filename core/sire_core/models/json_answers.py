@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 __all__ = ["tolerant_json"]
@@ -48,14 +49,13 @@ def tolerant_json(text: str) -> Any:
     raise first or ValueError("there is no complete JSON object in the answer")
 
 
-def _candidates(text: str) -> list[str]:
-    found = [text]
+def _candidates(text: str) -> Iterator[str]:
+    """Where the value may stand, most likely first; most answers need the first only."""
+    yield text
     bare = _THOUGHT.sub("", text).strip()
     fenced = [match.group(1) for match in _FENCE.finditer(bare)]
-    found += sorted(fenced, key=len, reverse=True)[:4]
-    spans = _outermost(bare)
-    found += spans
-    return list(dict.fromkeys(found))
+    yield from sorted(fenced, key=len, reverse=True)[:4]
+    yield from _outermost(bare)
 
 
 def _loads(text: str) -> Any:

@@ -7,6 +7,7 @@ import copy
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -157,7 +158,7 @@ class OpenAIChat:
                 **self._features.body(schema, stop, room, temperature),
                 **self._extra,
             }
-            size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
+            size = _instruction_tokens(rendered.system) + estimate_tokens(rendered.user)
             size += _IMAGE_TOKENS * len(prompt.images)
             try:
                 answer = await self._transport.post(
@@ -180,6 +181,12 @@ class OpenAIChat:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+@lru_cache(maxsize=128)
+def _instruction_tokens(text: str) -> int:
+    """Instructions are the same for thousands of calls."""
+    return estimate_tokens(text)
 
 
 def _messages(system: str, user: str, images: Sequence[bytes]) -> list[dict[str, Any]]:
