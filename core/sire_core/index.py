@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Coroutine, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from sire_core.errors import QueryError
 from sire_core.filters import Filter, parse_filter
 from sire_core.session import Configuration, Session
-from sire_core.types import BuildReport, Document, Hit, Step, UnitKind
+from sire_core.types import BuildReport, Document, Hit
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
@@ -168,8 +167,7 @@ class Index:
         for selector in recipe.selectors:
             ranking = await selector.select(query, ranking, k, view)
         positions, scores = await ranking.top(k)
-        hits = view.hits(positions.tolist(), scores.tolist(), [ranking.path(int(p)) for p in positions])
-        return [_with_sources(hit) for hit in hits]
+        return view.hits(positions, scores, ranking)
 
     def explain(self, query: str, k: int = 10, *, filter: FilterLike = None) -> str:  # noqa: A002 - as in search
         """The hits of a question and, for each, why it was chosen, as text."""
@@ -230,17 +228,6 @@ class Index:
 
         given, chunker = check_documents(documents), self._configuration.chunker_object()
         return await self._session.apply(lambda stored: plan_put(stored, given, chunker, may_replace=may_replace))
-
-
-def _with_sources(hit: Hit) -> Hit:
-    """Add to the path of a derived unit what it stands on."""
-    unit = hit.unit
-    if unit.kind is UnitKind.CHUNK:
-        return hit
-    about = f" about {unit.title}" if unit.title else ""
-    level = f", level {unit.level}" if unit.level else ""
-    note = f"{unit.kind}{about}{level}, made from {len(unit.chunk_ids)} passages"
-    return replace(hit, path=(*hit.path, Step("sources", unit.chunk_ids, note)))
 
 
 def _run(coroutine: Coroutine[Any, Any, T]) -> T:

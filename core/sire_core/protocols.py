@@ -353,8 +353,11 @@ class View(Protocol):
     def units(self, positions: Sequence[int] | IntArray) -> list[Unit]:
         """Read units."""
 
-    def hits(self, positions: Sequence[int], scores: Sequence[float], paths: Sequence[tuple[Step, ...]]) -> list[Hit]:
-        """Read units as hits, documents filled in."""
+    def hits(self, positions: IntArray, scores: NDArray[np.float32], ranking: Ranking) -> list[Hit]:
+        """Read units as hits, with their documents and the reasons that the ranking gives.
+
+        A derived unit cites its passages in the order in which the ranking itself prefers them.
+        """
 
     def edges(self) -> Sequence[Edge]:
         """All edges of the pool."""
@@ -368,6 +371,9 @@ class Ranking(Protocol):
 
     async def top(self, n: int) -> tuple[IntArray, NDArray[np.float32]]:
         """The best `n` positions and scores, or fewer when the pool is exhausted. Best first, ties by position."""
+
+    def scores_at(self, positions: IntArray) -> NDArray[np.float32]:
+        """Scores of given positions, whether they are near the top or not; orders the citations of a derived unit."""
 
     def path(self, position: int) -> tuple[Step, ...]:
         """Why a position is where it is."""

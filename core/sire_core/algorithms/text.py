@@ -19,7 +19,7 @@ _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof st sr jr vs etc inc ltd co corp no vol fig eq e.g i.e cf al approx ca b d gen col lt maj capt "
     "sgt rev hon gov sen rep pres jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k ph.d op ed est dept".split()
 )
-_BOUNDARY = re.compile(r"([.!?\u3002\uff01\uff1f]+)([\"'\u201d\u2019)\]]*)(\s+|$)|\n\s*\n")
+_BOUNDARY = re.compile(r"(?<![.!?\u3002\uff01\uff1f])([.!?\u3002\uff01\uff1f]+)([\"'\u201d\u2019)\]]*)(\s+|$)|\n\s*\n")
 
 
 def count_tokens(text: str) -> int:
@@ -102,7 +102,8 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
         return False
     if match.group(1) != ".":
         return True
-    words = text[start : match.start()].split()
+    # A few characters are enough for the last word, and keep hostile text linear.
+    words = text[max(start, match.start() - 40) : match.start()].split()
     last = words[-1].strip("(\"'") if words else ""
     if len(last) == 1 and last.isalpha() and last.isupper():
         return False

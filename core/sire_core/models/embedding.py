@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UnitEmbedder", "VectorStore"]
 
-_BATCH = 256
+_BATCH = 1024
 
 
 class VectorStore(Protocol):

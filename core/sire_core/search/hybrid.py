@@ -31,7 +31,7 @@ class Hybrid:
 
     rankers: tuple[Ranker, ...] = (Flat(), Lexical())
     constant: float = 60.0
-    depth: int = 200
+    depth: int = 50
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
         """Rank the units that pass the filter."""

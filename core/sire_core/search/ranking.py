@@ -60,6 +60,10 @@ class ScoredRanking:
         positions = self._known[:n]
         return positions, self._scores[positions]
 
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """Scores of given positions, whether they are near the top or not."""
+        return self._scores[positions]
+
     def path(self, position: int) -> tuple[Step, ...]:
         """Why a position is where it is."""
         return self._explain(position)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,13 @@ import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.storage.pool import KIND_NAMES, Pool
-from sire_core.types import Edge, Hit, Step, Unit
+from sire_core.types import Edge, Hit, Step, Unit, UnitKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, Embedder, FloatArray, IntArray, LanguageModel
+    from sire_core.protocols import BoolArray, Embedder, FloatArray, IntArray, LanguageModel, Ranking
 
 __all__ = ["PoolView"]
 
@@ -113,13 +114,38 @@ class PoolView:
         """Read units."""
         return [self.pool.unit(int(position))[0] for position in positions]
 
-    def hits(self, positions: Sequence[int], scores: Sequence[float], paths: Sequence[tuple[Step, ...]]) -> list[Hit]:
-        """Read units as hits, documents filled in."""
-        found = []
-        for position, score, path in zip(positions, scores, paths, strict=True):
-            unit, documents = self.pool.unit(int(position))
-            found.append(Hit(unit=unit, score=float(score), doc_ids=documents, path=path))
-        return found
+    def hits(self, positions: IntArray, scores: NDArray[np.float32], ranking: Ranking) -> list[Hit]:
+        """Read units as hits; a derived unit cites its passages in the order in which the ranking prefers them."""
+        return [
+            self._hit(position, score, ranking)
+            for position, score in zip(positions.tolist(), scores.tolist(), strict=True)
+        ]
+
+    def _hit(self, position: int, score: float, ranking: Ranking) -> Hit:
+        unit, documents = self.pool.unit(position)
+        path = ranking.path(position)
+        if unit.kind is UnitKind.CHUNK:
+            return Hit(unit, score, documents, path)
+        chunks = self.pool.indices[self.pool.indptr[position] : self.pool.indptr[position + 1]]
+        if len(chunks) > 1:
+            places = self.derived("units of chunks", self._units_of_chunks)[chunks]
+            order = np.argsort(-ranking.scores_at(places), kind="stable")
+            unit = replace(unit, chunk_ids=tuple(unit.chunk_ids[i] for i in order))
+            numbers = self.pool.chunk_documents[chunks[order]]
+            names = self.derived("documents", self.pool.document_metadata)
+            documents = tuple(dict.fromkeys(names[number][0] for number in numbers.tolist()))
+        about = f" about {unit.title}" if unit.title else ""
+        level = f", level {unit.level}" if unit.level else ""
+        note = f"{unit.kind}{about}{level}, made from {len(chunks)} passages"
+        return Hit(unit, score, documents, (*path, Step("sources", unit.chunk_ids, note)))
+
+    def _units_of_chunks(self) -> IntArray:
+        """Position of the chunk unit of every chunk number."""
+        chunk_units = np.flatnonzero(self.pool.kinds == KIND_NAMES.index(UnitKind.CHUNK.value))
+        places = np.zeros(len(self.pool.chunk_ids), dtype=np.int64)
+        for position in chunk_units.tolist():
+            places[self.pool.indices[self.pool.indptr[position] : self.pool.indptr[position + 1]]] = position
+        return places
 
     def edges(self) -> Sequence[Edge]:
         """All edges of the pool."""
