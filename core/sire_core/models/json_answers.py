@@ -19,6 +19,7 @@ _PIECES = re.compile(
     r"|(?P<word>\b(?:True|False|None)\b)",
     re.DOTALL,
 )
+_BEGINS_JSON = re.compile(r"""[{\[]\s*["{\[]""")
 _PAIRS = {"}": "{", "]": "["}
 # Openings that are tried when earlier ones never close; keeps hostile answers linear.
 _MAX_STARTS = 16
@@ -91,6 +92,8 @@ def _outermost(text: str) -> list[str]:
             break
         end = _closing(text, start)
         if end < 0:
+            if _BEGINS_JSON.match(text, start):  # cut off: what is inside is a fragment, not the answer
+                break
             position = start + 1
         else:
             spans.append((start, end))
