@@ -127,15 +127,23 @@ def _sentences(unit: Unit) -> list[str]:
 
 
 def _tfidf(sentences: Sequence[str]) -> Any:
-    from sklearn.feature_extraction.text import TfidfVectorizer
+    """TF-IDF rows of length one (1 + log tf, smoothed idf), sparse `[n, vocabulary]`."""
+    from scipy.sparse import csr_matrix, diags
 
-    vectorizer = TfidfVectorizer(analyzer=tokenize, sublinear_tf=True, dtype=np.float32)
-    try:
-        return vectorizer.fit_transform(sentences).tocsr()
-    except ValueError:  # not one word in all the sentences
-        from scipy.sparse import csr_matrix
-
-        return csr_matrix(np.zeros((len(sentences), 1), dtype=np.float32))
+    vocabulary: dict[str, int] = {}
+    columns: list[int] = []
+    pointers = [0]
+    for sentence in sentences:
+        columns += [vocabulary.setdefault(word, len(vocabulary)) for word in tokenize(sentence)]
+        pointers.append(len(columns))
+    shape = (len(sentences), max(1, len(vocabulary)))
+    counts = csr_matrix((np.ones(len(columns), dtype=np.float32), columns, pointers), shape=shape)
+    counts.sum_duplicates()
+    frequency = np.bincount(counts.indices, minlength=shape[1])
+    idf = np.log((1 + shape[0]) / (1 + frequency)) + 1
+    counts.data = ((1 + np.log(counts.data)) * idf[counts.indices]).astype(np.float32)
+    norms = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
+    return diags(1 / np.where(norms > 0, norms, 1.0)).astype(np.float32) @ counts
 
 
 def _truncate(text: str, max_tokens: int) -> str:

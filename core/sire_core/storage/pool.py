@@ -59,7 +59,7 @@ class Pool:
 
     def unit(self, position: int) -> tuple[Unit, tuple[str, ...]]:
         """A unit and the ids of its documents, in order of its chunks."""
-        row = json.loads(self.rows[self.offsets[position] : self.offsets[position + 1]].tobytes())
+        row = json.loads(self.rows[self.offsets[position] : self.offsets[position + 1]].tobytes().decode())
         documents = tuple(row.pop("documents"))
         return Unit(
             id=row["id"],

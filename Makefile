@@ -1,0 +1,32 @@
+# Everything runs in an environment of its own, .venv; a second run finds it there.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test test-slow lint benchmark-quick clean
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[all,dev]"
+	touch $(STAMP)
+
+demo: $(STAMP)  ## index our sample corpus, ask three two-document questions, show evidence and reasons
+	$(BIN)/sire demo
+
+test: $(STAMP)  ## everything that is quick: under five minutes on two cores
+	$(BIN)/python -m pytest -m "not slow" -n 2 -q
+
+test-slow: $(STAMP)  ## stress, kill loops, version matrix
+	$(BIN)/python -m pytest -m slow -q
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+benchmark-quick: $(STAMP)  ## speed and memory of indexing, loading and searching, as ratios
+	$(BIN)/python benchmarks/index_speed.py --quick
+
+clean:
+	rm -rf $(VENV) build dist
