@@ -4,54 +4,57 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from sire_core.extraction.lexicon import FUNCTION_WORDS, MONTHS, OPENERS
+from sire_core.extraction.phrases import phrase_words
 from sire_core.extraction.statistics import WordStatistics
+from sire_core.extraction.subjects import base_title
+from sire_core.types import Chunk
 
 __all__ = ["keyphrases"]
 
 _RUN = re.compile(r"(?<![\w'\u2019-])[a-z][a-z-]+(?: [a-z][a-z-]+)*(?![\w'\u2019])")
-_WORD = re.compile(r"\w+")
 _MAX_RUN = 3
 _NAME_WEIGHT = 1.5  # names are what passages share; found by reading, not tuned
+_LENGTH_EXPONENT = 0.4
 _STOP = FUNCTION_WORDS | OPENERS | frozenset(MONTHS)
 
 
 def keyphrases(
-    sentences: Sequence[str], names: Iterable[str], title: str, statistics: WordStatistics, limit: int = 5
+    chunk: Chunk, sentences: Sequence[str], names: Iterable[str], statistics: WordStatistics, limit: int = 5
 ) -> tuple[str, ...]:
     """The passage's most telling phrases, verbatim, best first; never the title.
 
-    A phrase's score is its frequency times the mean inverse document frequency of its words, names weighted up,
-    longer phrases slightly.
+    A phrase's score is the mean inverse document frequency of its words times the square root of how often it occurs;
+    names weigh more, longer phrases slightly.
 
     Args:
-        sentences: Tidied sentences.
+        chunk: The passage.
+        sentences: Its tidied sentences.
         names: Names as they stand in the passage, with repetition.
-        title: Title without its bracketed part.
         statistics: Word counts of the corpus.
         limit: How many.
     """
-    title_words = " ".join(_WORD.findall(title.lower()))
-    found: dict[str, list[float]] = {}  # words -> [count, weight, order]; `text` keeps the first form
-    text: dict[str, str] = {}
+    titles = (phrase_words(chunk.title), phrase_words(base_title(chunk.title)))
+    found: dict[str, list[float]] = {}  # words -> [count, weight]
+    forms: dict[str, str] = {}
     for weight, phrases in ((_NAME_WEIGHT, names), (1.0, _runs(sentences))):
         for phrase in phrases:
-            words = " ".join(_WORD.findall(phrase.lower()))
-            if not words or words == title_words:
-                continue
+            words = phrase_words(phrase)
             if words in found:
                 found[words][0] += 1
-            else:
+            elif words and words not in titles:
                 found[words] = [1.0, weight]
-                text[words] = phrase
+                forms[words] = phrase
     scored = []
     for order, (words, (count, weight)) in enumerate(found.items()):
         parts = words.split()
-        mean = sum(statistics.idf(part) for part in parts) / len(parts)
-        scored.append((-weight * mean * count**0.5 * len(parts) ** 0.4, order, words))
+        mean = sum(map(statistics.idf, parts)) / len(parts)
+        scored.append((-weight * mean * count**0.5 * len(parts) ** _LENGTH_EXPONENT, order, words))
     scored.sort()
-    return tuple(text[words] for _, _, words in scored[:limit])
+    text = f" {phrase_words(chunk.text)} "  # tidying may have joined what the passage has apart
+    return tuple(islice((forms[words] for _, _, words in scored if f" {words} " in text), limit))
 
 
 def _runs(sentences: Sequence[str]) -> Iterable[str]:

@@ -71,6 +71,7 @@ HONORIFICS = _set(
     "colonel col general gen lieutenant lt sergeant sgt admiral commander marshal chief governor gov senator sen "
     "congressman representative rep secretary minister chancellor mayor judge justice ambassador premier director "
     "coach detective inspector officer private corporal grand crown high prime vice deputy emir sheikh rabbi imam "
+    "landgravine margravine electress viscountess marchioness baronet shogun maharaja raja nawab begum pharaoh "
     "mother aunt uncle doctor triumvir consul landgrave margrave elector infanta infante actor actress singer author "
     "writer producer composer rapper"
 )

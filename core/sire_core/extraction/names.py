@@ -24,9 +24,10 @@ _ALIAS = re.compile(
     r"(?: \w+ly)?(?: as| to)?) (?:the )?[\"\u201c]?"
 )
 _TITLE_MODIFIERS = frozenset(("grand", "crown", "high", "prime", "vice", "deputy", "chief"))
-_SUBJECT = re.compile(r"[\"\u201d]?(?:,[^,(]{3,40})? ?(?:\(|,? (?:is|was|are|were) )")
+_SUBJECT = re.compile(r"[\"\u201d]?(?:,[^,(]{3,40}|,)? ?(?:\(|,? (?:is|was|are|were) )")
 _ALIAS_REACH = 50
 _VALUES = frozenset(("Date", "Quantity"))
+_UNNAMED = _VALUES | {"Location"}  # `in Scandinavia (known as ...)` says what something else is called
 _PLAIN = frozenset(("Name", "Person"))
 
 
@@ -118,7 +119,7 @@ class NameTable:
     def _find_aliases(self, sentence: str, row: Sequence[Span]) -> None:
         """`X (also known as Y)`, `X (born Y)`, `Long Name (LN)`."""
         for left, right in pairwise(row):
-            if right.start - left.end > _ALIAS_REACH or left.type in _VALUES or right.type in _VALUES:
+            if right.start - left.end > _ALIAS_REACH or right.type in _VALUES or left.type in _UNNAMED:
                 continue
             between = sentence[left.end : right.start]
             if (between == " (" and _is_acronym(right.name, left.name)) or _ALIAS.fullmatch(between):
@@ -164,15 +165,18 @@ class NameTable:
         return found
 
     def _vetted(self, span: Span) -> Span | None:
-        """A span at the start of a sentence is a name only if something besides its capital says so."""
-        if span.start > 1 or span.type == "Work" or cached_key(span.name) in self._full:
+        """The span, if it is a name; one at the start of a sentence needs more evidence than its capital."""
+        if span.type == "Work" or cached_key(span.name) in self._full or self._is_title(span.name):
             return span
         first, _, rest = span.name.partition(" ")
+        if span.start > 1:
+            common = not rest and span.type == "Name" and self._statistics.is_name(first) is False
+            return None if common else span
         if first in self._inside or self._resolve_part(first):
             return span
         evidence = self._statistics.is_name(first)
         if rest:
-            if evidence is not False or rest.split()[0] in FUNCTION_WORDS:
+            if evidence is not False or rest.split(" ", 1)[0] in FUNCTION_WORDS:
                 return span
             return None if is_common(rest.split()) else span._replace(start=span.start + len(first) + 1, name=rest)
         return span if evidence else None

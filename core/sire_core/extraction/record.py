@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sire_core.algorithms.text import name_key
 from sire_core.errors import StorageError
+from sire_core.extraction.phrases import phrase_words
+from sire_core.extraction.subjects import base_title
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 __all__ = ["MAX_KEYWORDS", "SCHEMA", "from_json", "to_json", "validate"]
@@ -20,7 +21,6 @@ SCHEMA = "extract/1"
 MAX_KEYWORDS = 5
 """Keywords per chunk (IIER, section 3.1)."""
 
-_WORD = re.compile(r"\w+")
 _LOCAL_ID = re.compile(r"[ne]\d+")
 # From here on, Unicode holds scripts that put no spaces between words.
 _UNSPACED_SCRIPT = 0x2E80
@@ -256,17 +256,13 @@ def _clean_triples(triples: Iterable[Triple], lookup: _Lookup) -> tuple[Triple, 
     return tuple(kept)
 
 
-def _words(text: str) -> str:
-    return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
-
-
 def _clean_keywords(keywords: Iterable[str], chunk: Chunk) -> tuple[str, ...]:
-    text, title = _words(chunk.text), _words(chunk.title)
+    text, titles = phrase_words(chunk.text), (phrase_words(chunk.title), phrase_words(base_title(chunk.title)))
     padded = f" {text} "
     kept: dict[str, str] = {}
     for keyword in keywords:
-        words = _words(keyword)
+        words = phrase_words(keyword)
         unspaced = any(ord(letter) >= _UNSPACED_SCRIPT for letter in words)
-        if words and words != title and (words in text if unspaced else f" {words} " in padded):
+        if words and words not in titles and (words in text if unspaced else f" {words} " in padded):
             kept.setdefault(words, " ".join(keyword.split()))
     return tuple(kept.values())[:MAX_KEYWORDS]

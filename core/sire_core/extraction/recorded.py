@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sire_core.algorithms.text import name_key, split_sentences
+from sire_core.algorithms.text import name_key
 from sire_core.errors import CorpusError
 from sire_core.extraction.keyphrases import keyphrases
+from sire_core.extraction.phrases import phrase_words
 from sire_core.extraction.record import validate
-from sire_core.extraction.spans import tidy
+from sire_core.extraction.spans import sentences_of
 from sire_core.extraction.statistics import WordStatistics
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, digest
@@ -31,7 +31,8 @@ class RecordedExtractor:
     `id` is a document id; every chunk of that document gets the triples that its sentences name. A triple's fact is
     the first sentence that names both of its ends, shared by all triples of that sentence, else the triple read as a
     sentence. Sentences without a triple are facts, too (43 % in MuSiQue's recording): what they say stays reachable,
-    and the gold passages of a question share an entity more often (65 instead of 64 % of the pairs). A fact's entities are the listed names in its text; a triple's
+    and the gold passages of a question share an entity more often (65 instead of 64 % of the pairs). A fact's
+    entities are the listed names in its text; a triple's
     end that the model did not list stays a literal: free phrases such as "collecting business information" would
     become entities of one fact each, the common nouns that SiReRAG rejects (ALGORITHMS 2.2.4).
 
@@ -80,7 +81,7 @@ class RecordedExtractor:
             return ExtractionRecord(chunk.hash, self._fingerprint, _VERSION, status="failed", reason=reason)
         names = {name_key(name): name for name in reversed(row["entities"])}
         ids = {key: f"n{number}" for number, key in enumerate(reversed(names), 1)}
-        sentences = split_sentences(tidy(chunk.text))
+        sentences = sentences_of(chunk.text)
         facts = _facts(sentences, row["triples"], ids, first=chunk.position == 0)
         used = {entity for fact in facts for entity in fact.entities}
         entities = tuple(Entity(ids[key], names[key]) for key in ids if ids[key] in used)
@@ -90,7 +91,7 @@ class RecordedExtractor:
             prompt=_VERSION,
             entities=entities,
             facts=facts,
-            keywords=keyphrases(sentences, [entity.name for entity in entities], chunk.title, WordStatistics()),
+            keywords=keyphrases(chunk, sentences, [entity.name for entity in entities], WordStatistics()),
             topic=chunk.title,
         )
         return validate(record, chunk)[0]
@@ -128,7 +129,7 @@ def _facts(sentences: list[str], triples: list[list[str]], ids: Mapping[str, str
 
 
 def _padded(text: str) -> str:
-    return f" {' '.join(_WORD.findall(unicodedata.normalize('NFKC', text).casefold()))} "
+    return f" {phrase_words(text)} "
 
 
 def _read(path: Path) -> str:

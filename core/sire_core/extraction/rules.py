@@ -6,11 +6,10 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sire_core.algorithms.text import split_sentences
 from sire_core.extraction.keyphrases import keyphrases
 from sire_core.extraction.names import Mention, NameTable, cached_key
 from sire_core.extraction.relations import relate
-from sire_core.extraction.spans import Span, find_spans, tidy
+from sire_core.extraction.spans import Span, find_spans, sentences_of
 from sire_core.extraction.statistics import WordStatistics
 from sire_core.extraction.subjects import base_title, detect_kind, find_reference, gender
 from sire_core.protocols import ChunkInContext
@@ -23,9 +22,14 @@ __all__ = ["RulesExtractor", "Tagger"]
 
 _VERSION = "rules/1"
 _BATCH = 256
-_FINITE = re.compile(r"\b(?:is|was|were|are|has|had|have|will|would|can|could|became|did|does|may|might)\b")
-_SUBJECT_REACH = 40  # characters within which a name counts as the subject where no auxiliary verb marks its end
-_PREPOSITIONS = tuple(f" {word} " for word in ("in", "on", "at", "from", "of", "by", "for", "with", "in the", "of the"))
+# What may stand in front of a name that is the subject: an adverbial up to a comma, an article, a few plain words.
+_LEAD = re.compile(
+    r"(?:[A-Z][^,]{0,60}, )?[\"\u201c(]?(?:(?!(?:in|on|at|from|of|by|for|with|to|into|near|is|was|were|are|has|had|and|"
+    r"as|\w+ed|that)\b)[\w'\u2019-]+ ){0,4}[\"\u201c]?",
+    re.IGNORECASE,
+)
+_LEAD_REACH = 100
+_ENOUGH_WORDS = re.compile(r"\w(?:\S*\s+\W*\w){2}")
 _VALUES = frozenset(("Date", "Quantity"))
 
 
@@ -98,7 +102,7 @@ class RulesExtractor:
 
     def records(self, chunks: Sequence[Chunk]) -> list[ExtractionRecord]:
         """Records of chunks, in order; the synchronous face of `extract`."""
-        sentences = [split_sentences(tidy(chunk.text)) for chunk in chunks]
+        sentences = [sentences_of(chunk.text) for chunk in chunks]
         spans = [[find_spans(sentence) for sentence in row] for row in sentences]
         if self._tagger is not None:
             tagged = iter(self._tagger.tag([sentence for row in sentences for sentence in row]))
@@ -112,7 +116,7 @@ class RulesExtractor:
         draft = _Draft(table, chunk.title, gender(chunk.text))
         for number, sentence in enumerate(sentences):
             draft.add(sentence, table.mentions(number))
-        phrases = keyphrases(sentences, draft.surface, title, self._statistics)
+        phrases = keyphrases(chunk, sentences, draft.surface, self._statistics)
         entities = draft.entities()
         return ExtractionRecord(
             hash=chunk.hash,
@@ -140,7 +144,7 @@ class _Draft:
 
     def add(self, sentence: str, mentions: list[Mention]) -> None:
         """Turn a sentence into a fact."""
-        if sum(word[0].isalnum() for word in sentence.split()) < 3:
+        if not _ENOUGH_WORDS.search(sentence):
             return  # a heading or a stub such as "Population:"
         names = (sentence[mention.start : mention.end] for mention in mentions if mention.type not in _VALUES)
         self.surface += [name.strip('"\u201c\u201d ,;') for name in names]
@@ -208,18 +212,21 @@ def _is_short(found: str, title: str) -> bool:
 
 
 def _has_subject(sentence: str, mentions: Sequence[Mention]) -> bool:
-    """Whether a name stands where the subject is: before the verb, and not behind a preposition."""
-    verb = _FINITE.search(sentence)
-    limit = verb.start() if verb else _SUBJECT_REACH
-    return any(
-        mention.start < limit
-        and mention.type not in _VALUES
-        and not f" {sentence[: mention.start]}".rstrip('"\u201c(').lower().endswith(_PREPOSITIONS)
-        for mention in mentions
-    )
+    """Whether a name stands where the subject is: near the start, and behind no verb or preposition."""
+    names = (mention for mention in mentions if mention.type not in _VALUES)
+    return any(_LEAD.fullmatch(sentence, 0, mention.start) for mention in names if mention.start <= _LEAD_REACH)
 
 
 def _merge(tagged: Sequence[Span], found: Sequence[Span]) -> list[Span]:
-    """The tagger's spans, and those of the patterns that do not overlap them."""
-    free = [span for span in found if all(span.end <= other.start or other.end <= span.start for other in tagged)]
-    return sorted([*tagged, *free])
+    """Both kinds of spans; where they overlap the tagger's wins, except over values, works and longer names."""
+
+    def yields(span: Span, other: Span) -> bool:
+        inside = span.start <= other.start and other.end <= span.end and span.end - span.start > other.end - other.start
+        return not (inside or span.type in _VALUES or span.type == "Work")
+
+    kept = list(found)
+    for span in tagged:
+        clashes = [other for other in kept if other.start < span.end and span.start < other.end]
+        if all(yields(other, span) for other in clashes):
+            kept = [other for other in kept if other not in clashes] + [span]
+    return sorted(kept)

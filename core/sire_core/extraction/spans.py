@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from sire_core.algorithms.text import split_sentences
 from sire_core.extraction.lexicon import (
     ABBREVIATIONS,
     DEMONYMS,
@@ -18,7 +19,7 @@ from sire_core.extraction.lexicon import (
     WEEKDAYS,
 )
 
-__all__ = ["UPPER", "Span", "find_spans", "is_common", "tidy"]
+__all__ = ["UPPER", "Span", "find_spans", "is_common", "sentences_of", "tidy"]
 
 UPPER = "A-Z" + "".join(chr(code) for code in range(0xC0, 0x590) if chr(code).isupper())
 """Body of a character class: upper-case letters of the Latin, Greek, Cyrillic and Armenian scripts."""
@@ -55,7 +56,8 @@ _CONNECTORS = (
 )
 _WORD = (
     rf"(?:(?:[{UPPER}]\.)+(?!\w)|(?:{ABBREVIATIONS})\.|(?:[Aa]l|[Ee]l|a[dnrsz]|ash|at|ul|[dDlL])[-'\u2019][{UPPER}]\w*|"
-    rf"[{UPPER}]\w*(?:['\u2019&/\u2013-](?!s\b)\w+)*!?)"
+    rf"[{UPPER}]\w*(?:['\u2019&/\u2013-](?!(?:s|winning|nominated|born|based|trained|style|era|themed|owned|inspired|"
+    r"wide|area)\b)\w+)*!?)"
 )
 _JOIN = (
     rf"(?: | (?:{_CONNECTORS}) | & |['\u2019]s (?=(?:{_TAILS}|Day|World)\b)|['\u2019] (?=(?:{_TAILS})\b)"
@@ -75,8 +77,10 @@ _TIGHT_BRACKET = re.compile(r"(?<=[\w\"])\((?=\w)")
 _TIGHT_AMPERSAND = re.compile(r"(?<=\w)& ")
 _SPLIT_HYPHEN = re.compile(r"(?<=\w)- (?!and |or |to )(?=\w)")
 _TAG = re.compile(r"</?[a-z]{1,12}>")
+_UNFINISHED = re.compile(r"(?:^|[\s(])(?:c|b|d|r|fl|m|lit|pron|pop)\.$")
 _STOPPED = frozenset(("jr", "sr", "inc", "ltd", "co", "corp", "bros", "st"))
 _NOT_NAMES = FUNCTION_WORDS | OPENERS
+_RANKS = HONORIFICS - {"grand", "high", "prime", "vice", "crown", "deputy", "chief", "private", "major", "general"}
 _SUFFIXES = frozenset(("language", "born", "speaking", "based", "style", "era", "bred", "trained", "educated"))
 _OFFICE = re.compile(
     r"(?:(?:Vice|Deputy|Prime|First|General|Executive|Managing|Associate) )*(?:President|Chancellor|Governor|Mayor|"
@@ -114,6 +118,17 @@ def _mend_quotes(text: str) -> str:
         after = " " if outside[:1].isalnum() or outside[:1] == "(" else ""
         pieces += (before, '"', inside.strip(), '"', after, outside)
     return "".join(pieces)
+
+
+def sentences_of(text: str) -> list[str]:
+    """The tidied sentences of a passage; `(c. 905 - 960)` and `b. 1913` do not end one."""
+    sentences: list[str] = []
+    for sentence in split_sentences(tidy(text)):
+        if sentences and _UNFINISHED.search(sentences[-1]):
+            sentences[-1] += f" {sentence}"
+        else:
+            sentences.append(sentence)
+    return sentences
 
 
 def is_common(words: list[str]) -> bool:
@@ -158,6 +173,8 @@ def find_spans(sentence: str) -> list[Span]:
         else:
             span = Span(match.start(), match.end(), match.group(), "Date" if kind == "date" else "Quantity")
         if span is not None:
+            if spans and spans[-1].end > span.start:  # the year of `2013 Cannes Film Festival`
+                spans.pop()
             spans.append(span)
     return spans
 
@@ -214,7 +231,7 @@ def _cue(sentence: str, start: int, words: list[str]) -> str:
     first = NAME_TAILS.get(words[0].lower(), "")
     if len(words) > 2 and words[1] in ("of", "for") and first:
         return first
-    if words[0].lower().rstrip(".") in HONORIFICS or (len(words) > 1 and any(_person_mark(word) for word in words)):
+    if words[0].lower().rstrip(".") in _RANKS or (len(words) > 1 and any(_person_mark(word) for word in words)):
         return "Person"
     before = sentence[max(0, start - 9) : start].lower()
     if before.endswith((" in ", " near ", " at ")) or before == "in ":
