@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.algorithms.text import split_sentences
+from sire_core.extraction.record import to_json
+from sire_core.types import Chunk
 
 __all__ = ["PREVIOUS_ANSWER", "Script", "ScriptedCall", "default_script", "replay", "rule_answer"]
 
@@ -101,32 +103,30 @@ def rule_answer(title: str, passage: str) -> dict[str, Any]:
 def replay(extractions: str | Path, corpus: str | Path, fallback: Script = default_script) -> Script:
     """A script that answers extraction prompts with recorded extractions, found by the passage in the prompt.
 
+    The answers are the records of `RecordedExtractor`, so that a build over a server and one from the recording can be
+    compared.
+
     Args:
-        extractions: JSONL of `{"id", "entities": [name], "triples": [[head, relation, tail]]}`.
-        corpus: JSONL of `{"id", "title", "text"}`.
+        extractions: The recording; see `RecordedExtractor`.
+        corpus: JSONL of `{"id", "title", "text"}`, one passage a line.
         fallback: Answers every other prompt.
     """
-    recorded = {line["id"]: line for line in _lines(extractions)}
-    known = {_squeezed(line["text"]): recorded[line["id"]] for line in _lines(corpus) if line["id"] in recorded}
+    from sire_core.extraction.recorded import RecordedExtractor
+
+    recorded = RecordedExtractor(extractions, link_titles=False)
+    known = {
+        _squeezed(line["text"]): Chunk(line["id"], line["id"], 0, line["title"], line["text"])
+        for line in _lines(corpus)
+    }
 
     def script(call: ScriptedCall) -> str:
         passage = call.fields.get("passage")
-        found = known.get(_squeezed(passage)) if isinstance(passage, str) else None
-        if found is None or call.schema is None:
+        chunk = known.get(_squeezed(passage)) if isinstance(passage, str) else None
+        if chunk is None or call.schema is None:
             return fallback(call)
-        return json.dumps(_recorded_answer(found), ensure_ascii=False)
+        return to_json(recorded.records([chunk])[0])
 
     return script
-
-
-def _recorded_answer(line: Mapping[str, Any]) -> dict[str, Any]:
-    ids = {name: f"n{number}" for number, name in enumerate(line["entities"], 1)}
-    facts = []
-    for head, relation, tail in (triple for triple in line["triples"] if len(triple) == 3):
-        named = [ids[end] for end in (head, tail) if end in ids]
-        triple = {"h": ids.get(head, head), "p": relation, "t": ids.get(tail, tail)}
-        facts.append({"text": f"{head} {relation} {tail}.", "entities": named, "triples": [triple]})
-    return {"entities": [{"id": local, "name": name} for name, local in ids.items()], "facts": facts}
 
 
 def _lines(path: str | Path) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
 from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.record import from_json, to_json, validate
@@ -116,7 +117,7 @@ async def test_a_limit_yields_everything_answered_first_and_says_how_far_it_got(
     meter = UsageMeter(UsageLimits(max_calls=7))
     model = ScriptedModel(latency=0.001)
     got = []
-    with pytest.raises(LimitExceededError, match=r"stopped after 7 of 30 chunks: the limit of 7 calls"):
+    with pytest.raises(LimitExceededError, match=r"stopped after 7 of 30 chunks: the limit of 7 calls"):  # noqa: PT012 - the loop raises
         async for batch in ModelExtractor(with_meter(model, meter, "extract"), concurrency=4).extract(
             [chunk(n) for n in range(30)]
         ):

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from pydantic import BaseModel
+
 from sire_core.errors import LimitExceededError, ModelError, RefusalError
 from sire_core.models.caching import CachedModel, answer_key
 from sire_core.models.limits import UsageLimits, UsageMeter

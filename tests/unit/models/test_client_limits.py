@@ -6,6 +6,7 @@ import threading
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sire_core.errors import ConfigurationError, LimitExceededError
 from sire_core.models.limits import UsageLimits, UsageMeter
 from sire_core.models.usage import StageUsage, estimate_tokens

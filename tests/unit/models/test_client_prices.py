@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.model import ModelExtractor
 from sire_core.models.prices import CostRange, Price, estimate_extraction, estimate_summaries, load_prices, price_of

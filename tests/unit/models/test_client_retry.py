@@ -4,6 +4,7 @@ import asyncio
 from email.utils import formatdate
 
 import pytest
+
 from sire_core.errors import ConfigurationError
 from sire_core.models.concurrency import AdaptiveGate
 from sire_core.models.retry import RetryPolicy, retry_after

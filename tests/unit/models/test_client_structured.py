@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+
 from sire_core.errors import ModelError, RefusalError
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.models.json_answers import tolerant_json
@@ -58,7 +59,7 @@ def test_tolerant_json_reads_what_models_write(answer: str) -> None:
     ],
 )
 def test_tolerant_json_never_completes_what_was_cut_off(answer: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - the message is for people
+    with pytest.raises(ValueError):
         tolerant_json(answer)
 
 
@@ -143,7 +144,7 @@ def test_schema_fingerprint_follows_the_fields() -> None:
 
     one = schema_fingerprint(Other)
 
-    class Other(BaseModel):  # noqa: F811 - the same name, another schema
+    class Other(BaseModel):
         title: str
         year: int
 
@@ -155,7 +156,7 @@ def test_schema_fingerprint_follows_the_fields() -> None:
     "answer", ['{"foo": 1}', '{"entities": []}', '{"facts": []}', "[]", '{"entities": 3, "facts": []}']
 )
 def test_an_answer_without_the_two_lists_is_never_an_empty_record(answer: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - any reason will do
+    with pytest.raises(ValueError):
         parse_answer(answer, ExtractionAnswer)
 
 
