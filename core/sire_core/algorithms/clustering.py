@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.neighbors import nearest_neighbors, unit_rows
+from sire_core.algorithms.neighbors import nearest_neighbors, neighbor_graph
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def soft_clusters(
     rng: np.random.Generator,
     method: str = "leiden",
     neighbors: int = 8,
-    resolution: float = 0.02,
+    resolution: float = 0.015,
     join: float = 3.0,
 ) -> Clusters:
     """Group rows by similarity; a row may be in several clusters.
@@ -58,17 +58,16 @@ def soft_clusters(
         raise ConfigurationError(f"clustering must be leiden or paper, not {method!r}")
     if neighbors < 1 or resolution <= 0 or join <= 0:
         raise ConfigurationError("clustering needs neighbors >= 1, resolution > 0 and join > 0")
-    unit = unit_rows(vectors)
-    n = len(unit)
+    n = len(vectors)
     if n <= _SMALLEST:
         return [np.arange(n, dtype=np.int64)] if n else []
     if method == "paper":
         from sire_core.algorithms.paper_clustering import paper_clusters
 
-        nearest = nearest_neighbors(unit, 1)[0][:, 0]
-        return _ordered(_without_singletons(paper_clusters(unit, rng=rng), nearest))
-    indices, similarities = nearest_neighbors(unit, neighbors)
-    graph = _rank_graph(indices, similarities)
+        nearest = nearest_neighbors(vectors, 1)[0][:, 0]
+        return _ordered(_without_singletons(paper_clusters(vectors, rng=rng), nearest))
+    indices, similarities = nearest_neighbors(vectors, neighbors)
+    graph = neighbor_graph(indices, similarities)
     resolution = max(resolution, graph.sum() / (n * (n - 1)))
     hard = _without_singletons(_leiden(graph, resolution, rng), indices[:, 0])
     return _ordered(_with_joiners(hard, graph, join * resolution))
@@ -124,25 +123,6 @@ def split_by_tokens(
     return _ordered([part for part in done if len(part)])
 
 
-def _rank_graph(indices: NDArray[np.int64], similarities: NDArray[np.float64]) -> csr_array[np.float64]:
-    """Symmetric graph in which the r-th neighbour weighs 1 / (r + 1), less when the liking is not mutual.
-
-    The two directions are combined as ((sqrt(a) + sqrt(b)) / 2) ** 2, between their mean and their minimum. This keeps
-    rows that are near to everything from gluing clusters together, which plain cosines do not.
-    """
-    from scipy.sparse import coo_array
-
-    n, k = indices.shape
-    weights = np.broadcast_to(np.sqrt(1.0 / np.arange(2, k + 2)), (n, k))
-    keep = similarities > 0
-    rows = np.broadcast_to(np.arange(n)[:, None], (n, k))
-    directed = coo_array((weights[keep], (rows[keep], indices[keep])), shape=(n, n)).tocsr()
-    graph = ((directed + directed.T) / 2).tocsr()
-    graph.sort_indices()
-    graph.data **= 2
-    return graph
-
-
 def _leiden(graph: csr_array, resolution: float, rng: np.random.Generator) -> Clusters:
     from graspologic_native import leiden_csr
 
@@ -156,7 +136,6 @@ def _leiden(graph: csr_array, resolution: float, rng: np.random.Generator) -> Cl
         graph.data,
         n,
         resolution=resolution,
-        iterations=2,  # A second pass costs little and repairs early moves.
         use_modularity=False,
         seed=seed,
     )
@@ -217,7 +196,7 @@ def _ordered(clusters: Clusters) -> Clusters:
 def _cut_in_order(members: NDArray[np.int64], lengths: NDArray[np.int64], limit: int) -> Clusters:
     """The fewest runs of members within the limit, and among those the most even ones."""
     fewest = len(_runs(lengths, limit))
-    low, high = int(lengths.max()), max(limit, int(lengths.max()))
+    low, high = 1, limit
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if len(_runs(lengths, middle)) <= fewest else (middle + 1, high)

@@ -65,12 +65,13 @@ def paper_clusters(
         ConfigurationError: umap-learn is not installed.
     """
     n = len(vectors)
-    if n <= dimension + 1:
+    # Equal rows leave UMAP nothing but noise to spread.
+    if n <= dimension + 1 or (vectors == vectors[0]).all():
         return [np.arange(n, dtype=np.int64)] if n else []
     clusters = []
     neighbors = int(np.sqrt(n - 1))
     for group in _mixture(_reduce(vectors, dimension, neighbors, rng), threshold, max_components, repair):
-        if len(group) <= dimension + 1:
+        if len(group) <= dimension + 1 or (vectors[group] == vectors[group[0]]).all():
             clusters.append(group)
             continue
         points = _reduce(vectors[group], dimension, _LOCAL_NEIGHBORS, rng)
@@ -82,7 +83,9 @@ def _reduce(
     vectors: NDArray[np.float32], dimension: int, neighbors: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     try:
-        from umap import UMAP
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # It warns that its neural variant lacks TensorFlow.
+            from umap import UMAP
     except ImportError as error:
         raise ConfigurationError('clustering="paper" needs umap-learn: pip install "sire-rag[paper]"') from error
     n = len(vectors)
