@@ -1,0 +1,307 @@
+"""Every fault of a model server, over real HTTP: nothing lost, nothing bad kept, limits kept, the next run repairs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import openai
+import pytest
+
+from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
+from sire_core.extraction.model import ModelExtractor
+from sire_core.extraction.stage import extract_missing
+from sire_core.models.caching import CachedModel, with_meter
+from sire_core.models.limits import UsageLimits, UsageMeter
+from sire_core.models.openai_client import OpenAIChat
+from sire_core.models.retry import RetryPolicy
+from sire_core.protocols import ChunkInContext, Prompt
+from sire_core.storage.calls import CallStore
+from sire_core.testing.faults import FAULTS, always, at_calls, by_chance, first
+from sire_core.testing.scripted_server import ScriptedServer
+from sire_core.testing.scripts import ScriptedCall
+from sire_core.types import Chunk
+
+RETRY = RetryPolicy(max_retries=3, base=0.01, cap=0.05, seed=0)
+MENDED = ("fenced", "trailing_comma")
+REPAIRED = ("garbage", "wrong_schema", "empty", "half_answer")
+REPEATED = ("half_body", "reset", "not_json", "rate_limit", "rate_limit_date", "server_error", "timeout")
+REFUSED = ("refusal", "content_filter")
+
+
+@pytest.fixture(params=["default", "httpx"])
+def _transport(request, monkeypatch) -> None:
+    """Both HTTP clients that the openai package may use."""
+    if request.param == "httpx":
+        monkeypatch.delattr(openai, "DefaultAioHttpClient", raising=False)
+
+
+def client(server: ScriptedServer, **settings) -> OpenAIChat:
+    return OpenAIChat(
+        "m", **{"base_url": server.base_url, "retry": RETRY, "timeout": 0.4, "concurrency": 4, **settings}
+    )
+
+
+def chunks(count: int) -> list[Chunk]:
+    return [
+        Chunk(f"c{n}", f"d{n}", 0, f"Title {n}", f"Ann {n} met Bob in Paris. It was sold in 19{n:02d}.")
+        for n in range(count)
+    ]
+
+
+def items(count: int) -> list[ChunkInContext]:
+    return [ChunkInContext(chunk) for chunk in chunks(count)]
+
+
+def test_every_fault_has_its_place() -> None:
+    assert sorted(MENDED + REPAIRED + REPEATED + REFUSED) == sorted(FAULTS)
+
+
+async def build(model, store: CallStore, corpus: list[Chunk]):
+    return await extract_missing(corpus, ModelExtractor(model), store, lambda *_: None, max_failure_ratio=1.0)
+
+
+@pytest.mark.usefixtures("_transport")
+@pytest.mark.parametrize("fault", [*MENDED, *REPAIRED, *REPEATED])
+async def test_a_fault_once_per_prompt_loses_nothing(fault: str) -> None:
+    store = CallStore()
+    corpus = chunks(6)
+    with ScriptedServer(faults=first(fault), stall=1.0) as server:
+        async with client(server) as model:
+            _, failures, fresh = await build(model, store, corpus)
+            assert failures == ()
+            assert len(fresh) == 6
+            assert server.received == (6 if fault in MENDED else 12)
+            assert model.meter.report().total.calls == server.received
+            await build(model, store, corpus)
+            assert server.received == (6 if fault in MENDED else 12)
+
+
+@pytest.mark.usefixtures("_transport")
+@pytest.mark.parametrize("fault", [*REPAIRED, *REPEATED, *REFUSED])
+async def test_a_fault_for_ever_is_listed_not_kept_and_repaired_by_the_next_run(fault: str) -> None:
+    store = CallStore()
+    corpus = chunks(6)
+    with ScriptedServer(faults=always(fault, lambda call: "Title 3" in call.data), stall=1.0) as server:
+        async with client(server) as model:
+            extractor = ModelExtractor(model)
+            _, failures, fresh = await build(model, store, corpus)
+            assert len(fresh) == 5
+            assert [failure.where for failure in failures] == ["d3#0"]
+            assert len(failures[0].reason) > 10
+            tries = 1 if fault in REFUSED else 2 if fault in REPAIRED else 1 + RETRY.max_retries
+            assert server.received == 5 + tries
+            hashes = [chunk.hash for chunk in corpus]
+            assert len(store.records(extractor.fingerprint, hashes)) == 5
+            assert [found for found, _ in store.failures(extractor.fingerprint)] == [corpus[3].hash]
+            server.faults = lambda _: None
+            _, failures, fresh = await build(model, store, corpus)
+            assert failures == ()
+            assert fresh == {corpus[3].hash}
+            assert server.received == 6 + tries
+            assert len(store.records(extractor.fingerprint, hashes)) == 6
+            assert store.failures(extractor.fingerprint) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_only_good_answers_are_kept_in_the_call_cache(fault: str) -> None:
+    store = CallStore()
+    prompt = Prompt("Summarize.", "One sentence here.")
+    with ScriptedServer(faults=always(fault), stall=1.0) as server:
+        async with client(server) as model:
+            cached = CachedModel(model, store, "s")
+            if fault in (*MENDED, "garbage", "wrong_schema", "half_answer"):  # as plain text these are answers
+                await cached.complete(prompt)
+                return
+            with pytest.raises(RefusalError if fault in REFUSED else ModelError):
+                await cached.complete(prompt)
+            bad = server.received
+            server.faults = lambda _: None
+            assert (await cached.complete(prompt)).text == "One sentence here."
+            assert (await cached.complete(prompt)).text == "One sentence here."
+            assert server.received == bad + 1
+
+
+@pytest.mark.parametrize("limit", [0, 1, 7, 23])
+async def test_limits_hold_to_the_call_among_faults_and_concurrency(limit: int) -> None:
+    plan = by_chance({"garbage": 0.2, "server_error": 0.2, "rate_limit": 0.1, "reset": 0.1}, seed=limit)
+    meter, store, corpus = UsageMeter(UsageLimits(max_calls=limit)), CallStore(), chunks(40)
+    with ScriptedServer(faults=plan, latency=0.002, retry_after=0.01) as server:
+        async with client(server, concurrency=16) as model:
+            extractor = ModelExtractor(with_meter(model, meter, "extract"))
+            with pytest.raises(LimitExceededError, match="goes on from here"):
+                await extract_missing(corpus, extractor, store, lambda *_: None, 1.0)
+            assert server.received == limit == meter.report().total.calls
+            kept = store.records(extractor.fingerprint, [chunk.hash for chunk in corpus])
+            answered = {entry.call.fields["passage"] for entry in server.log if entry.status == 200 and not entry.fault}
+            assert {chunk.text for chunk in corpus if chunk.hash in kept} == answered
+            server.faults = lambda _: None
+            await build(model, store, corpus)
+            assert len(store.records(extractor.fingerprint, [chunk.hash for chunk in corpus])) == 40
+            assert server.received <= limit + 40 - len(kept)
+
+
+async def test_token_limits_are_not_passed() -> None:
+    meter = UsageMeter(UsageLimits(max_tokens=20_000))
+    with ScriptedServer(latency=0.002) as server:
+        async with client(server, concurrency=16) as model:
+            with pytest.raises(LimitExceededError, match="20,000 tokens"):
+                async for _ in ModelExtractor(with_meter(model, meter)).extract(items(200)):
+                    pass
+    total = meter.report().total
+    assert 15_000 < total.input_tokens + total.output_tokens <= 20_000
+    # Requests go out again as soon as finished ones give back what they did not use.
+    assert total.calls > 10
+
+
+async def test_retry_after_is_honoured_by_everyone_at_once() -> None:
+    with ScriptedServer(faults=at_calls({1: "rate_limit"}), retry_after=0.3) as server:
+        async with client(server, concurrency=4) as model:
+            loop = asyncio.get_running_loop()
+            start = loop.time()
+            await model.complete(Prompt("x", "first"))
+            assert loop.time() - start >= 0.3
+
+
+async def test_a_wait_beyond_reason_fails_at_once() -> None:
+    with ScriptedServer(faults=always("rate_limit"), retry_after=4000) as server:
+        async with client(server) as model:
+            with pytest.raises(ModelError, match="asks to wait 4000 s"):
+                await model.complete(Prompt("x", "y"))
+            assert server.received == 1
+
+
+async def test_concurrency_adapts_to_what_the_server_bears() -> None:
+    def crowded(call: ScriptedCall):
+        return "rate_limit" if call.active > 5 else None
+
+    with ScriptedServer(faults=crowded, latency=0.01, retry_after=0.02) as server:
+        async with client(server, concurrency=32, retry=RetryPolicy(max_retries=30, base=0.01, cap=0.05)) as model:
+            found = [record async for batch in ModelExtractor(model).extract(items(150)) for record in batch]
+    assert [record.status for record in found] == ["ok"] * 150
+    refused = [entry for entry in server.log if entry.status == 429]
+    # Without adaptation most requests of 32 at a time would be refused again and again.
+    assert len(refused) < 150
+
+
+async def test_formats_are_stepped_down_once_and_remembered() -> None:
+    for formats, asked in (
+        (("json_object",), ["json_schema", "json_object"]),
+        ((), ["json_schema", "json_object", ""]),
+    ):
+        with ScriptedServer(formats=formats) as server:
+            async with client(server) as model:
+                for item in items(3):
+                    found = [record async for batch in ModelExtractor(model).extract([item]) for record in batch]
+                    assert found[0].status == "ok"
+            assert [entry.format for entry in server.log] == [*asked, asked[-1], asked[-1]]
+            assert "JSON object only" in server.log[-1].call.instructions
+            assert "JSON object only" not in server.log[0].call.instructions
+
+
+async def test_a_chosen_format_is_not_changed() -> None:
+    with ScriptedServer(formats=()) as server:
+        async with client(server, structured="json_schema") as model:
+            found = [record async for batch in ModelExtractor(model).extract(items(1)) for record in batch]
+        assert found[0].status == "failed"
+        assert "not supported" in found[0].reason
+        assert server.received == 1
+
+
+async def test_parameters_that_newer_models_refuse_are_renamed_or_left_out() -> None:
+    with ScriptedServer(refused=("max_tokens", "temperature", "stop")) as server:
+        async with client(server) as model:
+            answer = await model.complete(Prompt("x", "One. END Two."), stop=["END"], max_tokens=50)
+            assert answer.text == "One. "
+            await model.complete(Prompt("x", "Three."), stop=["END"], max_tokens=50)
+        assert server.received == 5
+        last = server.log[-1].call.body
+        assert last["max_completion_tokens"] == 50
+        assert not {"max_tokens", "temperature", "stop"} & set(last)
+
+
+@pytest.mark.parametrize("usage", [True, False])
+async def test_usage_is_taken_or_estimated(usage: bool) -> None:
+    with ScriptedServer(usage=usage) as server:
+        async with client(server) as model:
+            answer = await model.complete(Prompt("Say.", "A sentence of seven words is here."))
+        assert 0 < answer.output_tokens < 20
+        assert answer.input_tokens > answer.output_tokens
+        total = model.meter.report().total
+        assert (total.input_tokens, total.output_tokens) == (answer.input_tokens, answer.output_tokens)
+
+
+async def test_images_travel_as_data_urls() -> None:
+    with ScriptedServer() as server:
+        async with client(server) as blind, client(server, vision=True) as model:
+            with pytest.raises(ConfigurationError, match="vision=True"):
+                await blind.complete(Prompt("Describe.", "", (b"\xff\xd8x",)))
+            await model.complete(Prompt("Describe.", "a photo", (b"\x89PNG....", b"\xff\xd8....")))
+        parts = server.log[0].call.body["messages"][1]["content"]
+        urls = [part["image_url"]["url"][:22] for part in parts[1:]]
+        assert urls == ["data:image/png;base64,", "data:image/jpeg;base64"]
+        assert server.log[0].call.data == "a photo"
+
+
+def test_one_client_serves_many_event_loops() -> None:
+    with ScriptedServer() as server:
+        model = client(server)
+
+        async def once() -> str:
+            text = (await model.complete(Prompt("x", "hello"))).text
+            await model.aclose()
+            return text
+
+        assert [asyncio.run(once()) for _ in range(3)] == ["hello"] * 3
+
+
+async def test_a_cancelled_call_leaves_the_client_usable() -> None:
+    with ScriptedServer(latency=0.2) as server:
+        async with client(server, timeout=5, concurrency=1) as model:
+            task = asyncio.create_task(model.complete(Prompt("x", "slow")))
+            await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (await model.complete(Prompt("x", "again"))).text == "again"
+            assert model.meter.report().total.calls == 2
+
+
+async def test_errors_that_no_repetition_mends_fail_at_once() -> None:
+    async with OpenAIChat("m", base_url="http://127.0.0.1:9/v1", retry=RETRY) as nobody:
+        with pytest.raises(ModelError, match="failed 4 times"):
+            await nobody.complete(Prompt("x"))
+    with ScriptedServer() as server:
+        async with client(server, base_url=server.base_url + "/nowhere/x?y=") as model:
+            with pytest.raises(ModelError, match="404"):
+                await model.complete(Prompt("x"))
+
+
+async def test_missing_key_and_missing_package(monkeypatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    async with OpenAIChat("m") as model:
+        with pytest.raises(ConfigurationError, match=r"(?i)key|credential"):
+            await model.complete(Prompt("x"))
+    assert "secret" not in repr(OpenAIChat("m", api_key="secret"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match=r"pip install \"sire-rag\[openai\]\""):
+        OpenAIChat("m")
+
+
+def test_the_fingerprint_names_what_changes_answers_and_not_the_address() -> None:
+    one = OpenAIChat("m", base_url="http://a/v1").fingerprint
+    assert one == OpenAIChat("m", base_url="http://b/v1", concurrency=3, timeout=1).fingerprint == "openai:m"
+    assert OpenAIChat("m", extra_body={"top_p": 0.1}).fingerprint != one
+    assert OpenAIChat("m", revision="q4").fingerprint == "openai:m:q4"
+
+
+async def test_the_log_file_survives_and_the_most_active_is_counted(tmp_path) -> None:
+    path = tmp_path / "log.jsonl"
+    with ScriptedServer(latency=0.03, log_path=path) as server:
+        async with client(server, concurrency=64) as model:
+            await asyncio.gather(*(model.complete(Prompt("x", f"text {n}")) for n in range(128)))
+        assert server.most_active == 64
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [line["number"] for line in lines] == list(range(1, 129))
+    assert {line["data"] for line in lines} == {f"text {n}" for n in range(128)}
