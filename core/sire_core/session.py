@@ -137,23 +137,36 @@ class Session:
         return reader[1], reader[2]
 
     def _read(self) -> tuple[PoolView, Recipe]:
-        from sire_core.models.fitting import restore
         from sire_core.search.view import PoolView
 
-        manifest, built = self.built()
         library = self.library()
-        embedder: Any = None
-        if manifest.embedder:
-            given = self._configuration.embedder_for(manifest)
-            embedder = restore(given, "embedder", manifest.embedder, library.calls)
-            if embedder.fingerprint != manifest.embedder:
-                raise EmbedderMismatchError(
-                    f"This index was built with the embedder {manifest.embedder}, not with {embedder.fingerprint}. "
-                    "Give that one, or build into another folder."
-                )
-        pool = library.pool(built)
+        while True:
+            with library.store.snapshot():
+                manifest, built = self.built()
+                pool = library.pool(built)
+            try:
+                embedder = self._embedder(manifest)
+                break
+            except EmbedderMismatchError:
+                # A writer that fitted the embedder again drops the old state when it has committed: look again.
+                if library.refresh().generation == manifest.generation:
+                    raise
         view = PoolView(pool, embedder, self._configuration.language_model, lambda: library.edges(built))
         return view, self._configuration.recipe_object or _registered(built)
+
+    def _embedder(self, manifest: Manifest) -> Any:
+        from sire_core.models.fitting import restore
+
+        if not manifest.embedder:  # nothing was ever embedded
+            return None
+        given = self._configuration.embedder_for(manifest)
+        embedder = restore(given, "embedder", manifest.embedder, self.library().calls)
+        if embedder.fingerprint != manifest.embedder:
+            raise EmbedderMismatchError(
+                f"This index was built with the embedder {manifest.embedder}, not with {embedder.fingerprint}. "
+                "Give that one, or build into another folder."
+            )
+        return embedder
 
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""

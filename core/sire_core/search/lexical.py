@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +65,8 @@ class Lexical:
         tokenize = _tokenizer(self.language)
         stored = view.directory / name if view.directory else None
         if stored is not None and stored.is_dir():
-            return bm25s.BM25.load(str(stored), mmap=True), tokenize
+            with suppress(OSError, ValueError, KeyError):  # damaged, or tidied away by a writer: made again below
+                return bm25s.BM25.load(str(stored), mmap=True), tokenize
         texts = [unit.index_text for unit in view.units(range(view.size))]
         retriever = bm25s.BM25(k1=self.k1, b=self.b)
         # A pool without a single word still needs a vocabulary.
@@ -90,9 +93,11 @@ def _tokenizer(language: str) -> Any:
 
 def _save(retriever: Any, place: Path) -> None:
     """Keep the inverted index for the next process. A folder that cannot be written costs time only."""
-    partial = place.with_name(place.name + ".partial")
+    partial = place.with_name(f"{place.name}.{os.getpid()}.partial")
     try:
+        partial.mkdir()  # fails when a writer has tidied this generation away
         retriever.save(str(partial), show_progress=False)
+        shutil.rmtree(place, ignore_errors=True)
         partial.rename(place)
     except OSError:
         shutil.rmtree(partial, ignore_errors=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,35 +17,58 @@ __all__ = ["Database"]
 
 _VARIABLES = 900  # SQLite's smallest compiled-in limit on bound variables is 999
 
+_ADVICE = {
+    ("full",): "has no space left. What was committed before is safe: free some space and run it again.",
+    ("locked", "busy"): "is locked by another process. Wait until it has finished, then run it again.",
+    (
+        "not a database",
+        "malformed",
+    ): "is damaged or not one of our files. Restore it, or delete the folder and rebuild.",
+    ("disk I/O",): "cannot be read or written: the disk may be full or failing. What was committed before is safe: "
+    "make room and run it again.",
+    ("readonly",): "is read-only. Make the folder writable, or copy it to a place that is.",
+    ("unable to open",): "cannot be opened. Check that the folder exists and that you may write to it.",
+}
+
 
 class Database:
-    """A SQLite database shared by the threads of a process.
+    """A SQLite database shared by the threads of a process. A file that cannot be written can still be read.
 
     Args:
         path: The file; None keeps everything in memory.
         schema: `CREATE TABLE IF NOT EXISTS` statements.
 
     Raises:
-        StorageError: The file cannot be opened or is no database.
+        StorageError: The file cannot be opened, is no database, or is somebody else's.
     """
 
     def __init__(self, path: Path | None, schema: str) -> None:
         self.path = path
         self._lock = threading.RLock()
         try:
-            self._connection = sqlite3.connect(
-                str(path) if path else ":memory:", timeout=30.0, isolation_level=None, check_same_thread=False
-            )
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._connection.executescript(schema)
+            self._connection = _open(path, schema)
         except sqlite3.Error as error:
             raise _explain(error, path) from error
+        # Python warns of connections that are not closed; an `Index` does not have to be.
+        self._finalizer = weakref.finalize(self, self._connection.close)
 
     def close(self) -> None:
         """Close the connection. Idempotent."""
         with self._lock:
-            self._connection.close()
+            self._finalizer()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All reads inside the block see one state, whatever anybody commits meanwhile."""
+        with self._lock:
+            outermost = not self._connection.in_transaction
+            if outermost:
+                self.read("BEGIN")
+            try:
+                yield
+            finally:
+                if outermost:
+                    self.read("COMMIT")
 
     def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Run a query and return all rows. SQLite does not know their types, so neither do we."""
@@ -116,19 +141,54 @@ class Database:
             raise _explain(error, self.path) from error
 
 
+def _open(path: Path | None, schema: str) -> sqlite3.Connection:
+    if path is None:
+        return _prepared(_connect(":memory:"), schema, path)
+    try:
+        return _prepared(_connect(str(path)), schema, path)
+    except sqlite3.OperationalError as error:
+        if not path.exists() or not any(word in str(error) for word in ("readonly", "unable to open")):
+            raise
+    # A read-only folder. A log that a killed process left behind still counts; without one, SQLite has to be told
+    # that it needs no files of its own.
+    log = path.with_name(path.name + "-wal")
+    options = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
+    connection = _connect(f"{path.absolute().as_uri()}?{options}", uri=True)
+    try:
+        _check_tables(connection, schema, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(place: str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(place, timeout=30.0, isolation_level=None, check_same_thread=False, uri=uri)
+
+
+def _prepared(connection: sqlite3.Connection, schema: str, path: Path | None) -> sqlite3.Connection:
+    try:
+        _check_tables(connection, schema, path)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.executescript(schema)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_tables(connection: sqlite3.Connection, schema: str, path: Path | None) -> None:
+    """Leave the database of another program alone."""
+    ours = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema))
+    found = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+    if found and not found & ours:
+        raise StorageError(f"{path} is the database of another program. Name a new folder.")
+
+
 def _explain(error: sqlite3.Error, path: Path | None) -> StorageError:
-    place = str(path) if path else "the in-memory index"
-    text = str(error)
-    if "full" in text:
-        return StorageError(f"No space left while writing {place}. Nothing was lost; free some space and run it again.")
-    if "locked" in text or "busy" in text:
-        return StorageError(f"{place} is locked by another process. Wait until it has finished, then run it again.")
-    if "not a database" in text or "malformed" in text:
-        return StorageError(
-            f"{place} is damaged or not one of our files. Restore it, or delete the folder and rebuild."
-        )
-    if "readonly" in text:
-        return StorageError(f"{place} is read-only. Make the folder writable, or copy it to a place that is.")
-    if "unable to open" in text:
-        return StorageError(f"Cannot open {place}. Check that the folder exists and that you may write to it.")
-    return StorageError(f"Storage failed at {place}: {text}")
+    place = str(path) if path else "The in-memory index"
+    for words, advice in _ADVICE.items():
+        if any(word in str(error) for word in words):
+            return StorageError(f"{place} {advice} (SQLite says: {error})")
+    return StorageError(f"{place} failed: {error}. What was committed before is safe; run it again.")

@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -105,19 +105,23 @@ class Folder:
         Raises:
             StorageError: The file cannot be written.
         """
-        partial = self.manifest_file.with_suffix(".partial")
+        partial = self.manifest_file.with_suffix(f".{os.getpid()}.partial")
         try:
             partial.write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
             partial.replace(self.manifest_file)
         except OSError as error:
-            raise StorageError(f"Cannot write {self.manifest_file}: {error.strerror}.") from error
+            partial.unlink(missing_ok=True)
+            raise StorageError(
+                f"Cannot write {self.manifest_file} ({error.strerror}). The index itself is safe: make room or fix the "
+                "permissions, then open it again."
+            ) from error
 
-    def clean(self, keep: set[str]) -> None:
-        """Delete derived folders of other generations. Files that a reader still maps may stay until the next time."""
+    def clean(self, unwanted: Callable[[str], bool]) -> None:
+        """Delete derived folders by name. Files that a reader still maps may stay until the next time."""
         derived = self.path / "derived"
         if derived.is_dir():
             for entry in derived.iterdir():
-                if entry.name not in keep:
+                if unwanted(entry.name):
                     shutil.rmtree(entry, ignore_errors=True)
 
     @contextmanager
@@ -126,19 +130,27 @@ class Folder:
 
         Raises:
             IndexLockedError: Another writer is at work.
+            StorageError: The folder cannot be written.
         """
-        connection = sqlite3.connect(str(self.path / "writer.lock"), timeout=0, isolation_level=None)
+        with closing(self._lock()):
+            yield
+
+    def _lock(self) -> sqlite3.Connection:
+        connection = None
         try:
+            connection = sqlite3.connect(str(self.path / "writer.lock"), timeout=0, isolation_level=None)
             connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            connection.close()
+        except sqlite3.Error as error:
+            if connection is not None:
+                connection.close()
+            if "locked" not in str(error):
+                raise StorageError(
+                    f"Cannot write to {self.path} ({error}). Make the folder writable, or copy it to a place that is."
+                ) from error
             raise IndexLockedError(
                 f"Another process is writing to {self.path}. Readers may go on; wait for it to finish and run it again."
             ) from error
-        try:
-            yield
-        finally:
-            connection.close()
+        return connection
 
 
 def check_format(manifest: Mapping[str, Any], path: Path) -> None:

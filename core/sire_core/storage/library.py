@@ -41,7 +41,9 @@ class Library:
                 self.folder.create()
             else:
                 self.folder.require()
-        self._published = self._recover() if self.folder is not None else Manifest()
+        self._manifest = Manifest()
+        self._published = 0
+        self.refresh()
 
     @property
     def store(self) -> Store:
@@ -60,18 +62,32 @@ class Library:
             return self._calls
 
     def manifest(self) -> Manifest:
-        """What the index says of itself, as of the last publication that this process has seen."""
-        return self._published
+        """What the index says of itself, as of the last `refresh`."""
+        return self._manifest
 
     def stamp(self) -> tuple[int, int]:
         """Changes whenever any process publishes a generation."""
-        return self.folder.stamp() if self.folder else (self._published.generation, 0)
+        return self.folder.stamp() if self.folder else (self._published, 0)
 
-    def refresh(self) -> None:
-        """Look at the manifest file again."""
+    def refresh(self) -> Manifest:
+        """Read the manifest of the last commit. The file beside the store is a copy that may lag behind.
+
+        Raises:
+            StorageError: The index is damaged, or another format version wrote it.
+        """
         if self.folder is not None:
             shown = self.folder.read_manifest()
-            self._published = Manifest.from_json(shown) if shown else self._published
+            committed = self.store.manifest() if self.folder.exists() else {}
+            check_format(committed, self.folder.path)
+            if shown.get("generation") and not committed and self.folder.exists():
+                raise StorageError(
+                    f"{self.folder.index_file} has lost its content. Restore it, or delete that file and build again: "
+                    "what was extracted and answered is kept in calls.sqlite."
+                )
+            self._manifest = Manifest.from_json(committed)
+        else:
+            self._manifest = Manifest.from_json(self.store.manifest())
+        return self._manifest
 
     def counts(self, built: BuiltRecipe) -> dict[str, int]:
         """Number of units by kind in a recipe's pool."""
@@ -82,8 +98,11 @@ class Library:
         return self.store.edges(list(built.owners)) if built.owners else []
 
     def pool(self, built: BuiltRecipe) -> Pool:
-        """The recipe's pool: mapped from its files, or derived from the store when they are missing or damaged."""
-        generation = self._published.generation
+        """The recipe's pool: mapped from its files, or derived from the store when they are missing or damaged.
+
+        Call it in the `snapshot` of the store in which the manifest was read.
+        """
+        generation = self._manifest.generation
         if self.folder is None:
             return Pool.make(self.store, built.owners, generation, None)
         directory = self.folder.pool(built.pool, generation)
@@ -109,37 +128,44 @@ class Library:
                 yield
             else:
                 with self.folder.writing():
-                    self._published = self._recover()
+                    self.publish()  # what a process that died between commit and publication left undone
                     yield
         finally:
             self._busy.release()
 
     def publish(self) -> None:
         """Make the last commit visible: derive the latest recipe's pool, replace the manifest file, tidy up."""
-        committed = Manifest.from_json(self.store.manifest())
-        if committed.generation == self._published.generation:
+        committed = self.refresh()
+        if self.folder is None:
+            self._published = committed.generation
             return
-        self._published = committed
-        if self.folder is not None:
-            if committed.recipes:
+        if committed.generation == self.folder.read_manifest().get("generation", 0):
+            return
+        pools = {self.folder.pool(built.pool, committed.generation).name for built in committed.recipes}
+        # Whatever is there under these names is left over from an index that was deleted.
+        self.folder.clean(lambda name: name in pools)
+        if committed.recipes:
+            with self.store.snapshot():
                 self.pool(committed.recipes[-1])
-            self.folder.write_manifest(committed.to_json())
-            keep = {self.folder.pool(built.pool, committed.generation).name for built in committed.recipes}
-            self.folder.clean(keep)
+        self.folder.write_manifest(committed.to_json())
+        self.folder.clean(lambda name: name not in pools)
 
     def save(self, path: Path) -> None:
         """Write a copy into a new folder.
 
         Raises:
+            IndexMissingError: Nothing was built.
             StorageError: The folder holds something already.
         """
+        self.refresh()
+        require_built(self)
         target = Folder(path)
-        if target.exists():
-            raise StorageError(f"{path} holds an index already. Name a new folder.")
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise StorageError(f"{path} holds something already. Name a new folder.")
         target.create()
         self.calls.copy_to(target.calls_file)
         self.store.copy_to(target.index_file)
-        target.write_manifest(self.manifest().to_json())
+        target.write_manifest(self._manifest.to_json())
 
     def close(self) -> None:
         """Close the files."""
@@ -148,24 +174,6 @@ class Library:
                 if opened is not None:
                     opened.close()
             self._store = self._calls = None
-
-    def _recover(self) -> Manifest:
-        """The committed manifest. A process that died between commit and publication left an older file behind."""
-        if self.folder is None or not self.folder.exists():
-            return Manifest()
-        shown = self.folder.read_manifest()
-        try:
-            committed = self.store.manifest()
-        except StorageError:
-            if shown:  # a read-only folder: what was published is all that can be read
-                return Manifest.from_json(shown)
-            raise
-        check_format(committed, self.folder.path)
-        if committed.get("generation", 0) != shown.get("generation", 0):
-            # In a read-only folder this process knows better, and the next writer repairs the file.
-            with suppress(StorageError):
-                self.folder.write_manifest(committed)
-        return Manifest.from_json(committed)
 
 
 def require_built(library: Library) -> None:

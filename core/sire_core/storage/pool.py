@@ -93,6 +93,7 @@ class Pool:
                 f"The derived files in {directory} cannot be read ({error}); they will be rebuilt."
             ) from error
         plain = {name: np.asarray(array) for name, array in arrays.items()}
+        _check_lengths(plain, len(rows), documents, directory)
         return cls(generation=generation, rows=np.asarray(rows), documents=documents, directory=directory, **plain)
 
     @classmethod
@@ -111,6 +112,21 @@ class Pool:
             return pool
         _write(pool, directory)
         return cls.load(directory, generation)
+
+
+def _check_lengths(arrays: Mapping[str, NDArray[Any]], size: int, documents: bytes, directory: Path) -> None:
+    """Notice files that were cut off or come from different pools."""
+    count = len(arrays["ids"])
+    whole = (
+        all(len(arrays[name]) == count for name in ("matrix", "kinds", "levels"))
+        and all(len(arrays[name]) == count + 1 for name in ("indptr", "offsets"))
+        and int(arrays["indptr"][-1]) == len(arrays["indices"])
+        and len(arrays["chunk_ids"]) == len(arrays["chunk_documents"])
+        and max(1, int(arrays["offsets"][-1])) == size
+        and documents.endswith(b"]")
+    )
+    if not whole:
+        raise StorageError(f"The derived files in {directory} do not fit together; they will be rebuilt.")
 
 
 def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:

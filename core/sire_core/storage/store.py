@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,10 @@ class Store:
     def copy_to(self, path: Path) -> None:
         """Write a copy of the file."""
         self._db.copy_to(path)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """All reads inside the block see one generation, whatever anybody commits meanwhile."""
+        return self._db.snapshot()
 
     def manifest(self) -> dict[str, Any]:
         """The manifest as of the last commit; empty before the first."""
