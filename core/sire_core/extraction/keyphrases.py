@@ -18,7 +18,15 @@ _RUN = re.compile(r"(?<![\w'\u2019-])[a-z][a-z-]+(?: [a-z][a-z-]+)*(?![\w'\u2019
 _MAX_RUN = 3
 _NAME_WEIGHT = 1.5  # names are what passages share; found by reading, not tuned
 _LENGTH_EXPONENT = 0.4
-_STOP = FUNCTION_WORDS | OPENERS | frozenset(MONTHS)
+# Words that open sentences are mostly participles and adverbs, but these are themes.
+_THEMES = frozenset(
+    (
+        *("film", "films", "song", "songs", "album", "albums", "music", "book", "books", "novel", "novels", "story"),
+        *("plot", "population", "children", "women", "men", "students", "works", "season", "series", "episode"),
+        *("guitar", "vocals", "history", "death", "people"),
+    )
+)
+_STOP = (FUNCTION_WORDS | OPENERS | frozenset(MONTHS)) - _THEMES
 
 
 def keyphrases(

@@ -79,8 +79,10 @@ class RecordedExtractor:
         if row is None:
             reason = f"The recording has no document {chunk.doc_id!r}; record it or leave it out of the corpus."
             return ExtractionRecord(chunk.hash, self._fingerprint, _VERSION, status="failed", reason=reason)
-        names = {name_key(name): name for name in reversed(row["entities"])}
-        ids = {key: f"n{number}" for number, key in enumerate(reversed(names), 1)}
+        names: dict[str, str] = {}
+        for name in row["entities"]:
+            names.setdefault(name_key(name), name)
+        ids = {key: f"n{number}" for number, key in enumerate(names, 1)}
         sentences = sentences_of(chunk.text)
         facts = _facts(sentences, row["triples"], ids, first=chunk.position == 0)
         used = {entity for fact in facts for entity in fact.entities}

@@ -29,7 +29,7 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _LEAD_REACH = 100
-_ENOUGH_WORDS = re.compile(r"\w(?:\S*\s+\W*\w){2}")
+_STATEMENT = re.compile(r"\w(?:\S*\s+\W*\w){3}|\w\S*\s+\W*\w[^:]*$")  # four words, or two without a colon behind
 _VALUES = frozenset(("Date", "Quantity"))
 
 
@@ -110,10 +110,10 @@ class RulesExtractor:
         return [self._record(*item) for item in zip(chunks, sentences, spans, strict=True)]
 
     def _record(self, chunk: Chunk, sentences: list[str], spans: list[list[Span]]) -> ExtractionRecord:
-        title = base_title(chunk.title)
-        kind = detect_kind(chunk.title, sentences)
-        table = NameTable(title, kind, sentences, spans, self._statistics)
-        draft = _Draft(table, chunk.title, gender(chunk.text))
+        full_title = " ".join(chunk.title.split())
+        kind = detect_kind(full_title, sentences)
+        table = NameTable(base_title(full_title), kind, sentences, spans, self._statistics)
+        draft = _Draft(table, full_title, gender(chunk.text))
         for number, sentence in enumerate(sentences):
             draft.add(sentence, table.mentions(number))
         phrases = keyphrases(chunk, sentences, draft.surface, self._statistics)
@@ -126,7 +126,7 @@ class RulesExtractor:
             entities=entities,
             facts=tuple(draft.facts),
             keywords=phrases,
-            topic=chunk.title or (phrases[0] if phrases else ""),
+            topic=full_title or (phrases[0] if phrases else ""),
         )
 
 
@@ -144,8 +144,8 @@ class _Draft:
 
     def add(self, sentence: str, mentions: list[Mention]) -> None:
         """Turn a sentence into a fact."""
-        if not _ENOUGH_WORDS.search(sentence):
-            return  # a heading or a stub such as "Population:"
+        if not _STATEMENT.search(sentence):
+            return  # a stub such as "Population:"
         names = (sentence[mention.start : mention.end] for mention in mentions if mention.type not in _VALUES)
         self.surface += [name.strip('"\u201c\u201d ,;') for name in names]
         text, mentions = self._about_title(sentence, mentions)
@@ -198,8 +198,8 @@ class _Draft:
         made = []
         for key, name, kind in self._entities:
             aliases = dict(self._table.aliases.get(key, {}))
-            if key == cached_key(self._table.title) and self._full_title.strip() != name:
-                aliases = {self._full_title.strip(): None, **aliases}
+            if key == cached_key(self._table.title) and self._full_title != name:
+                aliases = {self._full_title: None, **aliases}
             other = {cached_key(alias): alias for alias in reversed(aliases)}
             kept = tuple(alias for form, alias in reversed(other.items()) if form and form != key)
             made.append(Entity(self._ids[key], name, kind or "Name", kept))

@@ -45,8 +45,8 @@ class Reference(NamedTuple):
 
 def base_title(title: str) -> str:
     """The title without its bracketed part: `Aylwin (film)` becomes `Aylwin`."""
-    base = _BRACKET.sub("", title).strip()
-    return base or title.strip()
+    title = " ".join(title.split())
+    return _BRACKET.sub("", title) or title
 
 
 def detect_kind(title: str, sentences: list[str]) -> str:
@@ -87,9 +87,9 @@ def _kind_of_name(base: str, sentences: list[str]) -> str:
 
 
 def gender(text: str) -> str:
-    """`she` or `he`, whichever a passage says more often; empty when it says neither."""
+    """`she` or `he`, whichever a passage says more often; empty when that does not tell."""
     she, he = len(_SHE.findall(text)), len(_HE.findall(text))
-    return "" if she == he == 0 else "she" if she > he else "he"
+    return "" if she == he else "she" if she > he else "he"
 
 
 def find_reference(sentence: str, kind: str, sex: str, names_before: int) -> Reference | None:

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sire_core.algorithms.text import name_key
 from sire_core.extraction.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
+from sire_core.extraction.names import cached_key
 from sire_core.extraction.subjects import base_title
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
 __all__ = ["TitleLinker"]
 
 _WORD = re.compile(r"\w+|&")
-_BREAK = re.compile(r"[.;:!?,]")
+_BREAK = re.compile(r"(?<=\w{4})\.|[;:!?,]")  # `St. Louis` has none
 _RANKED = re.compile(
     r"(?P<name>[^,]+ [^,]+), (?:\d+\w\w |the \d+\w\w )?(?:grand |crown )?(?:king|queen|prince|princess|duke|duchess|"
     r"count|countess|earl|baron|baroness|marquess|viscount|lord|lady|elector|margrave|landgrave|emperor|empress)\b",
@@ -26,7 +26,7 @@ _ENOUGH_WORDS = 4  # a title this long does not turn up in lower case by acciden
 
 
 class _Form(NamedTuple):
-    """A way to write a title: its text, the entity name it stands for, whether that name is written exactly so."""
+    """A way to write a title: its text, the entity name it stands for and the titles of that name."""
 
     text: str
     name: str
@@ -49,13 +49,13 @@ class TitleLinker:
         self._trie: dict[str, Any] = {}
         self._names: dict[str, str] = {}
         for form in _forms(dict.fromkeys(title for title in titles if title.strip())):
+            if not _linkable(form.text):
+                continue
             node = self._trie
             for word in _words(form.text):
                 node = node.setdefault(word, {})
             node.setdefault("", form)
-            if _linkable(form.text):
-                self._names.setdefault(name_key(form.text), form.name)
-        self._keys: dict[str, str] = {}
+            self._names.setdefault(cached_key(form.text), form.name)
 
     def link(self, records: Mapping[str, ExtractionRecord], chunks: Sequence[Chunk]) -> Mapping[str, ExtractionRecord]:
         """Add to each fact the titles that occur in its text, as entities of its record.
@@ -85,7 +85,7 @@ class TitleLinker:
         ids: dict[str, str] = {}
         for entity in entities:
             for name in (entity.name, *entity.aliases):
-                ids.setdefault(name_key(name), entity.id)
+                ids.setdefault(cached_key(name), entity.id)
         taken = {entity.id for entity in entities}
         facts = [self._linked(fact, entities, ids, taken) for fact in record.facts]
         if entities == list(record.entities) and facts == list(record.facts):
@@ -93,22 +93,16 @@ class TitleLinker:
         return replace(record, entities=tuple(entities), facts=tuple(facts))
 
     def _renamed(self, entity: Entity) -> Entity:
-        own = self._key(entity.name)
+        own = cached_key(entity.name)
         if own in self._names:
-            return entity if self._key(self._names[own]) == own else _rename(entity, self._names[own])
-        names = {self._names[key] for alias in entity.aliases if (key := self._key(alias)) in self._names}
+            return entity if cached_key(self._names[own]) == own else _rename(entity, self._names[own])
+        names = {self._names[key] for alias in entity.aliases if (key := cached_key(alias)) in self._names}
         return _rename(entity, names.pop()) if len(names) == 1 else entity
-
-    def _key(self, name: str) -> str:
-        key = self._keys.get(name)
-        if key is None:
-            key = self._keys[name] = name_key(name)
-        return key
 
     def _linked(self, fact: Fact, entities: list[Entity], ids: dict[str, str], taken: set[str]) -> Fact:
         found = []
         for _, _, form in self._scan(fact.text):
-            key = self._key(form.name)
+            key = cached_key(form.name)
             if key not in ids:
                 number = len(entities) + 1
                 while f"n{number}" in taken:
@@ -149,8 +143,8 @@ def _words(text: str) -> list[str]:
 
 
 def _rename(entity: Entity, name: str) -> Entity:
-    keys = {name_key(alias): alias for alias in reversed((entity.name, *entity.aliases))}
-    keys.pop(name_key(name), None)
+    keys = {cached_key(alias): alias for alias in reversed((entity.name, *entity.aliases))}
+    keys.pop(cached_key(name), None)
     return replace(entity, name=name, aliases=tuple(reversed(keys.values())))
 
 
@@ -161,17 +155,17 @@ def _forms(titles: Mapping[str, None]) -> Iterator[_Form]:
     for title in titles:
         base = base_title(title)
         for text in dict.fromkeys((title, base)):
-            known = plain.get(name_key(text))
-            plain[name_key(text)] = _Form(
+            known = plain.get(cached_key(text))
+            plain[cached_key(text)] = _Form(
                 text, known.name if known else base, (*(known.titles if known else ()), title)
             )
         for text in _short_forms(base):
-            short.setdefault(name_key(text), (text, set()))[1].add(base)
+            short.setdefault(cached_key(text), (text, set()))[1].add(base)
     yield from plain.values()
     for key, (text, names) in short.items():
         if key not in plain and len(names) == 1:
             name = names.pop()
-            yield _Form(text, name, plain[name_key(name)].titles)
+            yield _Form(text, name, plain[cached_key(name)].titles)
 
 
 def _short_forms(base: str) -> Iterator[str]:
@@ -192,15 +186,13 @@ def _linkable(text: str) -> bool:
 
 def _fits(text: str, places: Sequence[tuple[int, int]], form: _Form, *, questions: bool, lowered: bool) -> bool:
     """Whether a row of words that spells a form is really a mention of it."""
-    if not _linkable(form.text):
-        return False
     start, end = places[0][0], places[-1][1]
     said = text[start:end]
     if len(places) == 1:
         if lowered:
             return True
         return said == form.text and (questions or not _part_of_name(text, start, end))
-    if said != form.text and _BREAK.search(said) and not _BREAK.search(form.text):
+    if said != form.text and not set(_BREAK.findall(said)) <= set(_BREAK.findall(form.text)):
         return False
     if said == said.lower() and not lowered and not questions:
         rest = _WORD.findall(form.text)[1:]
