@@ -14,8 +14,9 @@ from sire_core.types import BuildReport, Document, Hit
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, View
     from sire_core.recipes.base import Recipe
+    from sire_core.search.view import PoolView
 
 __all__ = ["Index"]
 
@@ -199,6 +200,29 @@ class Index:
             "failed": len(manifest.failed.get(built.extraction, ())),
             "generation": manifest.generation,
         }
+
+    def view(self) -> PoolView:
+        """A read-only snapshot of the pool: every unit, vector and edge, for adapters and for people who want them all."""
+        return self._session.reader()[0]
+
+    def view(self) -> View:
+        """A read-only snapshot of the recipe's whole pool: units, vectors, edges. For exports and adapters.
+
+        Raises:
+            IndexMissingError: There is no index.
+        """
+        return self._session.reader()[0]
+
+    def documents(self, doc_ids: Iterable[str] | None = None) -> list[Document]:
+        """Documents as they were indexed, in corpus order, cut into their passages (`Document.chunks`).
+
+        Args:
+            doc_ids: Which; None reads all. Unknown ids are left out.
+
+        Raises:
+            IndexMissingError: There is no index.
+        """
+        return self._session.documents(None if doc_ids is None else set(doc_ids))
 
     # --- life -------------------------------------------------------------------------------------------------------
 
