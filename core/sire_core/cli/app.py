@@ -1,0 +1,85 @@
+"""The typer application: its commands, and what their errors look like."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from sire_core.cli.change_commands import add, delete, update
+from sire_core.cli.demo_command import demo
+from sire_core.cli.eval_command import eval_
+from sire_core.cli.index_command import index
+from sire_core.cli.output import note
+from sire_core.cli.query_command import query
+from sire_core.cli.recipes_command import recipes
+from sire_core.cli.stats_command import stats
+from sire_core.errors import SireError
+
+__all__ = ["app"]
+
+
+class _Group(TyperGroup):
+    """Turns what goes wrong in a command into a line on stderr and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            note("Interrupted.")
+            raise typer.Exit(130) from None
+        except BrokenPipeError:
+            _close_output()
+            raise typer.Exit(1) from None
+        except (SireError, OSError) as error:
+            note(f"error: {error}", "red")
+            raise typer.Exit(1) from None
+
+
+def _close_output() -> None:
+    """Whoever read our output has gone (`| head`): what is still buffered must not fail again at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
+
+
+app = typer.Typer(
+    cls=_Group,
+    help="Retrieval for multi-hop questions: index documents, ask questions, see the evidence and why it was chosen.",
+    epilog="Start with `sire demo`. Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from sire_core import __version__
+
+        sys.stdout.write(f"sire {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options of `sire` itself."""
+
+
+app.command()(index)
+app.command()(query)
+app.command()(stats)
+app.command()(add)
+app.command()(update)
+app.command()(delete)
+app.command()(recipes)
+app.command("eval")(eval_)
+app.command()(demo)

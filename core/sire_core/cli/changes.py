@@ -1,0 +1,157 @@
+"""What `index`, `add`, `update` and `delete` have in common: reading sources, running the change, reporting it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sire_core.cli.options import IndexOptions, manifest_of, open_index
+from sire_core.cli.output import count, note, say, say_json, shorten
+from sire_core.cli.progress import reporting
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sire_core.corpus.readers import Corpus
+    from sire_core.index import Index
+    from sire_core.types import BuildReport, Failure
+
+__all__ = ["read_sources", "run_change"]
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    report: BuildReport
+    recipe: str
+    recipes_before: tuple[str, ...]
+    generation_before: int
+
+
+def read_sources(sources: Sequence[Path], folder: Path) -> Corpus:
+    """Read documents, and say on stderr what was read and what was skipped.
+
+    Args:
+        sources: Files and folders.
+        folder: The index folder; it must not lie where documents are read from.
+
+    Raises:
+        ConfigurationError: It does.
+        CorpusError: Nothing can be read, or documents contradict each other.
+    """
+    from sire_core.corpus.readers import read_documents
+
+    for source in sources:
+        _refuse_inside(source, folder)
+    corpus = read_documents(list(sources))
+    twice = f", {count(len(corpus.duplicates), 'identical repeat')} left out" if corpus.duplicates else ""
+    note(f"Read {count(len(corpus.documents), 'document')}{twice}.")
+    _list_failures(corpus.failures, "could not be read and was skipped", "could not be read and were skipped")
+    return corpus
+
+
+def run_change(
+    options: IndexOptions,
+    change: Callable[[Index], BuildReport],
+    *,
+    skipped: Sequence[Failure] = (),
+    as_json: bool = False,
+) -> None:
+    """Change an index and report what happened.
+
+    Args:
+        options: Which index, made how.
+        change: Calls the method that changes it.
+        skipped: Sources that could not be read, for the JSON report.
+        as_json: Prints the report as JSON.
+    """
+    before = manifest_of(options.folder)
+    with reporting() as progress, open_index(options, progress) as index:
+        try:
+            report = change(index)
+        except KeyboardInterrupt:
+            note(
+                f"Interrupted. {options.folder} holds what it held before; the finished part of the work is kept. "
+                "Run the same command again to go on."
+            )
+            raise
+        recipe = str(index.stats()["recipe"])
+    if as_json:
+        say_json(_as_json(report, recipe, skipped))
+    else:
+        names = tuple(built.name for built in before.recipes)
+        _say(_Result(report, recipe, names, before.generation), options.folder)
+    _list_failures(
+        report.failures, "passage failed; the same command tries it again", "passages failed; they are tried again"
+    )
+
+
+def _say(result: _Result, folder: Path | None) -> None:
+    report = result.report
+    parts = [
+        f"{number:,} {word}"
+        for number, word in (
+            (report.added, "added"),
+            (report.updated, "updated"),
+            (report.removed, "removed"),
+            (report.unchanged, "unchanged"),
+        )
+        if number
+    ]
+    if report.generation == result.generation_before:
+        say(f"Nothing changed: {folder} holds these documents, indexed with {result.recipe}.")
+        return
+    units = ", ".join(f"{number:,} {kind}" for kind, number in sorted(report.units.items()))
+    if result.recipes_before and result.recipe not in result.recipes_before:
+        say(f"Recipe {result.recipe} added to {folder}, beside {', '.join(dict.fromkeys(result.recipes_before))}.")
+    say(f"{folder}: documents {', '.join(parts) or 'none'}.")
+    say(f"{result.recipe}: {count(sum(report.units.values()), 'unit')} ({units}) in {_seconds(report)}.")
+
+
+def _seconds(report: BuildReport) -> str:
+    stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in report.seconds.items() if seconds >= 0.05)
+    return f"{sum(report.seconds.values()):.1f} s" + (f" ({stages})" if stages else "")
+
+
+def _as_json(report: BuildReport, recipe: str, skipped: Sequence[Failure]) -> dict[str, Any]:
+    return {
+        "recipe": recipe,
+        "added": report.added,
+        "updated": report.updated,
+        "removed": report.removed,
+        "unchanged": report.unchanged,
+        "units": sum(report.units.values()),
+        "kinds": dict(report.units),
+        "calls": report.calls,
+        "cached": report.cached,
+        "input_tokens": report.input_tokens,
+        "output_tokens": report.output_tokens,
+        "skipped": [{"where": failure.where, "reason": failure.reason} for failure in skipped],
+        "failures": [{"where": failure.where, "reason": failure.reason} for failure in report.failures],
+        "seconds": {stage: round(seconds, 3) for stage, seconds in report.seconds.items()},
+        "generation": report.generation,
+    }
+
+
+def _list_failures(failures: Sequence[Failure], one: str, several: str) -> None:
+    if not failures:
+        return
+    note(f"{len(failures):,} {one if len(failures) == 1 else several}:", "yellow")
+    for failure in failures[:_SHOWN]:
+        note(f"  {failure.where}: {shorten(failure.reason, 200)}")
+    if len(failures) > _SHOWN:
+        note(f"  and {len(failures) - _SHOWN:,} more (--json lists all)")
+
+
+def _refuse_inside(source: Path, folder: Path) -> None:
+    """An index inside a source folder would be read as documents by the next run, unless it is hidden."""
+    inner, outer = folder.resolve(), source.resolve()
+    if not source.is_dir() or not inner.is_relative_to(outer):
+        return
+    if not any(part.startswith(".") for part in inner.relative_to(outer).parts):
+        raise ConfigurationError(
+            f"The index {folder} would lie inside {source} and be read as documents. "
+            "Name a folder outside, or one whose name starts with a dot."
+        )

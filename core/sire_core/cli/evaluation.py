@@ -1,0 +1,102 @@
+"""Evaluating recipes and baselines on one folder: every vector and every record is made once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sire_core.cli.options import IndexOptions, manifest_of, open_index
+from sire_core.cli.output import note
+
+if TYPE_CHECKING:
+    from sire_core.evaluate.datasets import DataSet
+    from sire_core.evaluate.rows import Row
+    from sire_core.evaluate.runner import EvalConfig
+    from sire_core.protocols import Embedder, Progress
+
+__all__ = ["BASELINES", "run_evaluation"]
+
+BASELINES = ("bm25", "dense", "hybrid")
+"""Rows that are always there: the recipe `flat` with each ranker."""
+
+
+def run_evaluation(
+    dataset: DataSet, recipes: Sequence[str], options: IndexOptions, config: EvalConfig, progress: Progress
+) -> list[Row]:
+    """Build the baselines and each recipe, and ask all of them the questions.
+
+    Args:
+        dataset: Corpus and questions.
+        recipes: Names of recipes.
+        options: How indexes are made; without a folder a temporary one is used.
+        config: What is measured.
+        progress: Told about every batch and question.
+
+    Returns:
+        Rows of the baselines, then of the recipes. `build_s` of a recipe is what it costs beyond the passages' vectors,
+        which the baselines paid for, and beyond the records of earlier recipes.
+    """
+    rows = []
+    with _folder(options.folder) as folder:
+        shared = replace(options, folder=folder, embedder=_embedder(options, folder), writes=True)
+        for name in dict.fromkeys(("flat", *recipes)):
+            seconds = _build(dataset, replace(shared, recipe=name), progress)
+            # A row `flat` beside `dense` only for those who asked for it.
+            rankers = (*BASELINES, *([None] if name in recipes else [])) if name == "flat" else (None,)
+            for ranker in rankers:
+                asked = replace(shared, recipe=name, ranker=ranker, writes=False)
+                rows.append(_ask(dataset, ranker or name, asked, config, seconds, progress))
+    return rows
+
+
+def _build(dataset: DataSet, options: IndexOptions, progress: Progress) -> float:
+    with open_index(options, progress) as index:
+        start = time.perf_counter()
+        report = index.build(dataset.documents)
+        seconds = time.perf_counter() - start
+    if report.failures:
+        first = report.failures[0]
+        note(
+            f"{options.recipe}: {len(report.failures):,} passages failed, first {first.where}: {first.reason}", "yellow"
+        )
+    return seconds
+
+
+def _ask(
+    dataset: DataSet, name: str, options: IndexOptions, config: EvalConfig, seconds: float, progress: Progress
+) -> Row:
+    from sire_core.evaluate.rows import Setup
+    from sire_core.evaluate.runner import evaluate
+    from sire_core.models.sync import run_sync
+
+    with open_index(options) as index:
+        stats = index.stats()
+        setup = Setup(name, stats["embedder"], stats["extraction"] or "none", stats["units"], seconds)
+        # The first search opens the pool and makes the inverted index: not the time of a query.
+        index.search(dataset.measurable[0].question, 1)
+        return run_sync(
+            evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(f"questions to {name}", *at))
+        )
+
+
+def _embedder(options: IndexOptions, folder: Path) -> Embedder:
+    """One embedder for all rows, so that its model is loaded once."""
+    from sire_core.models.embedders import resolve_embedder
+
+    return resolve_embedder(options.embedder or manifest_of(folder).embedder_spec or None)
+
+
+@contextmanager
+def _folder(given: Path | None) -> Iterator[Path]:
+    if given is not None:
+        yield given
+        return
+    import tempfile
+
+    # An interrupted build may still be writing when the folder goes.
+    with tempfile.TemporaryDirectory(prefix="sire-eval-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)

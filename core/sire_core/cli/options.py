@@ -1,0 +1,177 @@
+"""From command-line options to an `Index`: the one place that knows how."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.index import Index
+    from sire_core.manifest import Manifest
+    from sire_core.protocols import Embedder, Progress
+    from sire_core.recipes.base import Recipe
+
+__all__ = ["IndexOptions", "manifest_of", "open_index", "parse_settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """What the commands let people say about an index. None means: what the folder was built with, else the default.
+
+    Attributes:
+        folder: The index folder; None keeps it in memory.
+        recipe: Name of a recipe.
+        settings: Settings of the recipe.
+        ranker: Ranker that replaces the recipe's own.
+        embedder: See `resolve_embedder`.
+        extractions: File of recorded extractions.
+        chunk_tokens: Longest passage.
+        no_chunking: Takes documents as they are.
+        seed: Seed of every random choice.
+        workers: Model calls in flight at once.
+        max_failure_ratio: Share of failed passages above which a build stops.
+        writes: Whether the index is going to be changed.
+    """
+
+    folder: Path | None = None
+    recipe: str | None = None
+    settings: Mapping[str, Any] | None = None
+    ranker: str | None = None
+    embedder: Embedder | str | None = None
+    extractions: Path | None = None
+    chunk_tokens: int | None = None
+    no_chunking: bool = False
+    seed: int | None = None
+    workers: int = 8
+    max_failure_ratio: float = 0.1
+    writes: bool = False
+
+
+def open_index(options: IndexOptions, progress: Progress | None = None) -> Index:
+    """Make the index that options describe. A mistake in them is found here, before a folder is made.
+
+    Args:
+        options: What was said.
+        progress: Told about every batch.
+
+    Raises:
+        ConfigurationError: Options that make no sense, alone or for what is in the folder.
+        CorpusError: The recorded extractions cannot be read.
+        StorageError: The folder cannot be read.
+    """
+    from sire_core.index import Index
+    from sire_core.models.embedders import resolve_embedder
+
+    manifest = manifest_of(options.folder)
+    if options.writes:
+        _check_writing(options, manifest)
+    return Index(
+        options.folder,
+        recipe=_recipe(options, manifest),
+        embedder=None if options.embedder is None else resolve_embedder(options.embedder),
+        extractor=_extractor(options),
+        chunker=_chunker(options, manifest),
+        seed=options.seed or 0,
+        workers=options.workers,
+        max_failure_ratio=options.max_failure_ratio,
+        progress=progress,
+    )
+
+
+def manifest_of(folder: Path | None) -> Manifest:
+    """What an index folder says of itself; an empty manifest when there is no index.
+
+    Raises:
+        StorageError: There is something that cannot be read.
+    """
+    from sire_core.manifest import Manifest
+    from sire_core.storage.folder import Folder
+    from sire_core.storage.library import Library
+
+    if folder is None or not Folder(folder).exists():
+        return Manifest()
+    library = Library(folder)
+    try:
+        return library.manifest()
+    finally:
+        library.close()
+
+
+def parse_settings(given: Sequence[str]) -> dict[str, Any]:
+    """Read `key=value` words; a value is JSON, or else a string.
+
+    Raises:
+        ConfigurationError: A word has no `=` or no key.
+    """
+    settings: dict[str, Any] = {}
+    for word in given:
+        key, mark, value = word.partition("=")
+        if not mark or not key.strip():
+            raise ConfigurationError(f"--set takes key=value, for example --set depth=2, not {word!r}.")
+        try:
+            parsed = json.loads(value)
+        except json.JSONDecodeError:
+            parsed = value
+        settings[key.strip()] = tuple(parsed) if isinstance(parsed, list) else parsed
+    return settings
+
+
+def _recipe(options: IndexOptions, manifest: Manifest) -> Recipe | str | None:
+    from sire_core.recipes import recipe_by_name
+
+    settings = dict(options.settings or {})
+    if options.ranker is not None:
+        if not settings and manifest.generation:
+            settings.update(manifest.find(None, options.recipe or "").config)
+        settings["ranker"] = options.ranker
+    name = options.recipe or (manifest.recipes[-1].name if manifest.recipes else "sirerag")
+    if settings:
+        return recipe_by_name(name, **settings)
+    if options.recipe is not None:
+        recipe_by_name(name)  # an unknown name is an error now
+    return options.recipe
+
+
+def _chunker(options: IndexOptions, manifest: Manifest) -> SentenceChunker | str | None:
+    from sire_core.corpus.chunker import SentenceChunker
+
+    if options.no_chunking and options.chunk_tokens is not None:
+        raise ConfigurationError("Give --chunk-tokens or --no-chunking, not both.")
+    if options.no_chunking:
+        return None
+    if options.chunk_tokens is not None:
+        # An eighth, as in the defaults (64 of 512).
+        return SentenceChunker(options.chunk_tokens, overlap_tokens=options.chunk_tokens // 8)
+    if manifest.generation:
+        return SentenceChunker(**manifest.chunker) if manifest.chunker else None
+    return "sentences"
+
+
+def _extractor(options: IndexOptions) -> Any:
+    if options.extractions is None:
+        return None
+    from sire_core.extraction.recorded import RecordedExtractor
+
+    return RecordedExtractor(options.extractions)
+
+
+def _check_writing(options: IndexOptions, manifest: Manifest) -> None:
+    """Refuse options that would quietly give way to what is in the folder, or replace it by something else."""
+    if manifest.generation and options.seed is not None and options.seed != manifest.seed:
+        raise ConfigurationError(
+            f"{options.folder} was built with --seed {manifest.seed}; leave --seed out or build into another folder."
+        )
+    sources = dict.fromkeys(built.extraction for built in manifest.recipes if built.extraction)
+    foreign = [source for source in sources if not source.startswith("rules/")]
+    if foreign and options.extractions is None:
+        hint = "Give the same --extractions FILE" if foreign[0].startswith("recorded/") else "Change it from Python"
+        raise ConfigurationError(
+            f"{options.folder} was built from the extractions {foreign[0]}; a change without them would replace them "
+            f"by those made without a model. {hint}, or build into another folder."
+        )

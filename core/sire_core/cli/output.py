@@ -1,0 +1,81 @@
+"""Printing: results on stdout, everything else on stderr; passage text never acts as markup or terminal control."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["count", "note", "prepare_streams", "say", "say_json", "shorten", "some"]
+
+# Control characters except tab and newline: an escape sequence in a passage must not reach the terminal.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def prepare_streams() -> None:
+    """Let a stream that cannot encode a character write an escape instead of failing (C locale, old code pages)."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def say(text: str = "", style: str = "", *, end: str = "\n") -> None:
+    """Print a result.
+
+    Args:
+        text: Taken literally.
+        style: A rich style such as `bold`, for terminals only.
+        end: What follows it.
+    """
+    _print(text, style, end, error=False)
+
+
+def note(text: str, style: str = "") -> None:
+    """Print what is not a result: what was read, warnings, errors."""
+    _print(text, style, "\n", error=True)
+
+
+def say_json(value: Any) -> None:
+    """Print a JSON value, alone on stdout."""
+    # Escapes of the stream's error handler would not be JSON.
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    sys.stdout.write(json.dumps(value, ensure_ascii=not utf8, indent=1) + "\n")
+    # Here, not when the interpreter ends: a closed pipe is noticed where it can be handled.
+    sys.stdout.flush()
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun, for example `1 document` or `6,119 documents`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def some(items: Sequence[str], shown: int = 5) -> str:
+    """The first items of a list and how many more there are."""
+    more = f", and {len(items) - shown:,} more" if len(items) > shown else ""
+    return ", ".join(items[:shown]) + more
+
+
+def shorten(text: str, length: int) -> str:
+    """A text on one line, cut after a word and marked when it is longer than `length` characters."""
+    line = " ".join(text.split())
+    if len(line) <= length:
+        return line
+    return line[:length].rsplit(" ", 1)[0].rstrip(" ,;:") + " ..."
+
+
+def _print(text: str, style: str, end: str, *, error: bool) -> None:
+    stream = sys.stderr if error else sys.stdout
+    text = _CONTROL.sub("\ufffd", text) + end
+    if style and stream.isatty():
+        from rich.console import Console
+        from rich.text import Text
+
+        with contextlib.suppress(UnicodeEncodeError):
+            Console(file=stream).print(Text(text, style=style), end="", soft_wrap=True)
+            return
+    stream.write(text)
+    stream.flush()

@@ -1,0 +1,75 @@
+"""`sire query`: a question to an index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sire_core.cli import arguments
+from sire_core.cli.options import IndexOptions, open_index
+from sire_core.cli.output import note, say, say_json, shorten, some
+
+if TYPE_CHECKING:
+    from sire_core.types import Hit
+
+__all__ = ["query"]
+
+_TEXT = 320
+
+
+def query(
+    folder: arguments.Folder,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
+    k: arguments.K = 10,
+    where: arguments.Filter = None,
+    recipe: arguments.RecipeName = None,
+    ranker: arguments.Ranker = None,
+    embedder: arguments.Embedder = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Whole texts, and for every hit why it was chosen and what it stands on.")
+    ] = False,
+    as_json: arguments.AsJson = False,
+) -> None:
+    """Find evidence for a question.
+
+    Example: sire query my-index "When did Lothair II's mother die?" -k 5 --explain
+
+    JSON: a list of {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "path"}; path is a list of
+    {"step", "ids", "note"}.
+    """
+    options = IndexOptions(folder=folder, recipe=recipe, ranker=ranker, embedder=embedder)
+    with open_index(options) as index:
+        if explain and not as_json:
+            say(index.explain(question, k, filter=where))
+            return
+        hits = index.search(question, k, filter=where)
+    if as_json:
+        say_json([_as_json(hit) for hit in hits])
+        return
+    if not hits:
+        note("No hits: nothing in the index passes the filter." if where else "No hits: the index holds no documents.")
+    for number, hit in enumerate(hits, 1):
+        _say(number, hit)
+
+
+def _say(number: int, hit: Hit) -> None:
+    unit = hit.unit
+    say(f"[{number}] ", "bold", end="")
+    say(unit.title or shorten(unit.text, 60), "bold")
+    say(f"    {unit.kind}, score {hit.score:.4f}, from {some(hit.doc_ids)}", "cyan")
+    say(f"    {shorten(unit.text, _TEXT)}\n")
+
+
+def _as_json(hit: Hit) -> dict[str, Any]:
+    unit = hit.unit
+    return {
+        "id": unit.id,
+        "kind": str(unit.kind),
+        "score": hit.score,
+        "title": unit.title,
+        "text": unit.text,
+        "doc_ids": list(hit.doc_ids),
+        "chunk_ids": list(unit.chunk_ids),
+        "path": [{"step": step.step, "ids": list(step.ids), "note": step.note} for step in hit.path],
+    }
