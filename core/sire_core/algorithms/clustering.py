@@ -154,7 +154,7 @@ def _with_joiners(clusters: Clusters, graph: csr_array, density: float) -> Clust
     labels[np.concatenate(clusters)] = np.repeat(np.arange(len(clusters)), sizes)
     membership = csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, len(clusters)))
     links = (graph @ membership).tocoo()
-    rows, columns = links.coords
+    rows, columns = links.row, links.col
     # The margin keeps a sum of weights that only rounding separates from the bound on one side.
     joins = (links.data >= density * sizes[columns] - 1e-9) & (columns != labels[rows])
     return _groups(
