@@ -14,7 +14,7 @@ from sire_core.types import BuildReport, Document, Hit
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, View
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
     from sire_core.recipes.base import Recipe
     from sire_core.search.view import PoolView
 
@@ -202,10 +202,6 @@ class Index:
         }
 
     def view(self) -> PoolView:
-        """A read-only snapshot of the pool: every unit, vector and edge, for adapters and for people who want them all."""
-        return self._session.reader()[0]
-
-    def view(self) -> View:
         """A read-only snapshot of the recipe's whole pool: units, vectors, edges. For exports and adapters.
 
         Raises:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sire_core.recipes.base import Recipe
     from sire_core.search.view import PoolView
     from sire_core.storage.library import Library
-    from sire_core.types import BuildReport
+    from sire_core.types import BuildReport, Document
 
 __all__ = ["Configuration", "Session"]
 
@@ -167,6 +167,22 @@ class Session:
                 "Give that one, or build into another folder."
             )
         return embedder
+
+    def documents(self, wanted: set[str] | None) -> list[Document]:
+        """Stored documents in corpus order, cut into their passages; None means all."""
+        from sire_core.types import Document
+
+        self.built()
+        store = self.library().store
+        chunks: dict[str, list[str]] = {}
+        for chunk in store.chunks():
+            if wanted is None or chunk.doc_id in wanted:
+                chunks.setdefault(chunk.doc_id, []).append(chunk.text)
+        return [
+            Document(id=found.id, title=found.title, metadata=found.metadata, chunks=tuple(chunks.get(found.id, ())))
+            for found in store.documents().values()
+            if wanted is None or found.id in wanted
+        ]
 
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""

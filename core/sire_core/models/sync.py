@@ -13,7 +13,7 @@ from sire_core.errors import SireError
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["run_sync"]
+__all__ = ["run_sync", "serves_sync_call"]
 
 T = TypeVar("T")
 
@@ -56,6 +56,15 @@ def run_sync(coroutine: Awaitable[T]) -> T:
         call.wait(bridge.thread)
         raise
     return call.result()
+
+
+def serves_sync_call() -> bool:
+    """Whether the running code serves a `run_sync` call: it is on the package's own loop, not on a loop of the user's.
+
+    Adapters ask, because a framework's async connections belong to the loop of the user.
+    """
+    bridge = _current
+    return bridge is not None and bridge.thread is threading.current_thread()
 
 
 class _Call(Generic[T]):
