@@ -1,0 +1,176 @@
+"""`LangChainChat`: any LangChain chat model as a `LanguageModel`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable
+
+from langchain_sire.callbacks import call, inner_config
+from langchain_sire.messages import of_error, of_message, of_structured, to_messages
+from sire_core.errors import ConfigurationError, ModelError, RefusalError, SireError
+from sire_core.models.limits import Reservation, UsageLimits, UsageMeter
+from sire_core.models.prompt_format import render
+from sire_core.models.structured import ask_structured, schema_hint
+from sire_core.models.usage import estimate_tokens
+from sire_core.protocols import Completion, Prompt
+
+if TYPE_CHECKING:
+    from sire_core.protocols import LanguageModel
+
+__all__ = ["LangChainChat", "as_language_model"]
+
+_NAMES = ("model_name", "model", "model_id", "deployment_name")
+_UNBOUNDED_ANSWER = 4096
+_REFUSED_FORMS = (400, 404, 422)
+
+
+class LangChainChat:
+    """A `LanguageModel` over a LangChain chat model.
+
+    Structured output is asked for with `with_structured_output(include_raw=True)` where the model has it, else in the
+    prompt; either way an answer that does not fit is repaired once. Temperature, retries and rate limits are the
+    model's own settings. Tokens are counted on `meter`, and reported to LangChain's callbacks as usual.
+
+    Args:
+        model: The user's object.
+        name: Part of the fingerprint. Give one where class and model attribute do not tell two models apart.
+        limits: Bounds of calls and tokens, counted on `meter`.
+        concurrency: Most calls under way at once, for builds.
+        bound_answers: Whether a model without a `max_tokens` of its own gets ours. Switch it off for models that spend
+            tokens on thinking.
+
+    Raises:
+        ConfigurationError: It is no chat model.
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel,
+        *,
+        name: str = "",
+        limits: UsageLimits | None = None,
+        concurrency: int = 8,
+        bound_answers: bool = True,
+    ) -> None:
+        if not isinstance(model, BaseChatModel):
+            raise ConfigurationError(f"{type(model).__name__} is no LangChain chat model.")
+        self.chat_model = model
+        self.concurrency = concurrency
+        self.meter = UsageMeter(limits)
+        self._name = name
+        self._bound = bound_answers
+        self._meters: tuple[tuple[UsageMeter, str], ...] = ((self.meter, ""),)
+        self._learnt = {"native": True}
+        self._chains: dict[tuple[type[Any] | None, int | None], Runnable[Any, Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"LangChainChat({self.fingerprint!r})"
+
+    @property
+    def fingerprint(self) -> str:
+        """Class, model and name."""
+        found = (getattr(self.chat_model, attribute, None) for attribute in _NAMES)
+        model = next((value for value in found if isinstance(value, str) and value), "")
+        parts = (type(self.chat_model).__name__, model, self._name)
+        return ":".join(["langchain", *(part for part in parts if part)])
+
+    def metered(self, meter: UsageMeter, stage: str = "") -> LangChainChat:
+        """A copy that also counts every request on `meter`; what was learnt is shared."""
+        twin = copy.copy(self)
+        twin._meters = (*self._meters, (meter, stage))  # noqa: SLF001 - a copy of ourselves
+        return twin
+
+    async def complete(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,  # noqa: ARG002 - the user's model has one of its own
+    ) -> Completion:
+        """Answer a prompt; see `LanguageModel.complete`. The temperature is the model's own."""
+
+        async def ask(asked: Prompt, room: int | None) -> Completion:
+            return await self._ask(asked, schema, list(stop), room)
+
+        if schema is not None:
+            return await ask_structured(ask, prompt, schema, max_tokens)
+        answer = await ask(prompt, max_tokens)
+        if answer.finish == "refusal":
+            raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
+        if not answer.text.strip():
+            raise ModelError("the model answered nothing; it is not stored and the next build asks again")
+        return answer
+
+    async def _ask(self, prompt: Prompt, schema: type[Any] | None, stop: list[str], room: int | None) -> Completion:
+        """One request, in the strongest form that the model has."""
+        if schema is not None and self._learnt["native"]:
+            try:
+                return await self._send(self._chain(schema, room), prompt, "", stop, room)
+            except NotImplementedError:  # raised before anything is sent
+                self._learnt["native"] = False
+            except ModelError as error:
+                if getattr(error.__cause__, "status_code", None) not in _REFUSED_FORMS:
+                    raise
+                answer = await self._send(self._chain(None, room), prompt, schema_hint(schema), stop, room)
+                self._learnt["native"] = False  # the server took the plain form of the same request
+                return answer
+        suffix = "" if schema is None else schema_hint(schema)
+        return await self._send(self._chain(None, room), prompt, suffix, stop, room)
+
+    def _chain(self, schema: type[Any] | None, room: int | None) -> Runnable[Any, Any]:
+        key = (schema, room)
+        if key not in self._chains:
+            model = self.chat_model
+            if self._bound and room and getattr(model, "max_tokens", 0) is None:
+                model = model.model_copy(update={"max_tokens": room})
+            self._chains[key] = model if schema is None else model.with_structured_output(schema, include_raw=True)
+        return self._chains[key]
+
+    async def _send(
+        self, chain: Runnable[Any, Any], prompt: Prompt, suffix: str, stop: list[str], room: int | None
+    ) -> Completion:
+        rendered = render(prompt, suffix=suffix)
+        size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
+        reserved: list[tuple[UsageMeter, Reservation]] = []
+        used = (0, 0)
+        try:
+            for meter, stage in self._meters:
+                reserved.append((meter, await meter.reserve(size + (room or _UNBOUNDED_ANSWER), stage)))
+            completion = await _answer(chain, to_messages(rendered, prompt.images), stop, size)
+            used = (completion.input_tokens, completion.output_tokens)
+        finally:
+            for meter, reservation in reserved:
+                meter.settle(reservation, *used)
+        return completion
+
+
+async def _answer(chain: Runnable[Any, Any], messages: list[BaseMessage], stop: list[str], size: int) -> Completion:
+    """Send messages; what goes wrong becomes our kind of error."""
+    plain = isinstance(chain, BaseChatModel)
+    arguments = {"stop": stop} if stop and plain else {}
+
+    def sync() -> Any:
+        return chain.invoke(messages, inner_config(), **arguments)
+
+    async def native() -> Any:
+        return await chain.ainvoke(messages, inner_config(), **arguments)
+
+    try:
+        answer = await call(sync, native)
+    except (SireError, NotImplementedError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the user's class raises; `of_error` raises ours
+        return of_error(error, size)
+    return of_message(answer, stop, size) if plain else of_structured(answer, size)
+
+
+def as_language_model(given: BaseChatModel | LanguageModel | None) -> LanguageModel | None:
+    """What an index takes as its language model, from LangChain's or ours."""
+    return LangChainChat(given) if isinstance(given, BaseChatModel) else given

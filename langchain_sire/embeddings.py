@@ -1,0 +1,131 @@
+"""`LangChainEmbedder`: any LangChain `Embeddings` as an `Embedder`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from langchain_sire.callbacks import call
+from sire_core.errors import ConfigurationError, ModelError, SireError
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Embedder, FloatArray
+
+__all__ = ["LangChainEmbedder", "as_embedder"]
+
+_NAMES = ("model", "model_name", "model_id", "deployment")
+
+
+class LangChainEmbedder:
+    """An `Embedder` over a LangChain embedding model.
+
+    LangChain's interface has no name, dimension or batch size. The fingerprint is the class, the model attribute where
+    there is one, and `name`; the dimension is learnt from the first vector; batches are cut here.
+
+    Args:
+        embeddings: The user's object.
+        name: Part of the fingerprint. Give one where class and model attribute do not tell two models apart.
+        batch_size: Most texts per call.
+        concurrency: Most calls under way at once.
+
+    Raises:
+        ConfigurationError: It is no `Embeddings`, or a number is below one.
+    """
+
+    def __init__(self, embeddings: Embeddings, *, name: str = "", batch_size: int = 128, concurrency: int = 4) -> None:
+        if not isinstance(embeddings, Embeddings):
+            raise ConfigurationError(f"{type(embeddings).__name__} is no LangChain Embeddings object.")
+        if batch_size < 1 or concurrency < 1:
+            raise ConfigurationError("batch_size and concurrency must be at least 1.")
+        self.embeddings = embeddings
+        self._name = name
+        self._batch_size = batch_size
+        self._concurrency = concurrency
+        self._dimension = 0
+
+    def __repr__(self) -> str:
+        return f"LangChainEmbedder({self.fingerprint!r})"
+
+    @property
+    def model(self) -> str:
+        """The model attribute of the user's object; empty where it has none."""
+        found = (getattr(self.embeddings, attribute, None) for attribute in _NAMES)
+        return next((str(value) for value in found if isinstance(value, str) and value), "")
+
+    @property
+    def fingerprint(self) -> str:
+        """Class, model, asked-for dimensions and name."""
+        asked = getattr(self.embeddings, "dimensions", None)
+        parts = [type(self.embeddings).__name__, self.model, str(asked) if isinstance(asked, int) else "", self._name]
+        return ":".join(["langchain", *(part for part in parts if part)])
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector. Before the first vector is known, a one-word query is embedded to find out."""
+        if not self._dimension:
+            self._dimension = len(self.embeddings.embed_query("dimension"))
+        return self._dimension
+
+    async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
+        """Embed texts; see `Embedder.embed`.
+
+        Raises:
+            ModelError: The model failed or answered something else than one finite vector per text.
+        """
+        if kind not in ("document", "query"):
+            raise ConfigurationError(f"kind must be document or query, not {kind!r}.")
+        if not texts:
+            return np.empty((0, self._dimension), dtype=np.float32)
+        if kind == "query":
+            rows = [await self._query(text) for text in texts]
+            return self._checked(rows, len(texts))
+        free = asyncio.Semaphore(self._concurrency)
+
+        async def batch(start: int) -> list[list[float]]:
+            async with free:
+                return await self._documents(list(texts[start : start + self._batch_size]))
+
+        parts = await asyncio.gather(*(batch(start) for start in range(0, len(texts), self._batch_size)))
+        return self._checked([row for part in parts for row in part], len(texts))
+
+    async def _query(self, text: str) -> list[float]:
+        try:
+            return await call(self.embeddings.embed_query, self.embeddings.aembed_query, text)
+        except SireError:
+            raise
+        except Exception as error:
+            raise self._failed(error) from error
+
+    async def _documents(self, texts: list[str]) -> list[list[float]]:
+        try:
+            return await call(self.embeddings.embed_documents, self.embeddings.aembed_documents, texts)
+        except SireError:
+            raise
+        except Exception as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> ModelError:
+        return ModelError(f"{type(self.embeddings).__name__} failed: {type(error).__name__}: {error}")
+
+    def _checked(self, rows: Sequence[Sequence[float]], count: int) -> FloatArray:
+        try:
+            matrix = np.asarray(rows, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"{self.fingerprint} answered vectors that cannot be read ({error}).") from error
+        if matrix.ndim != 2 or len(matrix) != count or not matrix.shape[1] or not np.isfinite(matrix).all():
+            raise ModelError(
+                f"{self.fingerprint} answered an array of shape {matrix.shape} for {count} texts, or no finite numbers."
+            )
+        if self._dimension and matrix.shape[1] != self._dimension:
+            raise ModelError(f"{self.fingerprint} answered vectors of length {matrix.shape[1]}, not {self._dimension}.")
+        self._dimension = matrix.shape[1]
+        return matrix
+
+
+def as_embedder(given: Embeddings | Embedder | str | None) -> Embedder | str | None:
+    """What an index takes as its embedder, from LangChain's or ours."""
+    return LangChainEmbedder(given) if isinstance(given, Embeddings) else given

@@ -1,0 +1,93 @@
+"""Prompts as LangChain messages, and what chat models answer as a `Completion`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from sire_core.errors import ModelError
+from sire_core.models.prompt_format import RenderedPrompt
+from sire_core.models.usage import estimate_tokens
+from sire_core.protocols import Completion
+
+__all__ = ["of_error", "of_message", "of_structured", "to_messages"]
+
+_LENGTH_ENDS = frozenset({"length", "max_tokens", "MAX_TOKENS"})
+_REFUSAL_ENDS = frozenset({"content_filter", "refusal", "SAFETY"})
+_IMAGE_TYPES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"RIFF", "webp"))
+
+
+def to_messages(rendered: RenderedPrompt, images: Sequence[bytes] = ()) -> list[BaseMessage]:
+    """Our words as the system message, the data block and images as the user's."""
+    if not rendered.user and not images:
+        return [HumanMessage(rendered.system)]
+    if not images:
+        return [SystemMessage(rendered.system), HumanMessage(rendered.user)]
+    content: list[str | dict[str, Any]] = [{"type": "text", "text": rendered.user}] if rendered.user else []
+    content += [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
+    return [SystemMessage(rendered.system), HumanMessage(content)]
+
+
+def of_message(message: Any, stop: Sequence[str], prompt_tokens: int) -> Completion:
+    """A plain answer. The text ends at the first stop text, for models that ignore `stop`."""
+    if not isinstance(message, AIMessage):
+        raise ModelError(f"the chat model answered a {type(message).__name__}, not an AIMessage")
+    text = str(message.text)
+    ends = [at for at in (text.find(word) for word in stop if word) if at >= 0]
+    return _completion(message, text[: min(ends)] if ends else text, None, prompt_tokens)
+
+
+def of_structured(answer: Any, prompt_tokens: int) -> Completion:
+    """What `with_structured_output(include_raw=True)` answers: raw message, parsed value, parsing error."""
+    if not isinstance(answer, Mapping) or not isinstance(answer.get("raw"), AIMessage):
+        raise ModelError("the chat model's structured output has no raw message; is include_raw supported?")
+    raw: AIMessage = answer["raw"]
+    completion = _completion(raw, _arguments(raw) or str(raw.text), answer.get("parsed"), prompt_tokens)
+    if "refusal" in type(answer.get("parsing_error")).__name__.lower():
+        return Completion(
+            str(answer["parsing_error"]), None, completion.input_tokens, completion.output_tokens, "refusal"
+        )
+    return completion
+
+
+def of_error(error: Exception, prompt_tokens: int) -> Completion:
+    """Some clients raise where others answer: refusals and cut-off answers. Everything else is a `ModelError`.
+
+    Raises:
+        ModelError: The call failed.
+    """
+    kind = type(error).__name__.lower()
+    if "refusal" in kind or "contentfilter" in kind:
+        return Completion(str(error), None, prompt_tokens, 0, "refusal")
+    if "lengthfinish" in kind:
+        return Completion("", None, prompt_tokens, 0, "length")
+    raise ModelError(f"the chat model failed: {type(error).__name__}: {error}"[:500]) from error
+
+
+def _completion(message: AIMessage, text: str, parsed: Any, prompt_tokens: int) -> Completion:
+    used = message.usage_metadata
+    tokens = (used["input_tokens"], used["output_tokens"]) if used else (prompt_tokens, estimate_tokens(text))
+    refusal = message.additional_kwargs.get("refusal")
+    end = str(message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason") or "")
+    if refusal or end in _REFUSAL_ENDS:
+        return Completion(str(refusal or text or end), None, *tokens, "refusal")
+    return Completion(text, parsed, *tokens, "length" if end in _LENGTH_ENDS else "stop")
+
+
+def _arguments(message: AIMessage) -> str:
+    """The arguments of a tool call, which is how many models give structured output."""
+    if message.tool_calls:
+        return json.dumps(message.tool_calls[0]["args"], ensure_ascii=False)
+    if message.invalid_tool_calls:
+        return str(message.invalid_tool_calls[0]["args"] or "")
+    return ""
+
+
+def _data_url(image: bytes) -> str:
+    kind = next((name for magic, name in _IMAGE_TYPES if image.startswith(magic)), "png")
+    return f"data:image/{kind};base64,{base64.b64encode(image).decode('ascii')}"
