@@ -49,9 +49,7 @@ def of_structured(answer: Any, prompt_tokens: int) -> Completion:
     raw: AIMessage = answer["raw"]
     completion = _completion(raw, _arguments(raw) or str(raw.text), answer.get("parsed"), prompt_tokens)
     if "refusal" in type(answer.get("parsing_error")).__name__.lower():
-        return Completion(
-            str(answer["parsing_error"]), None, completion.input_tokens, completion.output_tokens, "refusal"
-        )
+        return replace(completion, text=str(answer["parsing_error"]), parsed=None, finish="refusal")
     return completion
 
 
