@@ -1,1 +1,18 @@
-"""LlamaIndex components."""
+"""LlamaIndex components over `sire_core`: retriever, node parser, vector store, tool and model bridges.
+
+Nothing here knows an algorithm; everything converts between LlamaIndex's types and the core's.
+"""
+
+from __future__ import annotations
+
+try:
+    import llama_index.core  # noqa: F401 - only to see whether it is there
+except ModuleNotFoundError as error:
+    if (error.name or "").split(".")[0] != "llama_index":
+        raise
+    raise ImportError('llama_index_sire needs LlamaIndex: pip install "sire-rag[llama-index]"') from error
+
+from llama_index_sire.embedding import LlamaIndexEmbedder
+from llama_index_sire.retriever import SireRetriever
+
+__all__ = ["LlamaIndexEmbedder", "SireRetriever"]

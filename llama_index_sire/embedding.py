@@ -1,0 +1,144 @@
+"""Any LlamaIndex embedding model as our `Embedder`."""
+
+from __future__ import annotations
+
+import asyncio
+import dis
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding, mean_agg
+from llama_index.core.schema import QueryBundle
+
+from sire_core.errors import ModelError
+
+if TYPE_CHECKING:
+    from sire_core.protocols import FloatArray
+
+__all__ = ["LlamaIndexEmbedder", "known_query"]
+
+_TELLING = (
+    "dimensions",
+    "embed_dim",
+    "input_type",
+    "max_length",
+    "mode",
+    "normalize",
+    "pooling",
+    "query_instruction",
+    "task",
+    "text_instruction",
+    "truncate_dim",
+)
+"""Fields of embedding models that change vectors; keys, addresses, batch sizes and caches do not."""
+
+_known: ContextVar[QueryBundle | None] = ContextVar("llama_index_sire_known_query", default=None)
+
+
+@contextmanager
+def known_query(bundle: QueryBundle) -> Iterator[None]:
+    """Embed a question as its bundle says, in this context only.
+
+    A bundle may bring its vector (`embedding`) or other texts to embed in place of the question, whose mean is taken
+    (`custom_embedding_strs`, the way of HyDE).
+    """
+    token = _known.set(bundle)
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
+class LlamaIndexEmbedder:
+    """An `Embedder` over a LlamaIndex embedding model: its caches, rate limits and callbacks keep working.
+
+    Questions go through the model's query methods, passages through its text methods. Async methods are awaited;
+    models whose async methods only call the sync ones are run in a worker thread, so that they never hold up a loop.
+
+    Args:
+        model: The embedding model.
+        fingerprint: Names the model; None makes one of class, model name and the settings that change vectors.
+    """
+
+    def __init__(self, model: BaseEmbedding, fingerprint: str | None = None) -> None:
+        self.model = model
+        self._fingerprint = fingerprint
+        self._dimension = 0
+
+    @property
+    def fingerprint(self) -> str:
+        """`llama-index:CLASS:MODEL`, with the settings that change vectors."""
+        if self._fingerprint:
+            return self._fingerprint
+        found = {name: getattr(self.model, name, None) for name in _TELLING}
+        settings = ",".join(f"{name}={value}" for name, value in found.items() if isinstance(value, (str, int, float)))
+        name = f"llama-index:{self.model.class_name()}:{self.model.model_name}"
+        return f"{name}({settings})" if settings else name
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector; embeds one word when nothing was embedded before."""
+        if not self._dimension:
+            self._dimension = len(self.model.get_text_embedding("dimension"))
+        return self._dimension
+
+    async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
+        """Embed texts; see `Embedder.embed`.
+
+        Raises:
+            ModelError: The model does not return one vector per text.
+        """
+        vectors = await (self._queries(texts) if kind == "query" else self._documents(list(texts)))
+        try:
+            found = np.asarray(vectors, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"{self.fingerprint} returned no vectors of equal length ({error}).") from error
+        if not len(texts):
+            return np.empty((0, self.dimension), dtype=np.float32)
+        if found.ndim != 2 or len(found) != len(texts):
+            raise ModelError(f"{self.fingerprint} returned an array of shape {found.shape} for {len(texts)} texts.")
+        self._dimension = found.shape[1]
+        return found
+
+    async def _queries(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        known = _known.get()
+        found: list[Sequence[float]] = []
+        for text in texts:
+            if known is None or known.query_str != text:
+                found.append(await self._query(text))
+            elif known.embedding:
+                found.append(known.embedding)
+            else:
+                found.append(mean_agg([await self._query(part) for part in known.embedding_strs]))
+        return found
+
+    async def _query(self, text: str) -> list[float]:
+        if awaits(self.model._aget_query_embedding):  # noqa: SLF001 - the method that a subclass writes
+            return await self.model.aget_query_embedding(text)
+        return await asyncio.to_thread(self.model.get_query_embedding, text)
+
+    async def _documents(self, texts: list[str]) -> list[list[float]]:
+        if self._documents_await():
+            return await self.model.aget_text_embedding_batch(texts)
+        return await asyncio.to_thread(self.model.get_text_embedding_batch, texts)
+
+    def _documents_await(self) -> bool:
+        """Whether the model's own way to embed many texts is an async one."""
+        kind, base = type(self.model), BaseEmbedding
+        if kind._aget_text_embeddings is not base._aget_text_embeddings:  # noqa: SLF001 - which methods a subclass wrote
+            return awaits(self.model._aget_text_embeddings)  # noqa: SLF001 - as above
+        batches = kind._get_text_embeddings is not base._get_text_embeddings  # noqa: SLF001 - as above
+        return not batches and awaits(self.model._aget_text_embedding)  # noqa: SLF001 - as above
+
+
+def awaits(method: Callable[..., Any]) -> bool:
+    """Whether an async method waits for anything; many integrations only call their sync twin and block the loop."""
+    function = inspect.unwrap(getattr(method, "__func__", method))
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return True
+    return any(step.opname in ("GET_AWAITABLE", "GET_ANEXT") for step in dis.get_instructions(code))

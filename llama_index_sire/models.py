@@ -1,0 +1,52 @@
+"""Which models an adapter uses: what was given, else what the user set in `Settings`, else the core's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Union
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import LLM
+from llama_index.core.settings import Settings
+
+from llama_index_sire.embedding import LlamaIndexEmbedder
+from llama_index_sire.language_model import LlamaIndexModel
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Embedder, LanguageModel
+
+__all__ = ["EmbedModelLike", "LLMLike", "resolve_embed_model", "resolve_llm"]
+
+EmbedModelLike = Union[BaseEmbedding, "Embedder", str, None]
+LLMLike = Union[LLM, "LanguageModel", str, None]
+
+
+def resolve_embed_model(given: EmbedModelLike) -> Embedder | str | None:
+    """The embedder of an index.
+
+    Args:
+        given: A LlamaIndex embedding model, an `Embedder`, or a name that `resolve_embedder` reads. None takes
+            `Settings.embed_model` where the user has set it, else the core's default; LlamaIndex's own default (OpenAI)
+            is never made.
+    """
+    if given is None:
+        # The property would make the default model; the attribute tells whether the user has set one.
+        given = Settings._embed_model and Settings.embed_model  # noqa: SLF001 - there is no public way to ask
+    return LlamaIndexEmbedder(given) if isinstance(given, BaseEmbedding) else given
+
+
+def resolve_llm(given: LLMLike) -> LanguageModel | None:
+    """The language model of an index.
+
+    Args:
+        given: A LlamaIndex LLM, a `LanguageModel`, or `"settings"` for `Settings.llm`. None works without a model:
+            indexing never spends money that nobody asked to spend.
+
+    Raises:
+        ConfigurationError: Another string.
+    """
+    if isinstance(given, str):
+        if given != "settings":
+            raise ConfigurationError(f"llm is an LLM, 'settings' or None, not {given!r}.")
+        given = Settings.llm
+    return LlamaIndexModel(given) if isinstance(given, LLM) else given

@@ -1,0 +1,258 @@
+"""`SireRetriever`: the index behind LlamaIndex's retriever interface."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.callbacks.base import CallbackManager
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle
+from llama_index.core.vector_stores import MetadataFilters
+from llama_index_instrumentation import get_dispatcher
+
+from llama_index_sire.documents import to_documents
+from llama_index_sire.embedding import known_query
+from llama_index_sire.filters import to_filter
+from llama_index_sire.models import EmbedModelLike, LLMLike, resolve_embed_model, resolve_llm
+from llama_index_sire.nodes import to_scored_node
+from sire_core.errors import ConfigurationError
+from sire_core.index import Index
+from sire_core.models.sync import run_sync
+
+if TYPE_CHECKING:
+    from sire_core.recipes.base import Recipe
+    from sire_core.types import BuildReport, Hit
+
+__all__ = ["SireRetriever"]
+
+dispatcher = get_dispatcher(__name__)
+
+_SETTINGS = "llama_index.json"
+
+
+class SireRetriever(BaseRetriever):
+    """Retrieves passages and what was derived from them, in place of `index.as_retriever()`.
+
+    Every node names its sources in `metadata["sire_doc_ids"]` and `metadata["sire_chunk_ids"]` (JSON lists), scores
+    are positive and descending.
+
+    Args:
+        index: An index of the core; see `from_documents` and `from_persist_dir`.
+        similarity_top_k: How many nodes.
+        filters: On the metadata of the documents. A derived node passes only if all its passages pass.
+        callback_manager: As for every retriever; so are the rest.
+        object_map: For recursive retrieval.
+        objects: For recursive retrieval.
+        verbose: For recursive retrieval.
+
+    Raises:
+        ConfigurationError: `similarity_top_k` is below one, or a filter cannot be translated.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        *,
+        similarity_top_k: int = 10,
+        filters: MetadataFilters | None = None,
+        callback_manager: CallbackManager | None = None,
+        object_map: dict[str, Any] | None = None,
+        objects: list[IndexNode] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        if similarity_top_k < 1:
+            raise ConfigurationError(f"similarity_top_k must be at least 1, not {similarity_top_k}.")
+        to_filter(filters)
+        self.index = index
+        self.similarity_top_k = similarity_top_k
+        self.filters = filters
+        super().__init__(callback_manager=callback_manager, object_map=object_map, objects=objects, verbose=verbose)
+
+    # --- making one -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_documents(
+        cls,
+        documents: Sequence[BaseNode],
+        *,
+        recipe: Recipe | str | None = None,
+        llm: LLMLike = None,
+        embed_model: EmbedModelLike = None,
+        persist_dir: str | os.PathLike[str] | None = None,
+        similarity_top_k: int = 10,
+        filters: MetadataFilters | None = None,
+        callback_manager: CallbackManager | None = None,
+        **options: Any,
+    ) -> SireRetriever:
+        """Index documents and return a retriever over them.
+
+        Args:
+            documents: Documents, or nodes that a splitter cut from documents.
+            recipe: A `Recipe` or its name; `sirerag` when left out.
+            llm: See `resolve_llm`; without one nothing is spent.
+            embed_model: See `resolve_embed_model`.
+            persist_dir: The index folder; in memory when left out. Documents that it holds already cost nothing.
+            similarity_top_k: See the class.
+            filters: See the class.
+            callback_manager: See the class.
+            **options: Further arguments of `sire_core.Index`.
+        """
+        making = cls.afrom_documents(
+            documents,
+            recipe=recipe,
+            llm=llm,
+            embed_model=embed_model,
+            persist_dir=persist_dir,
+            similarity_top_k=similarity_top_k,
+            filters=filters,
+            callback_manager=callback_manager,
+            **options,
+        )
+        return run_sync(making)
+
+    @classmethod
+    async def afrom_documents(
+        cls,
+        documents: Sequence[BaseNode],
+        *,
+        recipe: Recipe | str | None = None,
+        llm: LLMLike = None,
+        embed_model: EmbedModelLike = None,
+        persist_dir: str | os.PathLike[str] | None = None,
+        similarity_top_k: int = 10,
+        filters: MetadataFilters | None = None,
+        callback_manager: CallbackManager | None = None,
+        **options: Any,
+    ) -> SireRetriever:
+        """See `from_documents`."""
+        index = Index(
+            persist_dir,
+            recipe=recipe,
+            language_model=resolve_llm(llm),
+            embedder=resolve_embed_model(embed_model),
+            **options,
+        )
+        retriever = cls(index, similarity_top_k=similarity_top_k, filters=filters, callback_manager=callback_manager)
+        await index.abuild(to_documents(documents))
+        return retriever
+
+    @classmethod
+    def from_persist_dir(
+        cls,
+        persist_dir: str | os.PathLike[str],
+        *,
+        recipe: Recipe | str | None = None,
+        llm: LLMLike = None,
+        embed_model: EmbedModelLike = None,
+        similarity_top_k: int | None = None,
+        filters: MetadataFilters | None = None,
+        callback_manager: CallbackManager | None = None,
+        **options: Any,
+    ) -> SireRetriever:
+        """Open what `persist` or `from_documents(persist_dir=...)` has written.
+
+        Args:
+            persist_dir: The index folder.
+            recipe: One of the recipes in it; the latest when left out.
+            llm: As when it was built, for changes of the documents; searching needs none.
+            embed_model: As when it was built, unless it was the core's default or is set in `Settings`.
+            similarity_top_k: What was saved when left out.
+            filters: See the class.
+            callback_manager: See the class.
+            **options: Further arguments of `sire_core.Index`.
+
+        Raises:
+            IndexMissingError: There is no index.
+            EmbedderMismatchError: At the first search: another embedding model than the one it was built with.
+        """
+        with Index(persist_dir) as known:
+            bridged = str(known.stats()["embedder"]).startswith("llama-index:")
+        embedder = resolve_embed_model(embed_model) if bridged or embed_model is not None else None
+        index = Index(persist_dir, recipe=recipe, language_model=resolve_llm(llm), embedder=embedder, **options)
+        k = similarity_top_k or _saved_settings(Path(persist_dir)).get("similarity_top_k", 10)
+        return cls(index, similarity_top_k=k, filters=filters, callback_manager=callback_manager)
+
+    def persist(self, persist_dir: str | os.PathLike[str]) -> None:
+        """Write the index and the retriever's settings into a folder.
+
+        Raises:
+            StorageError: The folder holds another index already.
+        """
+        place = Path(persist_dir)
+        if self.index.path is None or self.index.path.resolve() != place.resolve():
+            self.index.save(place)
+        settings = json.dumps({"similarity_top_k": self.similarity_top_k})
+        (place / _SETTINGS).write_text(settings, encoding="utf-8")
+
+    # --- changing documents -----------------------------------------------------------------------------------------
+
+    def insert(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
+        """Add documents; those that are there already and unchanged cost nothing.
+
+        Raises:
+            CorpusError: A document with the same id and another text is there; use `refresh`.
+        """
+        return run_sync(self.ainsert(documents))
+
+    async def ainsert(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
+        """See `insert`."""
+        return await self.index.aadd(_documents(documents))
+
+    def refresh(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
+        """Bring documents up to date: new ones are added, changed ones replaced, unchanged ones left alone."""
+        return run_sync(self.arefresh(documents))
+
+    async def arefresh(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
+        """See `refresh`."""
+        return await self.index.aupdate(_documents(documents))
+
+    def delete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
+        """Remove documents and everything derived from them.
+
+        Raises:
+            CorpusError: An id is unknown; nothing is deleted.
+        """
+        return run_sync(self.adelete(ref_doc_ids))
+
+    async def adelete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
+        """See `delete`."""
+        return await self.index.adelete([ref_doc_ids] if isinstance(ref_doc_ids, str) else ref_doc_ids)
+
+    # --- retrieving -------------------------------------------------------------------------------------------------
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        with known_query(query_bundle):
+            return _nodes(
+                self.index.search(query_bundle.query_str, self.similarity_top_k, filter=to_filter(self.filters))
+            )
+
+    # The base class gives a span to abstract methods only, and runs the sync method on the loop.
+    @dispatcher.span
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        with known_query(query_bundle):
+            k, where = self.similarity_top_k, to_filter(self.filters)
+            return _nodes(await self.index.asearch(query_bundle.query_str, k, filter=where))
+
+    def as_query_engine(self, **kwargs: Any) -> RetrieverQueryEngine:
+        """A query engine over this retriever; the arguments are those of `RetrieverQueryEngine.from_args`."""
+        return RetrieverQueryEngine.from_args(self, **kwargs)
+
+
+def _documents(given: BaseNode | Sequence[BaseNode]) -> Any:
+    return to_documents([given] if isinstance(given, BaseNode) else given)
+
+
+def _nodes(hits: Sequence[Hit]) -> list[NodeWithScore]:
+    return [to_scored_node(hit) for hit in hits]
+
+
+def _saved_settings(place: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads((place / _SETTINGS).read_text(encoding="utf-8")))
+    except FileNotFoundError:  # a folder that the core wrote
+        return {}
