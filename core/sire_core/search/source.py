@@ -1,8 +1,8 @@
-"""`FromSource`: a ranking that comes from the user's own vector store."""
+"""`Sourced`: the user's own vector store ranks the pool; citations, filters and selectors stay ours."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,78 +14,70 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, RankedSource, Ranking, View
 
-__all__ = ["FromSource"]
-
-_EXTRA = 8
-"""Read this many more than asked for: the store may still hold units that are gone."""
+__all__ = ["Sourced"]
 
 
 @dataclass(frozen=True, slots=True)
-class FromSource:
-    """Ranks the pool in the order of a `RankedSource`: any recipe's pool in any vector store.
+class Sourced:
+    """Ranks units in the order of a `RankedSource`.
 
-    Put it in the place of a recipe's ranker, `replace(recipe, ranker=FromSource(source))`; selectors, citations and
-    filters stay ours. Units that the store still holds but the index no longer does, and units that do not pass the
-    filter, are passed over, and the store is asked for more.
+    What the source lists and the pool does not hold is left out, and so is what does not pass the filter, whatever the
+    source makes of filters: more is asked for until enough units are left or the source has no more.
 
     Attributes:
-        source: The user's store, filled with the units of the pool.
+        source: Where the order comes from.
     """
 
     source: RankedSource
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
         """Rank the units that pass the filter."""
-        places: Mapping[str, int] = view.derived("positions", lambda: _positions(view))
-        ranking = _SourceRanking(self.source, query, where, places, view.allowed(where))
+        ranking = _SourcedRanking(self.source, query, view, where)
         await ranking.top(n)
         return ranking
 
 
-class _SourceRanking:
-    """As much of the store's order as was read so far."""
+class _SourcedRanking:
+    """A ranking that asks the source for more when more is read."""
 
-    def __init__(
-        self,
-        source: RankedSource,
-        query: str,
-        where: Filter | None,
-        places: Mapping[str, int],
-        allowed: BoolArray | None,
-    ) -> None:
+    __slots__ = ("_allowed", "_asked", "_exhausted", "_place", "_positions", "_query", "_scores", "_source", "_where")
+
+    def __init__(self, source: RankedSource, query: str, view: View, where: Filter | None) -> None:
         self._source = source
         self._query = query
         self._where = where
-        self._places = places
-        self._allowed = allowed
-        self._scores: dict[int, float] = {}  # by position, best first
+        self._allowed: BoolArray | None = view.allowed(where)
+        self._place: dict[str, int] = view.derived(
+            "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(view.ids.tolist())}
+        )
+        self._positions: list[int] = []
+        self._scores: dict[int, float] = {}
         self._asked = 0
-        self._exhausted = False
+        self._exhausted = not self._place
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
-        """The best `n` positions and their scores; asks the store for more until there are enough or no more."""
-        while len(self._scores) < n and not self._exhausted:
-            self._asked = max(n + _EXTRA, 2 * self._asked)
-            found = await self._source.rank(self._query, self._asked, self._where)
-            self._exhausted = len(found) < self._asked
-            for unit, score in found:
-                position = self._places.get(unit)
-                if position is not None and (self._allowed is None or self._allowed[position]):
-                    self._scores.setdefault(position, float(score))
-        positions = np.array(list(self._scores)[:n], dtype=np.int64)
+        """The best `n` positions and the source's scores."""
+        while len(self._positions) < n and not self._exhausted:
+            # A first question that is answered by what is asked for costs one call; filters may need more.
+            self._asked = max(n, 4 * self._asked)
+            self._read(await self._source.rank(self._query, self._asked, self._where))
+        positions = np.asarray(self._positions[:n], dtype=np.int64)
         return positions, self.scores_at(positions)
 
+    def _read(self, pairs: Sequence[tuple[str, float]]) -> None:
+        self._exhausted = len(pairs) < self._asked
+        self._positions, self._scores = [], {}
+        for name, score in pairs:
+            place = self._place.get(name)
+            if place is None or place in self._scores or (self._allowed is not None and not self._allowed[place]):
+                continue
+            self._positions.append(place)
+            self._scores[place] = float(score)
+
     def scores_at(self, positions: IntArray) -> FloatArray:
-        """Scores of given positions; `-inf` for what the store was not asked for so far."""
-        return np.array([self._scores.get(int(at), -np.inf) for at in positions], dtype=np.float32)
+        """The source's scores; minus infinity for units that it has not listed."""
+        return np.array([self._scores.get(place, -np.inf) for place in positions.tolist()], dtype=np.float32)
 
     def path(self, position: int) -> tuple[Step, ...]:
-        """What the store says of a position."""
-        if position not in self._scores:
-            return ()
-        place = list(self._scores).index(position) + 1
-        return (Step("store", (), f"number {place} in the vector store, score {self._scores[position]:.3f}"),)
-
-
-def _positions(view: View) -> dict[str, int]:
-    return {unit.decode(): position for position, unit in enumerate(view.ids.tolist())}
+        """Why a position is where it is."""
+        return (Step("store", (), f"score {self._scores.get(position, float('-inf')):.3f} in the user's vector store"),)
