@@ -199,7 +199,14 @@ class ScriptedServer:
         call = ScriptedCall(call.instructions, call.data, schema, self._number, attempt, self._active, body)
         prompt = digest(*texts)
         if self._log_path is not None:
-            line = {"number": call.number, "prompt": prompt, "data": call.data, "time": time.time()}
+            line = {
+                "number": call.number,
+                "prompt": prompt,
+                "instructions": call.instructions,
+                "data": call.data,
+                "max_tokens": body.get("max_tokens"),
+                "time": time.time(),
+            }
             with self._log_path.open("a", encoding="utf-8") as lines:
                 lines.write(json.dumps(line) + "\n")
         return call, prompt, str(form.get("type", ""))
