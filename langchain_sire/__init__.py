@@ -1,4 +1,7 @@
-"""LangChain components: a retriever, models, and what goes around them. See `SireRetriever`."""
+"""LangChain components over `sire_core`: retriever, document index, transformer, vector stores, tool, model bridges.
+
+Nothing here knows an algorithm; everything converts between LangChain's types and the core's. See `SireRetriever`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,21 @@ except ModuleNotFoundError as error:
     raise ImportError('langchain_sire needs LangChain: pip install "sire-rag[langchain]"') from error
 
 from langchain_sire.chat import LangChainChat
+from langchain_sire.document_index import SireDocumentIndex
 from langchain_sire.embeddings import LangChainEmbedder
 from langchain_sire.retriever import SireRetriever
+from langchain_sire.tool import create_sire_tool
+from langchain_sire.transformer import SireDocumentTransformer, pool_documents
+from langchain_sire.vector_store import VectorStoreSource, over_vector_store
 
-__all__ = ["LangChainChat", "LangChainEmbedder", "SireRetriever"]
+__all__ = [
+    "LangChainChat",
+    "LangChainEmbedder",
+    "SireDocumentIndex",
+    "SireDocumentTransformer",
+    "SireRetriever",
+    "VectorStoreSource",
+    "create_sire_tool",
+    "over_vector_store",
+    "pool_documents",
+]

@@ -12,10 +12,21 @@ from langchain_core.documents import Document as LangChainDocument
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Hit, UnitKind, digest
 
-__all__ = ["RESERVED", "document_id", "from_langchain", "from_texts", "hit_to_langchain"]
+__all__ = [
+    "HIT_KEYS",
+    "POOL_KEYS",
+    "document_id",
+    "from_langchain",
+    "from_texts",
+    "hit_to_langchain",
+    "keep_user_keys",
+]
 
-RESERVED = ("score", "kind", "level", "doc_ids", "chunk_ids")
-"""Metadata keys that we set. A user's value under one of them moves to `user_<key>`, so that nothing is lost."""
+HIT_KEYS = ("score", "kind", "level", "doc_ids", "chunk_ids")
+"""Metadata keys that a retrieved document gets from us."""
+
+POOL_KEYS = ("unit_id", "kind", "level", "doc_id", "doc_ids", "chunk_ids")
+"""Metadata keys that a document of the pool gets from us."""
 
 
 def document_id(document: LangChainDocument) -> str:
@@ -84,9 +95,7 @@ def hit_to_langchain(hit: Hit) -> LangChainDocument:
     of strings. Everything is JSON. Derived units have no metadata of the user's: it may differ between their passages.
     """
     unit = hit.unit
-    metadata: dict[str, Any] = {}
-    if unit.kind is UnitKind.CHUNK:
-        metadata = {f"user_{key}" if key in RESERVED else key: value for key, value in _copied(unit.metadata).items()}
+    metadata = keep_user_keys(unit.metadata, HIT_KEYS) if unit.kind is UnitKind.CHUNK else {}
     if unit.title:
         metadata.setdefault("title", unit.title)
     metadata |= {
@@ -99,6 +108,10 @@ def hit_to_langchain(hit: Hit) -> LangChainDocument:
     return LangChainDocument(id=unit.id, page_content=unit.text, metadata=metadata)
 
 
-def _copied(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A deep copy: a chain that edits what it got must not edit the index."""
-    return copy.deepcopy(dict(metadata))
+def keep_user_keys(metadata: Mapping[str, Any], ours: Sequence[str]) -> dict[str, Any]:
+    """A deep copy in which the user's value under a key of ours stands under `user_<key>`: nothing is lost.
+
+    Deep, because a chain that edits what it got must not edit the index.
+    """
+    copied = copy.deepcopy(dict(metadata))
+    return {f"user_{key}" if key in ours else key: value for key, value in copied.items()}

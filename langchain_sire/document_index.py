@@ -1,0 +1,202 @@
+"""`SireDocumentIndex`: an index for LangChain's `index()` and `aindex()`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.indexing import UpsertResponse
+from langchain_core.indexing.base import DeleteResponse, DocumentIndex
+
+from langchain_sire.documents import from_langchain
+from langchain_sire.pending import Pending, pending_of
+from langchain_sire.retriever import FilterLike, SireRetriever, make_index
+from sire_core import types
+from sire_core.corpus.validation import check_documents
+from sire_core.errors import IndexMissingError
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models import BaseChatModel
+    from typing_extensions import Self
+
+    from sire_core.protocols import Embedder, LanguageModel
+    from sire_core.recipes.base import Recipe
+
+__all__ = ["SireDocumentIndex"]
+
+
+class SireDocumentIndex(SireRetriever, DocumentIndex):
+    """A retriever that documents can be put into and taken out of, by id.
+
+    `index()` hands documents over in slices, and trees and aggregates stand on the whole corpus: what comes in is kept
+    (on disk, where the index has a folder) and indexed before the next search, or at `flush`, or at the end of
+    `with document_index.bulk():`. Deleting a document takes every summary and aggregate made from it along.
+
+    `get` returns a document as it was put in. Where a text was cut into several passages they come back joined by empty
+    lines; `open` indexes documents uncut.
+
+    Attributes:
+        index: See `SireRetriever`, and there for the rest.
+    """
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        embedding: Embeddings | Embedder | str | None = None,
+        *,
+        llm: BaseChatModel | LanguageModel | None = None,
+        recipe: Recipe | str | None = None,
+        k: int = 4,
+        filter: FilterLike = None,  # noqa: A002 - the word users look for
+        **options: Any,
+    ) -> Self:
+        """A document index in a folder, which may be new, or in memory. Documents are indexed as they are, uncut.
+
+        Args:
+            path: The folder; None keeps everything in memory.
+            embedding: LangChain's or ours; None takes what the folder was built with, or the zero-download default.
+            llm: LangChain's or ours; None extracts and summarizes without a model.
+            recipe: A name or a `Recipe`; None means the folder's latest, or `sirerag`.
+            k: See `SireRetriever`.
+            filter: See `SireRetriever`.
+            **options: More arguments of `Index`, for example `chunker="sentences"` for documents that are not split.
+        """
+        return cls(index=make_index(path, embedding, llm, recipe, {"chunker": None, **options}), k=k, filter=filter)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Index what is waiting, then write a copy; see `SireRetriever.save`."""
+        self.flush()
+        super().save(path)
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:  # noqa: ARG002 - the interface's
+        """Add documents, or replace those with the same id. Without an id one is made from the content.
+
+        Raises:
+            CorpusError: Metadata that is not JSON, or one id with two contents; nothing is added.
+        """
+        given = check_documents(from_langchain(items))
+        self._pending.put({document.id: document for document in given})
+        return UpsertResponse(succeeded=[document.id for document in given], failed=[])
+
+    async def aupsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
+        """See `upsert`."""
+        return await asyncio.to_thread(self.upsert, items, **kwargs)
+
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:  # noqa: ARG002 - the interface's
+        """Delete documents and everything derived from them. Unknown ids are no failure.
+
+        Raises:
+            ValueError: No ids were given.
+        """
+        if ids is None:
+            raise ValueError("Name the ids to delete; delete([]) deletes nothing.")
+        there = {document.id for document in self._documents(ids)}
+        gone = [name for name in dict.fromkeys(ids) if name in there]
+        self._pending.put(dict.fromkeys(gone))
+        return DeleteResponse(num_deleted=len(gone), num_failed=0, succeeded=gone, failed=[])
+
+    async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:
+        """See `delete`."""
+        return await asyncio.to_thread(self.delete, ids, **kwargs)
+
+    def flush(self) -> None:
+        """Index what is waiting. Nothing is lost when it fails: the next search or flush tries again.
+
+        Raises:
+            BuildError: Too many passages failed.
+            IndexLockedError: Another process is writing.
+        """
+        with self._pending.flushing:
+            changes = self._pending.changes()
+            put = [document for document in changes.values() if document is not None]
+            if put:
+                self.index.update(put)
+            gone = [document.id for document in self._stored([n for n, d in changes.items() if d is None])]
+            if gone:
+                self.index.delete(gone)
+            if changes:
+                self._pending.done(changes)
+
+    async def aflush(self) -> None:
+        """See `flush`."""
+        if self._pending.changes():
+            await asyncio.to_thread(self.flush)
+
+    @contextmanager
+    def bulk(self) -> Iterator[None]:
+        """Everything that is put in or taken out within the block is indexed at its end, in one go."""
+        yield
+        self.flush()
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:  # noqa: ARG002 - the interface's
+        """Documents by id, those that wait included; unknown ids are left out."""
+        return [_document(document) for document in self._documents(ids)]
+
+    async def aget(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
+        """See `get`."""
+        return await asyncio.to_thread(self.get, ids, **kwargs)
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: FilterLike = None,  # noqa: A002 - the word users look for
+    ) -> list[Document]:
+        self.flush()
+        try:
+            return super()._get_relevant_documents(query, run_manager=run_manager, k=k, filter=filter)
+        except IndexMissingError:  # an empty store finds nothing
+            return []
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: FilterLike = None,  # noqa: A002 - as above
+    ) -> list[Document]:
+        await self.aflush()
+        try:
+            return await super()._aget_relevant_documents(query, run_manager=run_manager, k=k, filter=filter)
+        except IndexMissingError:
+            return []
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _pending(self) -> Pending:
+        return pending_of(self.index)
+
+    def _documents(self, ids: Sequence[str]) -> list[types.Document]:
+        """Documents of these ids as they will be after the next flush, in the order of the ids."""
+        waiting = self._pending.changes()
+        found = {document.id: document for document in self._stored([i for i in ids if i not in waiting])}
+        found |= {name: waiting[name] for name in ids if waiting.get(name) is not None}  # type: ignore[misc]  # just checked
+        return [found[name] for name in dict.fromkeys(ids) if name in found]
+
+    def _stored(self, ids: Sequence[str]) -> list[types.Document]:
+        if not ids:
+            return []
+        try:
+            return self.index.documents(ids)
+        except IndexMissingError:
+            return []
+
+
+def _document(document: types.Document) -> Document:
+    text = document.text or "\n\n".join(document.chunks)
+    return Document(id=document.id, page_content=text, metadata=dict(document.metadata))

@@ -1,0 +1,111 @@
+"""`create_sire_tool`: search as a tool for agents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Needed at run time: LangChain reads the annotations of the tool's functions.
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from langchain_sire.retriever import SireRetriever
+from sire_core.errors import ConfigurationError, QueryError
+from sire_core.index import Index
+
+__all__ = ["SireToolInput", "cite", "create_sire_tool"]
+
+_MOST = 50
+
+
+class SireToolInput(BaseModel):
+    """What an agent passes to the tool."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str = Field(description="The question to find evidence for, in full words.", min_length=1)
+    k: int | None = Field(default=None, ge=1, le=_MOST, description="How many passages to return.")
+    filter: dict[str, Any] | str | None = Field(
+        default=None,
+        description=(
+            "Conditions on document metadata that must all hold, "
+            'for example {"year": {"gt": 1990}, "lang": {"in": ["en", "de"]}} or "year>1990, lang=en".'
+        ),
+    )
+
+
+def create_sire_tool(
+    source: SireRetriever | Index,
+    name: str = "search_documents",
+    description: str = "Finds passages that answer a question, with the documents they come from in brackets.",
+) -> BaseTool:
+    """Make a tool over a retriever or an index.
+
+    The model reads `[doc_id] text` blocks, the documents themselves are the artifact. Arguments that make no sense are
+    told to the model, which can correct them; everything else that fails raises.
+
+    Args:
+        source: A `SireRetriever` (its `k` and `filter` hold; a call's filter narrows further) or an `Index`.
+        name: How the model calls it.
+        description: When to call it.
+
+    Raises:
+        ConfigurationError: It is neither.
+    """
+    retriever = SireRetriever(index=source) if isinstance(source, Index) else source
+    if not isinstance(retriever, SireRetriever):
+        other = (
+            " For other retrievers LangChain has create_retriever_tool." if isinstance(source, BaseRetriever) else ""
+        )
+        raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.{other}")
+
+    def search(
+        query: str,
+        k: int | None = None,
+        filter: Any = None,  # noqa: A002 - the name that the model sees
+        callbacks: Callbacks = None,
+    ) -> tuple[str, list[Document]]:
+        try:
+            found = retriever.invoke(query, {"callbacks": callbacks}, k=k, filter=filter)
+        except (ConfigurationError, QueryError) as error:
+            raise ToolException(str(error)) from error
+        return cite(found), found
+
+    async def asearch(
+        query: str,
+        k: int | None = None,
+        filter: Any = None,  # noqa: A002 - as above
+        callbacks: Callbacks = None,
+    ) -> tuple[str, list[Document]]:
+        try:
+            found = await retriever.ainvoke(query, {"callbacks": callbacks}, k=k, filter=filter)
+        except (ConfigurationError, QueryError) as error:
+            raise ToolException(str(error)) from error
+        return cite(found), found
+
+    return StructuredTool(
+        name=name,
+        description=description,
+        func=search,
+        coroutine=asearch,
+        args_schema=SireToolInput,
+        response_format="content_and_artifact",
+        handle_tool_error=True,
+        handle_validation_error=_say,
+    )
+
+
+def cite(documents: list[Document]) -> str:
+    """Retrieved documents as text for a model, each with the ids of its documents: `[doc_id] text`."""
+    blocks = [f"[{', '.join(d.metadata.get('doc_ids') or [str(d.id)])}] {d.page_content}" for d in documents]
+    return "\n\n".join(blocks) or "Nothing was found."
+
+
+def _say(error: Any) -> str:
+    """What is wrong with the arguments, without pydantic's links."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    wrong = [f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in error.errors(include_url=False)]
+    return f"The arguments cannot be used: {'; '.join(wrong)}."

@@ -1,0 +1,148 @@
+"""`SireDocumentTransformer`: documents in, the pool of a recipe out, for any vector store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.documents import BaseDocumentTransformer, Document
+
+from langchain_sire.documents import POOL_KEYS, from_langchain, keep_user_keys
+from langchain_sire.retriever import make_index
+from sire_core.errors import ConfigurationError
+from sire_core.types import UnitKind
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models import BaseChatModel
+
+    from sire_core.index import Index
+    from sire_core.protocols import Embedder, LanguageModel
+    from sire_core.recipes.base import Recipe
+    from sire_core.types import Unit
+
+__all__ = ["SireDocumentTransformer", "pool_documents"]
+
+
+class SireDocumentTransformer(BaseDocumentTransformer):
+    """Turns a corpus into the flattened pool of a recipe: passages, summaries, aggregates, each a document.
+
+    A recipe looks at the whole corpus: hand over all documents at once, not batch by batch. With a `path`, a later call
+    with a changed corpus pays for the change only; every call returns the whole pool, so that
+    `index(pool, record_manager, vector_store, cleanup="full")` also removes what is gone.
+
+    Args:
+        recipe: A name or a `Recipe`; None means `sirerag`.
+        embedding: Clusters passages; LangChain's or ours. None takes the zero-download default.
+        llm: Extracts and summarizes; LangChain's or ours. None works without a model.
+        path: Folder that keeps what was paid for; None keeps it as long as this object.
+        kinds: Which kinds of units to return, for example `("chunk", "sim_summary")`; None returns all.
+        index: An index that exists already, in the place of all these.
+        **options: More arguments of `Index`.
+
+    Raises:
+        ConfigurationError: An unknown kind, or an index together with settings of one.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe | str | None = None,
+        *,
+        embedding: Embeddings | Embedder | str | None = None,
+        llm: BaseChatModel | LanguageModel | None = None,
+        path: str | os.PathLike[str] | None = None,
+        kinds: Collection[str] | None = None,
+        index: Index | None = None,
+        **options: Any,
+    ) -> None:
+        if index is not None and (options or any(given is not None for given in (recipe, embedding, llm, path))):
+            raise ConfigurationError("Give an index, or the settings of one, not both.")
+        self.index = make_index(path, embedding, llm, recipe, options) if index is None else index
+        self._kinds = _checked(kinds)
+
+    def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
+        """Build the pool of these documents, which are left untouched, and return it; see `pool_documents`.
+
+        Raises:
+            CorpusError: Documents contradict each other.
+            BuildError: Too many passages failed.
+        """
+        _no_more(kwargs)
+        self.index.build(from_langchain(documents))
+        return pool_documents(self.index, kinds=self._kinds)
+
+    async def atransform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
+        """See `transform_documents`; models are awaited, not waited for."""
+        _no_more(kwargs)
+        await self.index.abuild(from_langchain(documents))
+        return await asyncio.to_thread(pool_documents, self.index, kinds=self._kinds)
+
+
+def pool_documents(index: Index, *, kinds: Collection[str] | None = None) -> list[Document]:
+    """The whole pool of an index as documents that any vector store takes.
+
+    `Document.id` is the unit's id. The metadata holds `unit_id` (some stores forget ids), `kind`, `level`, `title`,
+    `doc_id` (the document of the first passage), and `doc_ids` and `chunk_ids` as JSON lists in a string, because many
+    stores take scalars only. Of the user's metadata a unit carries what all its passages agree on: a filter of the
+    store such as `tenant == "a"` then lets no summary through that also stands on another tenant's passage. Nothing in
+    it changes from run to run, so that `index()` skips what is there already.
+
+    The text is what is embedded: passages carry their title line.
+
+    Args:
+        index: A built index.
+        kinds: Which kinds; None means all.
+
+    Raises:
+        IndexMissingError: Nothing was built.
+        ConfigurationError: An unknown kind.
+    """
+    wanted = _checked(kinds)
+    pool = index.view().pool
+    known = dict(pool.document_metadata())
+    found = (pool.unit(position) for position in range(len(pool.ids)))
+    return [
+        _document(unit, doc_ids, shared_metadata([known[doc] for doc in doc_ids]))
+        for unit, doc_ids in found
+        if wanted is None or str(unit.kind) in wanted
+    ]
+
+
+def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Keys and values that all of these have in common."""
+    first, *others = sources
+    return {key: value for key, value in first.items() if all(key in o and o[key] == value for o in others)}
+
+
+def _document(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any]) -> Document:
+    metadata = keep_user_keys(shared, POOL_KEYS)
+    if unit.title:
+        metadata["title"] = unit.title
+    metadata |= {
+        "unit_id": unit.id,
+        "kind": str(unit.kind),
+        "level": unit.level,
+        "doc_id": doc_ids[0],
+        "doc_ids": json.dumps(list(doc_ids), ensure_ascii=False),
+        "chunk_ids": json.dumps(list(unit.chunk_ids)),
+    }
+    return Document(id=unit.id, page_content=unit.index_text, metadata=metadata)
+
+
+def _checked(kinds: Collection[str] | None) -> frozenset[str] | None:
+    if kinds is None:
+        return None
+    wanted = frozenset([kinds] if isinstance(kinds, str) else map(str, kinds))
+    unknown = sorted(wanted - {kind.value for kind in UnitKind})
+    if unknown:
+        known = ", ".join(kind.value for kind in UnitKind)
+        raise ConfigurationError(f"There are no kinds {', '.join(unknown)}; the kinds are {known}.")
+    return wanted
+
+
+def _no_more(arguments: Mapping[str, Any]) -> None:
+    if arguments:
+        raise ConfigurationError(f"transform_documents takes documents only, not {', '.join(arguments)}.")

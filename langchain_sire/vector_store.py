@@ -1,0 +1,102 @@
+"""The user's own vector store under our recipes: it holds the pool and ranks it, we select and cite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sire.callbacks import call
+from sire_core.errors import ConfigurationError
+from sire_core.recipes.base import recipe_by_name
+from sire_core.search.source import Sourced
+
+if TYPE_CHECKING:
+    from sire_core.filters import Filter
+    from sire_core.recipes.base import Recipe
+
+__all__ = ["VectorStoreSource", "over_vector_store"]
+
+
+class VectorStoreSource:
+    """A `RankedSource` over a LangChain `VectorStore` that holds the documents of `pool_documents`.
+
+    Args:
+        vector_store: Only `similarity_search_with_score` is asked of it, or `similarity_search` where it has no scores.
+        distances: Whether the store's scores are distances, smaller being better; FAISS and Chroma count so.
+        search_kwargs: Passed to every search untouched, for example a filter in the store's own language.
+        native_filter: Translates our filter into the store's `filter` argument. Without it the store is asked for more
+            than needed and what does not pass is left out here; results are the same.
+    """
+
+    def __init__(
+        self,
+        vector_store: VectorStore,
+        *,
+        distances: bool = False,
+        search_kwargs: Mapping[str, Any] | None = None,
+        native_filter: Callable[[Filter], Any] | None = None,
+    ) -> None:
+        if not isinstance(vector_store, VectorStore):
+            raise ConfigurationError(f"{type(vector_store).__name__} is no LangChain VectorStore.")
+        self.vector_store = vector_store
+        self._distances = distances
+        self._arguments = dict(search_kwargs or {})
+        self._native_filter = native_filter
+        if native_filter is not None and "filter" in self._arguments:
+            raise ConfigurationError("Give native_filter or a filter in search_kwargs, not both.")
+
+    async def rank(self, query: str, n: int, where: Filter | None = None) -> Sequence[tuple[str, float]]:
+        """The best `n` (unit id, score) pairs, larger scores being better; see `RankedSource`."""
+        arguments = {**self._arguments, "k": n}
+        if where is not None and self._native_filter is not None:
+            arguments["filter"] = self._native_filter(where)
+        return [(_unit_id(document), score) for document, score in await self._search(query, arguments)]
+
+    async def _search(self, query: str, arguments: Mapping[str, Any]) -> list[tuple[Document, float]]:
+        store = self.vector_store
+        try:
+            found = await call(
+                lambda: store.similarity_search_with_score(query, **arguments),
+                lambda: store.asimilarity_search_with_score(query, **arguments),
+            )
+        except NotImplementedError:
+            plain = await call(
+                lambda: store.similarity_search(query, **arguments),
+                lambda: store.asimilarity_search(query, **arguments),
+            )
+            return [(document, 1.0 / place) for place, document in enumerate(plain, 1)]
+        return [(document, -float(s) if self._distances else float(s)) for document, s in found]
+
+
+def over_vector_store(
+    recipe: Recipe | str,
+    vector_store: VectorStore,
+    *,
+    distances: bool = False,
+    search_kwargs: Mapping[str, Any] | None = None,
+    native_filter: Callable[[Filter], Any] | None = None,
+) -> Recipe:
+    """A recipe whose pool is ranked by the user's vector store; what it builds and selects stays as it is.
+
+    Fill the store with `pool_documents` whenever the index has changed.
+
+    Args:
+        recipe: A name or a `Recipe`.
+        vector_store: See `VectorStoreSource`, and there for the rest.
+        distances: Whether the store's scores are distances.
+        search_kwargs: Passed to every search untouched.
+        native_filter: Translates our filter.
+    """
+    source = VectorStoreSource(
+        vector_store, distances=distances, search_kwargs=search_kwargs, native_filter=native_filter
+    )
+    built = recipe_by_name(recipe) if isinstance(recipe, str) else recipe
+    return replace(built, ranker=Sourced(source))
+
+
+def _unit_id(document: Document) -> str:
+    return str(document.metadata.get("unit_id") or document.id or "")
