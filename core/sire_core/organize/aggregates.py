@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from sire_core.algorithms.text import count_tokens, name_key
@@ -100,12 +100,21 @@ def group_facts(
     ]
 
 
-def split_aggregate(aggregate: Aggregate, max_tokens: int | None) -> list[tuple[str, tuple[str, ...]]]:
+def split_aggregate(
+    aggregate: Aggregate,
+    max_tokens: int | None,
+    states: Callable[[Sequence[str], str], bool] = lambda _chunks, _name: True,
+) -> list[tuple[str, tuple[str, ...]]]:
     """Cut an aggregate into texts of at most `max_tokens`, never inside a fact.
 
+    Args:
+        aggregate: What is cut.
+        max_tokens: Length of a part; None leaves it whole.
+        states: Whether some chunks state a name.
+
     Returns:
-        (text, chunk ids) per part. The parts of a split aggregate start with the entity's name, so that each says what
-        it is about; a single fact above the limit is a part of its own.
+        (text, chunk ids) per part. The parts of a split aggregate start with the entity's name where their own chunks
+        state it, so that each says what it is about; a single fact above the limit is a part of its own.
     """
     if max_tokens is None or count_tokens(aggregate.text) <= max_tokens:
         return [(aggregate.text, aggregate.chunk_ids)]
@@ -119,13 +128,15 @@ def split_aggregate(aggregate: Aggregate, max_tokens: int | None) -> list[tuple[
             spent = 0
         parts[-1].append(fact)
         spent += length
-    return [
-        (
-            "\n".join([aggregate.name, *(fact.text for fact in part)]),
-            tuple(dict.fromkeys(chunk for fact in part for chunk in fact.chunk_ids)),
-        )
-        for part in parts
-    ]
+    return [_part(aggregate.name, part, states) for part in parts]
+
+
+def _part(
+    name: str, facts: Sequence[FactLine], states: Callable[[Sequence[str], str], bool]
+) -> tuple[str, tuple[str, ...]]:
+    chunk_ids = tuple(dict.fromkeys(chunk for fact in facts for chunk in fact.chunk_ids))
+    heading = [name] if states(chunk_ids, name) else []
+    return "\n".join([*heading, *(fact.text for fact in facts)]), chunk_ids
 
 
 def _merge_equal(facts: Iterable[FactLine]) -> list[FactLine]:

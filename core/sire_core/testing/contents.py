@@ -1,0 +1,57 @@
+"""`IndexContents`: everything that an index folder holds of its latest recipe, for comparisons."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sire_core.storage.library import Library
+from sire_core.storage.store import CORPUS
+from sire_core.types import Chunk, Edge, Unit, UnitKind
+
+__all__ = ["IndexContents", "read_contents"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexContents:
+    """Chunks, and one recipe's units, edges and vectors.
+
+    Attributes:
+        chunks: By id, in corpus order.
+        units: By id.
+        edges: In the store's order.
+        vectors: Bytes of the float32 vectors by unit id.
+    """
+
+    chunks: Mapping[str, Chunk]
+    units: Mapping[str, Unit]
+    edges: tuple[Edge, ...]
+    vectors: Mapping[str, bytes]
+
+    def said(self, *kinds: UnitKind) -> set[tuple[str, str, frozenset[str]]]:
+        """(kind, text, passages) of the units of some kinds, of all when none is given: what matters to a reader."""
+        return {
+            (unit.kind.value, unit.text, frozenset(unit.chunk_ids))
+            for unit in self.units.values()
+            if not kinds or unit.kind in kinds
+        }
+
+
+def read_contents(path: str | os.PathLike[str]) -> IndexContents:
+    """Read an index folder; the recipe is the one built last.
+
+    Raises:
+        StorageError: There is no index, or it is damaged.
+    """
+    with closing(Library(Path(path))) as library, library.store.snapshot():
+        built = library.refresh().find(None)
+        stored = list(library.store.units_with_vectors([CORPUS, *built.owners]))
+        return IndexContents(
+            chunks={chunk.id: chunk for chunk in library.store.chunks()},
+            units={unit.id: unit for unit, _ in stored},
+            edges=tuple(library.edges(built)),
+            vectors={unit.id: vector.tobytes() for unit, vector in stored},
+        )

@@ -1,0 +1,278 @@
+"""What every recipe has to keep, whatever it builds and however it ranks.
+
+Plain functions with asserts; nothing here needs a test framework. `check_recipe(factory)` runs them all, and
+`RECIPE_CHECKS` lists them for frameworks that want to report each on its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sire_core.algorithms.text import tokenize
+from sire_core.data import demo_documents
+from sire_core.errors import QueryError
+from sire_core.index import Index
+from sire_core.recipes.base import Recipe
+from sire_core.testing.contents import IndexContents, read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.plain_extractor import PlainExtractor
+from sire_core.types import Document, Hit, UnitKind
+
+__all__ = ["RECIPE_CHECKS", "RecipeFactory", "check_recipe"]
+
+RecipeFactory = Callable[[], Recipe]
+
+_QUESTIONS = ("Who founded the lighthouse?", "Which island has a harbor and a ferry?", "zzz")
+_EXACT = (UnitKind.CHUNK, UnitKind.AGGREGATE, UnitKind.PROPOSITION, UnitKind.AKU, UnitKind.BRIDGE, UnitKind.ENTITY)
+"""Kinds that come out the same however the corpus got to where it is (DESIGN 6)."""
+_VERBATIM = (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.AGGREGATE, UnitKind.PROPOSITION, UnitKind.AKU)
+"""Kinds whose words, without a model, are all taken from their passages."""
+
+
+def check_recipe(make: RecipeFactory) -> None:
+    """Run every check on the recipe that `make` returns.
+
+    Raises:
+        AssertionError: A promise is broken.
+    """
+    for check in RECIPE_CHECKS:
+        check(make)
+
+
+def index_for(make: RecipeFactory, path: Path | None = None, **settings: Any) -> Index:
+    """An index that needs no model and gives the same bits every time."""
+    settings = {"embedder": HashEmbedder(), "extractor": PlainExtractor(), **settings}
+    return Index(path, recipe=make(), **settings)
+
+
+def check_description(make: RecipeFactory) -> None:
+    """The recipe says what it builds, and its config makes it again."""
+    from sire_core.recipes import REGISTRY
+
+    recipe = make()
+    assert recipe.name in recipe.describe()
+    assert recipe.summary
+    assert recipe.paper
+    assert REGISTRY[recipe.name](**dict(recipe.config)) == recipe
+
+
+def check_provenance(make: RecipeFactory) -> None:
+    """Units stand on passages that exist, each once, and say nothing that these passages do not say."""
+    found = _build(make, _corpus())
+    for unit in found.units.values():
+        assert unit.chunk_ids, unit
+        assert len(set(unit.chunk_ids)) == len(unit.chunk_ids), unit
+        assert set(unit.chunk_ids) <= set(found.chunks), unit
+        assert unit.text.strip(), unit
+        sources = [found.chunks[chunk] for chunk in unit.chunk_ids]
+        if unit.kind is UnitKind.CHUNK:
+            assert {(chunk.title, chunk.text) for chunk in sources} == {(unit.title, unit.text)}
+        if unit.kind in _VERBATIM:
+            said = {word for chunk in sources for word in tokenize(chunk.index_text)}
+            assert set(tokenize(f"{unit.title} {unit.text}")) <= said, unit
+
+
+def check_coverage(make: RecipeFactory) -> None:
+    """Every passage is in the pool and under every level of the tree over passages; edges join what exists."""
+    found = _build(make, _corpus())
+    levels: dict[tuple[str, int], set[str]] = {}
+    for unit in found.units.values():
+        kind = "chunk" if unit.kind is UnitKind.CHUNK else unit.tree
+        levels.setdefault((kind, unit.level), set()).update(unit.chunk_ids)
+    for (kind, _), covered in levels.items():
+        if kind in ("chunk", "sim"):
+            assert covered == set(found.chunks)
+    for edge in found.edges:
+        assert edge.source in found.units
+        assert edge.target in found.units or edge.target in found.chunks
+        assert edge.source != edge.target
+
+
+def check_determinism(make: RecipeFactory) -> None:
+    """Two builds in two folders, with one worker and with eight, hold the same units, edges and vectors."""
+    assert _build(make, _corpus(), workers=1) == _build(make, _corpus(), workers=8)
+
+
+def check_saved_equals_loaded(make: RecipeFactory) -> None:
+    """A reopened folder and a saved copy answer as the index that was built."""
+    with tempfile.TemporaryDirectory() as place:
+        built, copied = Path(place, "built"), Path(place, "copied")
+        with index_for(make, built) as index:
+            index.build(_corpus())
+            expected = [index.search(question, 7) for question in _QUESTIONS]
+            index.save(copied)
+        with index_for(make) as memory:
+            memory.build(_corpus())
+            assert [memory.search(question, 7) for question in _QUESTIONS] == expected
+        for path in (built, copied):
+            with Index(path, embedder=HashEmbedder()) as again:
+                assert [again.search(question, 7) for question in _QUESTIONS] == expected
+        assert read_contents(built) == read_contents(copied)
+
+
+def check_changes(make: RecipeFactory) -> None:
+    """Documents that come one by one and go again leave what a fresh build would make; deleting all leaves nothing."""
+    corpus = _corpus()[:9]
+    extra = Document("extra", "Zora Quill met the Harbor Council. Zora Quill left Port Amber.", "Zora Quill")
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place, "index")
+        index = index_for(make, path)
+        for document in corpus[:4]:
+            index.add([document])
+        index.add([extra, *corpus[4:]])
+        index.update([replace(extra, text="Zora Quill stayed.")])
+        index.delete([extra.id])
+        grown, fresh = read_contents(path), _build(make, corpus)
+        assert grown.said(*_EXACT) == fresh.said(*_EXACT)
+        assert not any("Zora" in unit.text + unit.title for unit in grown.units.values())
+        index.delete([document.id for document in corpus])
+        empty = read_contents(path)
+        assert not empty.units
+        assert not empty.edges
+        assert index.search("anything", 3) == []
+        index.add(corpus)
+        assert read_contents(path).said(*_EXACT) == fresh.said(*_EXACT)
+        index.close()
+
+
+def check_filters(make: RecipeFactory) -> None:
+    """Nothing of another tenant is in the hits, in their paths, in the explanation or in a prompt."""
+    from sire_core.extraction.rules import RulesExtractor
+    from sire_core.testing.scripted_model import ScriptedModel
+
+    with tempfile.TemporaryDirectory() as place:
+        for number, extractor in enumerate((PlainExtractor(), RulesExtractor())):
+            path = Path(place, str(number))
+            with index_for(make, path, extractor=extractor) as index:
+                index.build(_tenants())
+            model = ScriptedModel()
+            with Index(path, embedder=HashEmbedder(), language_model=model) as index:
+                for own, foreign in (("red", "blue"), ("blue", "red")):
+                    for question in ("Who met Lord Ashby in Port Amber?", f"{foreign}canary {foreign}marker"):
+                        model.log.clear()
+                        hits = index.search(question, 50, filter={"tenant": own})
+                        seen = [repr(hits), index.explain(question, 50, filter={"tenant": own}), repr(model.log)]
+                        told = " ".join(seen).lower().replace(question.lower(), "")
+                        assert hits
+                        assert f"{foreign}canary" not in told
+                        assert f"{foreign}marker" not in told
+                assert index.search("Lord Ashby", 5, filter={"tenant": "nobody"}) == []
+
+
+def check_order(make: RecipeFactory) -> None:
+    """Exactly k hits while the corpus has them, best first, each once, and fewer hits are the first of more."""
+    with index_for(make) as index:
+        index.build(_corpus())
+        size = index.stats()["units"]
+        for question in _QUESTIONS:
+            everything = index.search(question, size + 50)
+            assert len(everything) == size
+            assert len({hit.unit.id for hit in everything}) == size
+            scores = [hit.score for hit in everything]
+            assert scores == sorted(scores, reverse=True)
+            for k in (1, 2, 5, size):
+                assert index.search(question, k) == everything[:k]
+            assert all(hit.path for hit in everything)
+            assert all(hit.doc_ids for hit in everything)
+
+
+def check_concurrency(make: RecipeFactory) -> None:
+    """Fifty questions at once get the answers they get one by one; sync equals async."""
+    with index_for(make) as index:
+        index.build(_corpus())
+        questions = [f"{question} {number}" for number in range(17) for question in _QUESTIONS]
+
+        async def together() -> list[list[Hit]]:
+            return await asyncio.gather(*(index.asearch(question, 6) for question in questions))
+
+        assert asyncio.run(together()) == [index.search(question, 6) for question in questions]
+
+
+def check_odd_corpora(make: RecipeFactory) -> None:
+    """Corpora that nobody tests: empty, one document, copies, no text, very long, any script."""
+    same = [Document(f"copy{i}", "The Same Words stand here.", "Copy") for i in range(5)]
+    long = " ".join(f"Sentence number {i} speaks of Port Amber." for i in range(1500))
+    odd = "\u0645\u0631\u062d\u0628\u0627 \u4e16\u754c\u3002 \U0001f30a na\u00efve \u0130stanbul \x0b \u200b e\u0301."
+    cases: tuple[tuple[Sequence[Document], int], ...] = (
+        ((), 0),
+        ((Document("one", "One passage about Port Amber.", "Only"),), 1),
+        (same, 1),
+        ((Document("blank", ""), Document("space", " \n "), Document("said", "Something is said.")), 1),
+        ((Document("long", long), Document("short", "Short.")), 3),
+        ((Document("\u00fc \u2192 id", odd, "\u00c5land"), Document("dots", "... !!! ???")), 2),
+    )
+    for documents, least in cases:
+        with index_for(make) as index:
+            index.build(documents)
+            hits = index.search("Port Amber", 10_000)
+            assert len(hits) >= least, documents
+            assert len(hits) == index.stats()["units"]
+            assert {doc for hit in hits for doc in hit.doc_ids} == {d.id for d in documents if d.text.strip()}
+
+
+def check_bad_input(make: RecipeFactory) -> None:
+    """Empty questions and impossible k are refused, on an empty index too."""
+    for documents in ((), _corpus()[:2]):
+        with index_for(make) as index:
+            index.build(documents)
+            for query, k in (("", 3), ("  \n", 3), ("a", 0), ("a", -1), ("a", True), ("a", 2.0), (None, 3)):
+                try:
+                    index.search(query, k)  # type: ignore[arg-type]  # the point of the check
+                except QueryError:
+                    continue
+                raise AssertionError(f"search({query!r}, {k!r}) was accepted")
+
+
+RECIPE_CHECKS: tuple[Callable[[RecipeFactory], None], ...] = (
+    check_description,
+    check_provenance,
+    check_coverage,
+    check_determinism,
+    check_saved_equals_loaded,
+    check_changes,
+    check_filters,
+    check_order,
+    check_concurrency,
+    check_odd_corpora,
+    check_bad_input,
+)
+
+
+def _corpus() -> list[Document]:
+    """The demo corpus, with a copied passage and one without text."""
+    documents = list(demo_documents())
+    copy = replace(documents[3], id="copy")
+    return [*documents, copy, Document("nothing", "")]
+
+
+def _tenants() -> list[Document]:
+    """Two tenants with names, sentences and a passage in common; each has words that the other must never see."""
+    documents = []
+    for tenant in ("red", "blue"):
+        name = f"{tenant.title()}marker"
+        texts = {
+            f"{name} 0": f"Lord Ashby met the {tenant}canary Council in Port Amber. Mira Vale joined Lord Ashby.",
+            f"{name} 1": f"Mira Vale owns {name} Mill. Port Amber is a harbor.",
+            "Port Amber": "Port Amber is a harbor. Lord Ashby lives in Port Amber.",
+            f"{name} 3": f"The {name} Company sells rope. Lord Ashby bought rope of Mira Vale.",
+        }
+        documents += [Document(f"{name} {title}", text, title, {"tenant": tenant}) for title, text in texts.items()]
+    # Titles of one tenant that are longer forms of names in the other's text.
+    for title, text in (("Earl Corin, Duke of Redcanary", "..."), ("Lord Ashby (Redcanary)", "It opened late.")):
+        documents.append(Document(title, text, title, {"tenant": "red"}))
+    for text in ("Earl Corin sailed to Port Amber.", "Earl Corin wrote a long letter to Mira Vale."):
+        documents.append(Document(text, text, "Bluemarker 9", {"tenant": "blue"}))
+    return documents
+
+
+def _build(make: RecipeFactory, documents: Sequence[Document], **settings: Any) -> IndexContents:
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place, "index")
+        with index_for(make, path, **settings) as index:
+            index.build(documents)
+        return read_contents(path)

@@ -1,0 +1,48 @@
+"""The promises of `sire_core.testing.contracts`, for every recipe of the registry and every ranker over a pool."""
+
+import pytest
+
+from sire_core.recipes import REGISTRY
+from sire_core.recipes.base import recipe_by_name
+from sire_core.testing.contracts import (
+    RECIPE_CHECKS,
+    check_coverage,
+    check_filters,
+    check_odd_corpora,
+    check_order,
+    check_provenance,
+    check_recipe,
+)
+
+VARIANTS = [("flat", {"ranker": "bm25"}), ("sirerag", {"ranker": "hybrid"})]
+VARIANTS += [("sirerag", {"variant": variant}) for variant in "ABCD"]
+VARIANTS += [
+    ("sirerag", {"singleton_rule": "code", "entity_key": "lower", "dup_facts": "keep", "split_tokens": 40}),
+    ("raptor", {"stop_rule": "none", "max_cluster_tokens": 120, "summary_tokens": 30}),
+    ("raptor", {"stop_rule": "official", "depth": 2}),
+]
+ABOUT_SETTINGS = (check_provenance, check_coverage, check_filters, check_order, check_odd_corpora)
+
+
+def label(value):
+    return getattr(value, "__name__", None) or "-".join([value[0], *(f"{k}={v}" for k, v in value[1].items())])
+
+
+@pytest.mark.parametrize("check", RECIPE_CHECKS, ids=label)
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_recipe_keeps(name, check):
+    check(REGISTRY[name])
+
+
+@pytest.mark.parametrize("check", ABOUT_SETTINGS, ids=label)
+@pytest.mark.parametrize("variant", VARIANTS, ids=label)
+def test_recipe_with_settings_keeps(variant, check):
+    name, settings = variant
+    check(lambda: recipe_by_name(name, **settings))
+
+
+def test_all_checks_run_in_one_call():
+    ran = []
+    with pytest.raises(ZeroDivisionError):
+        check_recipe(lambda: ran.append("asked") or 1 / 0)
+    assert ran == ["asked"]
