@@ -62,7 +62,7 @@ class RelatednessTree:
     @property
     def needs_records(self) -> bool:
         """Reads facts and entities."""
-        return any(wanted in self._key(chunk) for chunk in chunk_ids)
+        return True
 
     @property
     def needs_summaries(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from sire_core.search.ranking import ScoredRanking
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
-    from sire_core.protocols import Ranker, Ranking, View
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranker, Ranking, View
     from sire_core.types import Step
 
 __all__ = ["Hybrid"]
@@ -23,10 +24,13 @@ __all__ = ["Hybrid"]
 class Hybrid:
     """Fuses rankings: a unit's score is the sum of 1 / (constant + rank) over the rankers that list it.
 
+    A score of 0 says nothing and is not counted. Units that no ranker has among its first `depth` come behind all others, so that the order does not depend on how
+    many are asked for.
+
     Attributes:
         rankers: What is fused.
         constant: Damps the first ranks; 60 in the original paper of the method.
-        depth: How far down each ranking is read.
+        depth: How far down each ranking counts.
     """
 
     rankers: tuple[Ranker, ...] = (Flat(), Lexical())
@@ -35,14 +39,61 @@ class Hybrid:
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
         """Rank the units that pass the filter."""
-        depth = max(self.depth, n)
-        rankings = [await ranker.rank(query, depth, view, where) for ranker in self.rankers]
-        fused = np.zeros(view.size, dtype=np.float32)
-        for ranking in rankings:
-            positions, _ = await ranking.top(depth)
-            fused[positions] += (1.0 / (self.constant + 1.0 + np.arange(len(positions)))).astype(np.float32)
+        reach = max(self.depth, n)
+        rankings = [await ranker.rank(query, reach, view, where) for ranker in self.rankers]
+        ranking = _Fused(rankings, view.allowed(where), view.size, self)
+        await ranking.top(n)
+        return ranking
 
-        def explain(position: int) -> tuple[Step, ...]:
-            return tuple(step for ranking in rankings for step in ranking.path(position))
 
-        return ScoredRanking(fused, view.allowed(where), explain)
+class _Fused:
+    """Reads the rankings as far as `depth`, and to their ends once more than that is wanted."""
+
+    def __init__(self, rankings: Sequence[Ranking], allowed: BoolArray | None, size: int, settings: Hybrid) -> None:
+        self._rankings = rankings
+        self._allowed = allowed
+        self._size = size
+        self._settings = settings
+        self._reach = 0
+        self._fused = self._scored(np.zeros(size, dtype=np.float32))
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions and their scores."""
+        reach = self._settings.depth if n <= self._settings.depth else self._size
+        if reach > self._reach:
+            self._reach = reach
+            self._fused = self._scored(await self._fuse(reach))
+        return await self._fused.top(n)
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """The rankings' orders of just these positions, fused: the same however far the rankings were read."""
+        fused = np.zeros(len(positions), dtype=np.float32)
+        for ranking in self._rankings:
+            scores = ranking.scores_at(positions)
+            order = np.argsort(-scores, kind="stable")
+            fused[order] += self._parts(scores[order])
+        return fused
+
+    def path(self, position: int) -> tuple[Step, ...]:
+        """Why a position is where it is, by each ranking."""
+        return tuple(step for ranking in self._rankings for step in ranking.path(position))
+
+    def _scored(self, scores: FloatArray) -> ScoredRanking:
+        return ScoredRanking(scores, self._allowed, self.path)
+
+    async def _fuse(self, reach: int) -> FloatArray:
+        depth = self._settings.depth
+        head = np.zeros(self._size, dtype=np.float32)
+        tail = np.zeros(self._size, dtype=np.float32)
+        for ranking in self._rankings:
+            positions, scores = await ranking.top(reach)
+            parts = self._parts(scores)
+            head[positions[:depth]] += parts[:depth]
+            tail[positions[depth:]] += parts[depth:]
+        # Scaled down, the sum of all tails stays below the least that a single listing gives.
+        return np.where(head > 0, head, tail / (2 * max(1, len(self._rankings))))
+
+    def _parts(self, scores: FloatArray) -> FloatArray:
+        """What each place of a ranking is worth; among scores of 0 the place is only corpus order."""
+        worth = 1.0 / (self._settings.constant + 1.0 + np.arange(len(scores)))
+        return np.where(scores == 0, 0.0, worth).astype(np.float32)
