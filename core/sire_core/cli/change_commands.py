@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.changes import read_sources, run_change
+from sire_core.cli.changes import run_change
 from sire_core.cli.options import IndexOptions, manifest_of
 from sire_core.errors import IndexMissingError
+from sire_core.index import Index
 
 __all__ = ["add", "delete", "update"]
 
@@ -29,8 +30,7 @@ def add(
     All recipes of the folder follow. A document that is there with another text is an error; `sire update` replaces it.
     """
     options = _existing(folder, embedder, extractions, workers, max_failure_ratio)
-    corpus = read_sources(sources, folder)
-    run_change(options, lambda opened: opened.add(corpus.documents), skipped=corpus.failures, as_json=as_json)
+    run_change(options, Index.add, sources=sources, as_json=as_json)
 
 
 def update(
@@ -44,8 +44,7 @@ def update(
 ) -> None:
     """Replace documents by id, and add those that are new. Others stay; all recipes of the folder follow."""
     options = _existing(folder, embedder, extractions, workers, max_failure_ratio)
-    corpus = read_sources(sources, folder)
-    run_change(options, lambda opened: opened.update(corpus.documents), skipped=corpus.failures, as_json=as_json)
+    run_change(options, Index.update, sources=sources, as_json=as_json)
 
 
 def delete(
@@ -57,7 +56,7 @@ def delete(
 ) -> None:
     """Remove documents and everything that was derived from them. With an unknown id nothing is removed."""
     options = _existing(folder, embedder, extractions)
-    run_change(options, lambda opened: opened.delete(doc_ids), as_json=as_json)
+    run_change(options, lambda index, _: index.delete(doc_ids), as_json=as_json)
 
 
 def _existing(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.cli.output import count, note, say, say_json, shorten
 from sire_core.cli.progress import reporting
@@ -15,9 +17,9 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from sire_core.corpus.readers import Corpus
     from sire_core.index import Index
-    from sire_core.types import BuildReport, Failure
+    from sire_core.types import BuildReport, Document, Failure
 
-__all__ = ["read_sources", "run_change"]
+__all__ = ["run_change"]
 
 _SHOWN = 20
 
@@ -30,17 +32,48 @@ class _Result:
     generation_before: int
 
 
-def read_sources(sources: Sequence[Path], folder: Path) -> Corpus:
-    """Read documents, and say on stderr what was read and what was skipped.
+def run_change(
+    options: IndexOptions,
+    change: Callable[[Index, Sequence[Document]], BuildReport],
+    *,
+    sources: Sequence[Path] | None = None,
+    as_json: bool = False,
+) -> None:
+    """Read sources, change an index, and say on stderr what was read and what failed, on stdout what was done.
 
     Args:
-        sources: Files and folders.
-        folder: The index folder; it must not lie where documents are read from.
+        options: Which index, made how.
+        change: Calls the method of the index that changes it, with the documents.
+        sources: Files and folders with documents; None when the change needs none.
+        as_json: Prints the report as JSON.
 
     Raises:
-        ConfigurationError: It does.
+        ConfigurationError: The options make no sense, or the index would lie where documents are read from.
         CorpusError: Nothing can be read, or documents contradict each other.
     """
+    before = manifest_of(options.folder)
+    with reporting() as progress, open_index(options, progress) as index:
+        corpus = None if sources is None else _read(sources, options.folder)
+        try:
+            report = change(index, corpus.documents if corpus else ())
+        except KeyboardInterrupt:
+            note(
+                f"Interrupted. {options.folder} holds what it held before; the finished part of the work is kept. "
+                "Run the same command again to go on."
+            )
+            raise typer.Exit(130) from None
+        recipe = str(index.stats()["recipe"])
+    if as_json:
+        say_json(_as_json(report, recipe, corpus.failures if corpus else ()))
+    else:
+        names = tuple(built.name for built in before.recipes)
+        _say(_Result(report, recipe, names, before.generation), options.folder)
+    _list_failures(
+        report.failures, "passage failed; the same command tries it again", "passages failed; they are tried again"
+    )
+
+
+def _read(sources: Sequence[Path], folder: Path | None) -> Corpus:
     from sire_core.corpus.readers import read_documents
 
     for source in sources:
@@ -50,42 +83,6 @@ def read_sources(sources: Sequence[Path], folder: Path) -> Corpus:
     note(f"Read {count(len(corpus.documents), 'document')}{twice}.")
     _list_failures(corpus.failures, "could not be read and was skipped", "could not be read and were skipped")
     return corpus
-
-
-def run_change(
-    options: IndexOptions,
-    change: Callable[[Index], BuildReport],
-    *,
-    skipped: Sequence[Failure] = (),
-    as_json: bool = False,
-) -> None:
-    """Change an index and report what happened.
-
-    Args:
-        options: Which index, made how.
-        change: Calls the method that changes it.
-        skipped: Sources that could not be read, for the JSON report.
-        as_json: Prints the report as JSON.
-    """
-    before = manifest_of(options.folder)
-    with reporting() as progress, open_index(options, progress) as index:
-        try:
-            report = change(index)
-        except KeyboardInterrupt:
-            note(
-                f"Interrupted. {options.folder} holds what it held before; the finished part of the work is kept. "
-                "Run the same command again to go on."
-            )
-            raise
-        recipe = str(index.stats()["recipe"])
-    if as_json:
-        say_json(_as_json(report, recipe, skipped))
-    else:
-        names = tuple(built.name for built in before.recipes)
-        _say(_Result(report, recipe, names, before.generation), options.folder)
-    _list_failures(
-        report.failures, "passage failed; the same command tries it again", "passages failed; they are tried again"
-    )
 
 
 def _say(result: _Result, folder: Path | None) -> None:
@@ -145,8 +142,10 @@ def _list_failures(failures: Sequence[Failure], one: str, several: str) -> None:
         note(f"  and {len(failures) - _SHOWN:,} more (--json lists all)")
 
 
-def _refuse_inside(source: Path, folder: Path) -> None:
+def _refuse_inside(source: Path, folder: Path | None) -> None:
     """An index inside a source folder would be read as documents by the next run, unless it is hidden."""
+    if folder is None or folder.is_file():
+        return
     inner, outer = folder.resolve(), source.resolve()
     if not source.is_dir() or not inner.is_relative_to(outer):
         return

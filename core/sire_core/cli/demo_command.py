@@ -7,78 +7,99 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.text import split_sentences
 from sire_core.cli import arguments
 from sire_core.cli.options import IndexOptions, open_index
-from sire_core.cli.output import count, say, shorten, some
+from sire_core.cli.output import count, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sire_core.corpus.benchmarks import Question
-    from sire_core.index import Index
-    from sire_core.types import Hit
+    from sire_core.types import Document, Hit
 
 __all__ = ["demo"]
 
-_TEXT = 230
+_TEXT = 260
+_TITLES = 4
 
 
-def demo(k: arguments.K = 8) -> None:
-    """Index the packaged corpus with SiReRAG, without any model or key, and ask questions that need two documents."""
+def demo(k: arguments.K = 4) -> None:
+    """Index the packaged corpus with SiReRAG, without any model or key, and ask questions that need two documents.
+
+    Shown are the first k hits of each question and the first one that states the answer.
+    """
     from sire_core.data import demo_documents, demo_questions
 
-    documents = demo_documents()
-    titles = {document.id: document.title for document in documents}
+    documents = {document.id: document for document in demo_documents()}
     with open_index(IndexOptions(recipe="sirerag")) as index, open_index(IndexOptions(recipe="flat")) as plain:
-        report = index.build(documents)
-        plain.build(documents)
+        report = index.build(documents.values())
+        plain.build(documents.values())
+        units = sum(report.units.values())
         kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(report.units.items()))
         say(f"{count(len(documents), 'passage')} about the Halvern Isles, an archipelago that does not exist.")
         say(
             f"Indexed with SiReRAG in {sum(report.seconds.values()):.1f} s, without a language model: "
-            f"{count(sum(report.units.values()), 'unit')} ({kinds})."
+            f"{count(units, 'unit')} ({kinds})."
         )
         for number, question in enumerate((q for q in demo_questions() if q.metadata.get("demo")), 1):
-            hits = index.search(question.question, k)
+            hits = index.search(question.question, units)
+            passages = plain.search(question.question, len(documents))
             say(f"\nQuestion {number}: {question.question}", "bold")
-            say(_verdict(question, hits, plain, titles))
-            _say_hits(question, hits, titles)
+            say(f"Answer: {question.answers[0]}. It takes two documents, which come up at these places:")
+            _say_places(question, hits, passages, documents)
+            _say_hits(question, hits, k, documents)
     say('\nYour own documents: sire index FOLDER --to my-index, then sire query my-index "QUESTION" --explain')
 
 
-def _verdict(question: Question, hits: Sequence[Hit], plain: Index, titles: Mapping[str, str]) -> str:
-    needed = " and ".join(titles[doc_id] for doc_id in question.supporting)
-    found = _place(question, hits)
-    passages = _place(question, plain.search(question.question, len(titles)))
-    return (
-        f"It takes two documents: {needed}. The answer, {question.answers[0]}, is in "
-        f"{f'hit {found}' if found else f'none of the first {len(hits)} hits'}; "
-        f"vector search over the passages alone has it at place {passages}."
-    )
+def _say_places(
+    question: Question, hits: Sequence[Hit], passages: Sequence[Hit], documents: Mapping[str, Document]
+) -> None:
+    sentence = _answer_sentence(question, documents)
+    rows = [(documents[doc_id].title, _first(hits, doc_id), _first(passages, doc_id)) for doc_id in question.supporting]
+    rows.append(("the sentence with the answer", _stating(hits, sentence), _stating(passages, sentence)))
+    for name, ours, theirs in rows:
+        say(f"  {name:<30} SiReRAG {ours:>3}    vectors of passages alone {theirs:>3}")
 
 
-def _place(question: Question, hits: Sequence[Hit]) -> int | None:
-    return next((place for place, hit in enumerate(hits, 1) if _holds_answer(question, hit)), None)
+def _say_hits(question: Question, hits: Sequence[Hit], k: int, documents: Mapping[str, Document]) -> None:
+    sentence = _answer_sentence(question, documents)
+    answering = _stating(hits, sentence)
+    for place, hit in enumerate(hits, 1):
+        if place <= k or place == answering:
+            say()
+            say(f"{place}. {_excerpt(hit.unit.text, sentence)}", "green" if place == answering else "", indent=2)
+            say(f"from  {_titles(question, hit, documents)}", "cyan", indent=5)
+            say(f"why   {'; '.join(step.note for step in hit.path)}", "cyan", indent=5)
 
 
-def _holds_answer(question: Question, hit: Hit) -> bool:
-    # The words alone may stand elsewhere, too: they must come from the document that answers the question.
-    return question.answers[0] in hit.unit.text and question.supporting[-1] in hit.doc_ids
+def _titles(question: Question, hit: Hit, documents: Mapping[str, Document]) -> str:
+    """The first documents of a hit, and those that the question needs."""
+    kept = [doc_id for place, doc_id in enumerate(hit.doc_ids) if place < _TITLES or doc_id in question.supporting]
+    more = len(hit.doc_ids) - len(kept)
+    return ", ".join(documents[doc_id].title for doc_id in kept) + (f", and {more} more" if more else "")
 
 
-def _say_hits(question: Question, hits: Sequence[Hit], titles: Mapping[str, str]) -> None:
-    for number, hit in enumerate(hits, 1):
-        answers = _holds_answer(question, hit)
-        say(
-            f"\n  {number}. {_excerpt(hit.unit.text, question.answers[0] if answers else '')}",
-            "green" if answers else "",
-        )
-        say(f"     from  {some([titles[doc_id] for doc_id in hit.doc_ids], 4)}", "cyan")
-        say(f"     why   {'; '.join(step.note for step in hit.path)}", "cyan")
+def _answer_sentence(question: Question, documents: Mapping[str, Document]) -> str:
+    """The sentence that states the answer, without its first word: units spell out whom a pronoun means."""
+    text = documents[question.supporting[-1]].text
+    return next(s.split(" ", 1)[1] for s in split_sentences(text) if question.answers[0] in s)
 
 
-def _excerpt(text: str, words: str) -> str:
-    """The beginning of a text, and the sentence that holds the words when it lies further on."""
-    beginning = shorten(text, _TEXT)
-    if words in beginning:
-        return beginning
-    sentence = next(s for s in split_sentences(text) if words in s)
-    return f"{beginning} {' '.join(sentence.split())}"
+def _first(hits: Sequence[Hit], doc_id: str) -> int:
+    return next(place for place, hit in enumerate(hits, 1) if doc_id in hit.doc_ids)
+
+
+def _stating(hits: Sequence[Hit], sentence: str) -> int:
+    # Always somewhere: the whole pool was ranked, and the passage itself is in it.
+    return next(place for place, hit in enumerate(hits, 1) if sentence in hit.unit.text)
+
+
+def _excerpt(text: str, sentence: str) -> str:
+    """The first sentences of a text, and the sentence in question when it lies further on."""
+    first, *rest = (" ".join(s.split()) for s in split_sentences(text))
+    shown = [first]
+    for following in rest:
+        if sum(map(len, shown)) + len(following) > _TEXT:
+            break
+        shown.append(following)
+    left = rest[len(shown) - 1 :]
+    shown += [f"... {s}" for s in left if sentence in s]
+    return " ".join(shown) + (" ..." if left and sentence not in left[-1] else "")

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.changes import read_sources, run_change
+from sire_core.cli.changes import run_change
 from sire_core.cli.options import IndexOptions, parse_settings
+from sire_core.index import Index
 
 __all__ = ["index"]
 
@@ -50,5 +51,4 @@ def index(  # noqa: PLR0917 - typer passes every option by name
         max_failure_ratio=max_failure_ratio,
         writes=True,
     )
-    corpus = read_sources(sources, to)
-    run_change(options, lambda opened: opened.build(corpus.documents), skipped=corpus.failures, as_json=as_json)
+    run_change(options, Index.build, sources=sources, as_json=as_json)

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, Progress
     from sire_core.recipes.base import Recipe
 
+_TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((bool,), "true or false"),
+    ((int,), "a whole number"),
+    ((int, float), "a number"),
+    ((str,), "a word"),
+    ((tuple, list), "a list"),
+)
+
 __all__ = ["IndexOptions", "manifest_of", "open_index", "parse_settings"]
 
 
@@ -130,12 +138,30 @@ def _recipe(options: IndexOptions, manifest: Manifest) -> Recipe | str | None:
         if not settings and manifest.generation:
             settings.update(manifest.find(None, options.recipe or "").config)
         settings["ranker"] = options.ranker
+    if not settings and options.recipe is None:
+        return None
     name = options.recipe or (manifest.recipes[-1].name if manifest.recipes else "sirerag")
-    if settings:
+    recipe = recipe_by_name(name)  # an unknown name is an error now, not after the sources were read
+    if not settings:
+        return options.recipe
+    _check_settings(settings, recipe)
+    try:
         return recipe_by_name(name, **settings)
-    if options.recipe is not None:
-        recipe_by_name(name)  # an unknown name is an error now
-    return options.recipe
+    except TypeError as error:
+        raise ConfigurationError(f"A setting of {name} has a value that cannot be used: {error}.") from error
+
+
+def _check_settings(settings: Mapping[str, Any], recipe: Recipe) -> None:
+    """Refuse values of another type than the default's; null passes, because some settings can be switched off."""
+    for key, value in settings.items():
+        default = recipe.config.get(key)
+        for kinds, wanted in _TYPES:
+            if isinstance(default, kinds) and value is not None:
+                if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
+                    raise ConfigurationError(
+                        f"{key} of {recipe.name} takes {wanted}, such as {key}={json.dumps(default)}, not {value!r}."
+                    )
+                break
 
 
 def _chunker(options: IndexOptions, manifest: Manifest) -> SentenceChunker | str | None:

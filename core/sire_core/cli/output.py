@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 __all__ = ["count", "note", "prepare_streams", "say", "say_json", "shorten", "some"]
 
@@ -23,20 +22,20 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def say(text: str = "", style: str = "", *, end: str = "\n") -> None:
+def say(text: str = "", style: str = "", *, indent: int = 0) -> None:
     """Print a result.
 
     Args:
-        text: Taken literally.
+        text: Taken literally. On a terminal long lines are broken between words, elsewhere they stay whole.
         style: A rich style such as `bold`, for terminals only.
-        end: What follows it.
+        indent: Spaces in front of every line.
     """
-    _print(text, style, end, error=False)
+    _print(text, style, indent, sys.stdout)
 
 
 def note(text: str, style: str = "") -> None:
     """Print what is not a result: what was read, warnings, errors."""
-    _print(text, style, "\n", error=True)
+    _print(text, style, 0, sys.stderr)
 
 
 def say_json(value: Any) -> None:
@@ -67,15 +66,20 @@ def shorten(text: str, length: int) -> str:
     return line[:length].rsplit(" ", 1)[0].rstrip(" ,;:") + " ..."
 
 
-def _print(text: str, style: str, end: str, *, error: bool) -> None:
-    stream = sys.stderr if error else sys.stdout
-    text = _CONTROL.sub("\ufffd", text) + end
-    if style and stream.isatty():
-        from rich.console import Console
-        from rich.text import Text
+def _print(text: str, style: str, indent: int, stream: TextIO) -> None:
+    margin = " " * indent
+    lines = [margin + line if line else "" for line in _CONTROL.sub("\ufffd", text).split("\n")]
+    if not stream.isatty():
+        stream.write("\n".join(lines) + "\n")
+        stream.flush()
+        return
+    from rich.console import Console
+    from rich.text import Text
 
-        with contextlib.suppress(UnicodeEncodeError):
-            Console(file=stream).print(Text(text, style=style), end="", soft_wrap=True)
-            return
-    stream.write(text)
-    stream.flush()
+    console = Console(file=stream)
+    for line in lines:
+        # Continuation lines start where the first one does.
+        start = len(line) - len(line.lstrip(" "))
+        wrapped = Text(line[start:]).wrap(console, max(20, console.width - start)) if line else [Text()]
+        for part in wrapped:
+            console.print(Text(line[:start] + part.plain.rstrip(), style=style), soft_wrap=True)

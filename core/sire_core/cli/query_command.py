@@ -55,10 +55,9 @@ def query(
 
 def _say(number: int, hit: Hit) -> None:
     unit = hit.unit
-    say(f"[{number}] ", "bold", end="")
-    say(unit.title or shorten(unit.text, 60), "bold")
-    say(f"    {unit.kind}, score {hit.score:.4f}, from {some(hit.doc_ids)}", "cyan")
-    say(f"    {shorten(unit.text, _TEXT)}\n")
+    say(f"[{number}] {unit.title or shorten(unit.text, 60)}", "bold")
+    say(f"{unit.kind}, score {hit.score:.4f}, from {some(hit.doc_ids)}", "cyan", indent=4)
+    say(f"{shorten(unit.text, _TEXT)}\n", indent=4)
 
 
 def _as_json(hit: Hit) -> dict[str, Any]:
