@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from typing import TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 __all__ = ["bounded_map"]
 
@@ -29,36 +30,53 @@ async def bounded_map(
     Yields:
         Lists of (item, result) that finished since the last list, in the order in which they finished.
     """
-    source = iter(items)
-    finished: asyncio.Queue[tuple[T, R] | None] = asyncio.Queue(maxsize=2 * workers)
-    errors: list[BaseException] = []
-
-    async def work() -> None:
-        try:
-            while not errors:
-                try:
-                    item = next(source)
-                except StopIteration:
-                    break
-                await finished.put((item, await function(item)))
-        except Exception as error:  # noqa: BLE001 - raised again by the consumer, after the finished results
-            errors.append(error)
-        await finished.put(None)
-
-    tasks = [asyncio.create_task(work()) for _ in range(workers)]
+    state = _State(function, iter(items), asyncio.Queue(), asyncio.Semaphore(2 * workers))
+    tasks = [asyncio.create_task(state.work()) for _ in range(workers)]
     try:
         running = workers
         while running:
-            batch = [await finished.get()]
-            while not finished.empty():
-                batch.append(finished.get_nowait())
+            batch = [await state.finished.get()]
+            while not state.finished.empty():
+                batch.append(state.finished.get_nowait())
             running -= batch.count(None)
             results = [pair for pair in batch if pair is not None]
             if results:
                 yield results
-        if errors:
-            raise errors[0]
+            for _ in results:
+                state.room.release()
+        if state.errors:
+            raise state.errors[0]
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@dataclass(slots=True)
+class _State(Generic[T, R]):
+    """What the workers share.
+
+    Attributes:
+        source: Advanced between awaits only, so that one iterator serves all.
+        finished: Results, and None from every worker that ends.
+        room: Holds workers back while results are not taken.
+    """
+
+    function: Callable[[T], Awaitable[R]]
+    source: Iterator[T]
+    finished: asyncio.Queue[tuple[T, R] | None]
+    room: asyncio.Semaphore
+    errors: list[BaseException] = field(default_factory=list)
+
+    async def work(self) -> None:
+        """Work off items until there are none, or one failed."""
+        try:
+            for item in self.source:
+                result = await self.function(item)
+                await self.room.acquire()
+                self.finished.put_nowait((item, result))
+                if self.errors:
+                    break
+        except BaseException as error:  # noqa: BLE001 - raised again by the consumer, after the finished results
+            self.errors.append(error)
+        self.finished.put_nowait(None)

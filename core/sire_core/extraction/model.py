@@ -42,7 +42,8 @@ class ModelExtractor:
     failed one with its reason.
 
     Args:
-        language_model: Who reads the chunks.
+        language_model: Who reads the chunks. With `with_sources` (see `CachedModel`) it is told which chunk it reads;
+            worth it for the three steps, whose answers are not records yet.
         prompt_version: Which prompts; part of the fingerprint.
         native: Use SiReRAG's own three steps (rewrite, entities, facts) instead of one call.
         concurrency: Chunks under way at once; None takes the model's own `concurrency`, or 8.
@@ -124,24 +125,26 @@ class ModelExtractor:
             reason = f"the chunk has {size:,} tokens, more than {self._max_chunk_tokens:,}: cut it into smaller chunks"
             return self._failed(item, reason)
         try:
-            record = await (self._three_steps(item) if self._native else self._one_call(item))
+            bind = getattr(self._model, "with_sources", None)
+            model: LanguageModel = self._model if bind is None else bind([item.chunk.id])
+            record = await (self._three_steps(model, item) if self._native else self._one_call(model, item))
         except ModelError as error:
             return self._failed(item, f"{type(error).__name__}: {error}")
         return self._finished(record, item)
 
-    async def _one_call(self, item: ChunkInContext) -> ExtractionRecord:
-        done = await self._model.complete(self.prompt(item), schema=ExtractionAnswer, max_tokens=self.answer_room(item))
+    async def _one_call(self, model: LanguageModel, item: ChunkInContext) -> ExtractionRecord:
+        done = await model.complete(self.prompt(item), schema=ExtractionAnswer, max_tokens=self.answer_room(item))
         answer: ExtractionAnswer = done.parsed
         return self._read(answer.entities, answer.facts, answer)
 
-    async def _three_steps(self, item: ChunkInContext) -> ExtractionRecord:
+    async def _three_steps(self, model: LanguageModel, item: ChunkInContext) -> ExtractionRecord:
         room = self.answer_room(item)
-        passage = (await self._model.complete(self.prompt(item), max_tokens=room)).text.strip()
+        passage = (await model.complete(self.prompt(item), max_tokens=room)).text.strip()
         data = passage_data(item, passage=passage)
-        named = await self._model.complete(Prompt(self._prompts.entities, data), schema=EntitiesAnswer, max_tokens=room)
+        named = await model.complete(Prompt(self._prompts.entities, data), schema=EntitiesAnswer, max_tokens=room)
         entities: list[EntityAnswer] = named.parsed.entities
         data = passage_data(item, passage=passage, entities=tuple(entity.name for entity in entities))
-        told = await self._model.complete(Prompt(self._prompts.facts, data), schema=FactsAnswer, max_tokens=room)
+        told = await model.complete(Prompt(self._prompts.facts, data), schema=FactsAnswer, max_tokens=room)
         facts: list[FactAnswer] = [_with_entities(fact, entities) for fact in told.parsed.facts]
         return self._read(entities, facts, None)
 

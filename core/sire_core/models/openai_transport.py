@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib.util
 import json
 import os
-import threading
 import urllib.request
-import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError, ModelError
-from sire_core.models.concurrency import AdaptiveGate
 from sire_core.models.limits import Reservation, UsageMeter
+from sire_core.models.loop_clients import LoopClients
 from sire_core.models.retry import RetryPolicy, retry_after
 
 if TYPE_CHECKING:
@@ -56,14 +54,6 @@ class Charge:
         return taken
 
 
-@dataclass(slots=True)
-class _Link:
-    """What belongs to one event loop."""
-
-    client: AsyncOpenAI
-    gate: AdaptiveGate
-
-
 class OpenAITransport:
     """Sends JSON and returns JSON.
 
@@ -94,17 +84,13 @@ class OpenAITransport:
     ) -> None:
         if importlib.util.find_spec("openai") is None:
             raise ConfigurationError('this model needs the openai package: pip install "sire-rag[openai]"')
-        AdaptiveGate(concurrency)  # complain now, not at the first call
         self.retry = retry
         self.concurrency = concurrency
-        self._base_url = base_url
-        self._api_key = api_key
-        self._timeout = timeout
-        self._options = dict(client_options or {})
         self._usage = usage
         self._jitter = retry.jitter()
-        self._lock = threading.Lock()
-        self._links: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Link] = weakref.WeakKeyDictionary()
+        # A function of the settings alone: one that knew this object would keep it alive.
+        make = partial(_client, base_url, api_key, {"timeout": timeout, "max_retries": 0, **(client_options or {})})
+        self._clients = LoopClients(make, concurrency)
 
     async def post(self, path: str, body: Mapping[str, Any], tokens: tuple[int, int], charge: Charge) -> Any:
         """Send a request until it is answered.
@@ -120,16 +106,16 @@ class OpenAITransport:
             ModelError: It failed for good.
             LimitExceededError: A limit would be passed.
         """
-        link = self._link()
+        client, gate = await self._clients.get()
         attempt = 0
         while True:
-            async with link.gate:
-                wave = link.gate.wave
+            async with gate:
+                wave = gate.wave
                 taken = await charge.reserve(sum(tokens))
                 answer: Any = None
                 fault: Exception | None = None
                 try:
-                    answer = await link.client.post(path, cast_to=object, body=dict(body))
+                    answer = await client.post(path, cast_to=object, body=dict(body))
                     if not isinstance(answer, dict):
                         answer, fault = None, _BrokenResponseError("the response is not a JSON object")
                 except Exception as error:  # noqa: BLE001 - sorted out below; what is not the server's fault is raised
@@ -137,27 +123,17 @@ class OpenAITransport:
                 finally:
                     self._settle(taken, answer, tokens[0])
                 if fault is None:
-                    link.gate.succeeded()
+                    gate.succeeded()
                     return answer
                 wait = self._wait(fault, attempt)
                 if _status(fault) == 429:
-                    link.gate.throttled(wave, wait)
+                    gate.throttled(wave, wait)
             attempt += 1
             await asyncio.sleep(wait)
 
     async def aclose(self) -> None:
-        """Close the connections of this event loop and of others that still run."""
-        with self._lock:
-            links = list(self._links.items())
-            self._links.clear()
-        here = asyncio.get_running_loop()
-        for loop, link in links:
-            if loop is here:
-                await link.client.close()
-            elif loop.is_running():
-                # Elsewhere a loop may stop at any moment; then its sockets go with it.
-                with contextlib.suppress(Exception):
-                    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(link.client.close(), loop))
+        """Close the connections of this event loop and of others."""
+        await self._clients.aclose()
 
     def _settle(self, taken: list[tuple[UsageMeter, Reservation]], answer: Any, estimate: int) -> None:
         # A request that failed is counted as a call; what it cost in tokens nobody knows.
@@ -182,32 +158,26 @@ class OpenAITransport:
             ) from fault
         return self.retry.delay(attempt, asked, self._jitter)
 
-    def _link(self) -> _Link:
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            link = self._links.get(loop)
-            if link is None:
-                link = self._links[loop] = _Link(self._client(), AdaptiveGate(self.concurrency))
-            return link
 
-    def _client(self) -> AsyncOpenAI:
-        import openai
+def _client(base_url: str | None, api_key: str | None, settings: Mapping[str, Any]) -> AsyncOpenAI:
+    """Make the official client for the running event loop."""
+    import openai
 
-        options = {"timeout": self._timeout, "max_retries": 0, **self._options}
-        if self._api_key is not None:
-            options["api_key"] = self._api_key
-        elif (self._base_url or os.environ.get("OPENAI_BASE_URL")) and not os.environ.get("OPENAI_API_KEY"):
-            options.setdefault("api_key", _LOCAL_KEY)
-        if self._base_url:
-            options["base_url"] = self._base_url
-        if "http_client" not in options and (faster := _fast_http_client(self._timeout)) is not None:
-            options["http_client"] = faster
-        try:
-            if "azure_endpoint" in options:
-                return openai.AsyncAzureOpenAI(**options)
-            return openai.AsyncOpenAI(**options)
-        except (openai.OpenAIError, TypeError, ValueError) as error:
-            raise ConfigurationError(f"the OpenAI client cannot be made: {error}") from error
+    options = dict(settings)
+    if api_key is not None:
+        options["api_key"] = api_key
+    elif (base_url or os.environ.get("OPENAI_BASE_URL")) and not os.environ.get("OPENAI_API_KEY"):
+        options.setdefault("api_key", _LOCAL_KEY)
+    if base_url:
+        options["base_url"] = base_url
+    if "http_client" not in options and (faster := _fast_http_client(options["timeout"])) is not None:
+        options["http_client"] = faster
+    try:
+        if "azure_endpoint" in options:
+            return openai.AsyncAzureOpenAI(**options)
+        return openai.AsyncOpenAI(**options)
+    except (openai.OpenAIError, TypeError, ValueError) as error:
+        raise ConfigurationError(f"the OpenAI client cannot be made: {error}") from error
 
 
 def _fast_http_client(timeout: float) -> Any:

@@ -98,3 +98,13 @@ async def test_nothing_to_do() -> None:
         return item
 
     assert await collect(bounded_map(work, [], 3)) == []
+
+
+async def test_a_cancelled_call_does_not_hang_the_consumer() -> None:
+    async def work(item: int) -> int:
+        if item == 3:
+            raise asyncio.CancelledError
+        return item
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(collect(bounded_map(work, range(10), 2)), 2)

@@ -2,14 +2,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+from pathlib import Path
 
 import pytest
 
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
+from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.record import from_json, to_json, validate
-from sire_core.models.caching import with_meter
+from sire_core.models.caching import CachedModel, with_meter
 from sire_core.models.limits import UsageLimits, UsageMeter
+from sire_core.models.prompt_format import render
+from sire_core.models.structured import schema_hint, strict_json_schema
+from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import ChunkInContext, Extractor
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripts import ScriptedCall, default_script
@@ -180,8 +186,54 @@ def test_fingerprints_tell_ways_of_asking_apart() -> None:
 
 def test_prompts_stay_short() -> None:
     """The system message of a passage, counted in words and marks, which is above a tokenizer's count for it."""
-    from sire_core.models.prompt_format import render
-    from sire_core.models.usage import estimate_tokens
-
     rendered = render(ModelExtractor(ScriptedModel()).prompt(chunk(1)))
     assert estimate_tokens(rendered.system) < 260
+
+
+async def test_native_steps_resume_from_stored_answers() -> None:
+    class Store(dict):
+        def answer(self, key: str) -> str | None:
+            return self.get(key, ("", ()))[0] or None
+
+        def put_answer(self, key: str, answer: str, *, sources=(), **_: object) -> None:
+            self[key] = (answer, sources)
+
+    store = Store()
+
+    def down_at_facts(call: ScriptedCall) -> str:
+        if "entities" in call.fields:
+            raise ModelError("down")
+        return default_script(call)
+
+    broken, whole = ScriptedModel(down_at_facts), ScriptedModel()
+    assert (await records(ModelExtractor(CachedModel(broken, store), native=True), [chunk(1)]))[0].status == "failed"
+    assert (await records(ModelExtractor(CachedModel(whole, store), native=True), [chunk(1)]))[0].status == "ok"
+    assert (len(broken.log), len(whole.log)) == (3, 1)
+    assert {sources for _, sources in store.values()} == {("c1",)}
+
+
+@pytest.mark.data
+def test_prompts_of_musique_passages_have_at_most_700_tokens(monkeypatch) -> None:
+    """Counted by a real byte-pair encoding, with the JSON schema that a server may put in front."""
+    tiktoken = pytest.importorskip("tiktoken")
+    llama_index = pytest.importorskip("llama_index.core")
+    cache = Path(llama_index.__file__).parent / "_static" / "tiktoken_cache"
+    data = Path(os.environ.get("SIRE_DATA", "../shared/data")) / "musique" / "corpus.jsonl"
+    if not cache.is_dir() or not data.is_file():
+        pytest.skip("no encoding or no benchmark data here")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(cache))
+    encoding = tiktoken.get_encoding("cl100k_base")
+    extractor = ModelExtractor(ScriptedModel())
+    schema = json.dumps(strict_json_schema(ExtractionAnswer), separators=(",", ":"))
+    with data.open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    prompts = [
+        render(extractor.prompt(ChunkInContext(Chunk(r["id"], r["id"], 0, r["title"], r["text"])))) for r in rows
+    ]
+    user = sum(map(len, encoding.encode_batch([prompt.user for prompt in prompts]))) / len(rows)
+    fixed = len(encoding.encode(prompts[0].system)) + len(encoding.encode(schema)) + 10
+    assert user + fixed <= 660
+    hinted = len(encoding.encode(prompts[0].system + schema_hint(ExtractionAnswer))) + 10
+    assert user + hinted <= 450
+    estimate = sum(estimate_tokens(prompt.user) for prompt in prompts) / len(rows)
+    assert 0.9 * user < estimate < 1.2 * user
