@@ -1,0 +1,126 @@
+"""Documents from and to LangChain's."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document as LangChainDocument
+
+from langchain_sire.documents import document_id, from_langchain, from_texts, hit_to_langchain, keep_user_keys
+from sire_core.errors import CorpusError
+from sire_core.index import Index
+from sire_core.types import Document, Hit, Unit, UnitKind
+
+
+def test_id_title_text_and_metadata_are_taken_over():
+    given = LangChainDocument(id="a", page_content="Text.", metadata={"title": "T", "year": 1990, "tags": ["x"]})
+    assert from_langchain([given]) == [
+        Document(id="a", text="Text.", title="T", metadata={"title": "T", "year": 1990, "tags": ["x"]})
+    ]
+
+
+def test_a_title_that_is_no_string_stays_metadata():
+    (document,) = from_langchain([LangChainDocument(id="a", page_content="x", metadata={"title": 7})])
+    assert (document.title, document.metadata) == ("", {"title": 7})
+
+
+def test_content_ids_are_the_same_in_every_run_and_depend_on_content_and_metadata():
+    def made(text, **metadata):
+        return document_id(LangChainDocument(page_content=text, metadata=metadata))
+
+    assert made("a", x=1, y=2) == made("a", y=2, x=1) == "6226e44961ecc59a54aec88d"
+    assert len({made("a"), made("b"), made("a", x=1), made("a", x=2)}) == 4
+
+
+def test_identical_documents_without_ids_are_one():
+    index = Index(recipe="flat")
+    index.build(from_langchain([LangChainDocument(page_content="Same."), LangChainDocument(page_content="Same.")]))
+    assert index.stats()["documents"] == 1
+
+
+def test_one_id_with_two_texts_is_an_error_that_names_it():
+    twice = [LangChainDocument(id="a", page_content="One."), LangChainDocument(id="a", page_content="Two.")]
+    with pytest.raises(CorpusError, match=r"'a'.*text differs"):
+        Index(recipe="flat").build(from_langchain(twice))
+
+
+def test_trap_metadata_must_be_json():
+    bad = LangChainDocument(id="a", page_content="x", metadata={"price": np.float32(1.5)})
+    with pytest.raises(CorpusError, match=r"'a'.*price.*JSON"):
+        Index(recipe="flat").build(from_langchain([bad]))
+    with pytest.raises(CorpusError, match="JSON"):
+        Index(recipe="flat").build(from_langchain([LangChainDocument(page_content="x", metadata={"price": {1, 2}})]))
+
+
+@pytest.mark.parametrize("given", ["text", LangChainDocument(page_content="x")])
+def test_a_single_thing_is_no_list(given):
+    with pytest.raises(CorpusError, match="list"):
+        from_langchain(given)
+
+
+def test_other_objects_are_named():
+    with pytest.raises(CorpusError, match=r"number 1 is a Document; pass langchain_core"):
+        from_langchain([LangChainDocument(page_content="x"), Document("a", "x")])
+
+
+def test_from_texts_pairs_lists():
+    made = from_texts(["a", "b"], [{"n": 1}, {"n": 2}], ids=["i", None])
+    assert [(d.id, d.page_content, d.metadata) for d in made] == [("i", "a", {"n": 1}), (None, "b", {"n": 2})]
+    assert from_texts(iter(["a"]))[0].metadata == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"texts": ["a", "b"], "metadatas": [{}]}, "2 texts but 1 metadatas"),
+        ({"texts": ["a"], "ids": ["x", "y"]}, "1 texts but 2 ids"),
+        ({"texts": "abc"}, "list of texts"),
+    ],
+)
+def test_from_texts_refuses_lists_that_do_not_fit(arguments, words):
+    with pytest.raises(CorpusError, match=words):
+        from_texts(**arguments)
+
+
+def _hit(kind=UnitKind.CHUNK, **metadata):
+    unit = Unit("u1", kind, "The text.", ("c1", "c2"), level=0, title="Title", metadata=metadata)
+    return Hit(unit, np.float32(0.5), ("d1", "d2"))
+
+
+def test_trap_score_is_a_python_float_and_everything_is_json():
+    document = hit_to_langchain(_hit(year=1990))
+    assert document.id == "u1"
+    assert type(document.metadata["score"]) is float
+    assert type(document.metadata["level"]) is int
+    assert type(document.metadata["kind"]) is str
+    assert json.loads(json.dumps(document.metadata)) == {
+        "year": 1990,
+        "title": "Title",
+        "score": 0.5,
+        "kind": "chunk",
+        "level": 0,
+        "doc_ids": ["d1", "d2"],
+        "chunk_ids": ["c1", "c2"],
+    }
+
+
+def test_a_users_value_under_our_key_is_moved_not_lost():
+    unit = Unit("u", UnitKind.CHUNK, "t", ("c",), metadata={"kind": "ship", "score": 9, "title": "Mine"})
+    metadata = hit_to_langchain(Hit(unit, 0.1, ("d",))).metadata
+    assert (metadata["kind"], metadata["user_kind"]) == ("chunk", "ship")
+    assert (metadata["score"], metadata["user_score"]) == (0.1, 9)
+    assert metadata["title"] == "Mine"
+
+
+def test_derived_units_do_not_pass_their_organizers_notes_off_as_the_users():
+    document = hit_to_langchain(_hit(UnitKind.AGGREGATE, year=1990))
+    assert "year" not in document.metadata
+    assert document.metadata["title"] == "Title"
+
+
+def test_copies_are_deep():
+    mine = {"tags": ["x"]}
+    before = copy.deepcopy(mine)
+    keep_user_keys(mine, ())["tags"].append("y")
+    assert mine == before

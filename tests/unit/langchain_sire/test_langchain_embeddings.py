@@ -1,0 +1,202 @@
+"""LangChain embeddings as an `Embedder`."""
+
+import threading
+
+import numpy as np
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+
+from langchain_sire import LangChainEmbedder, SireRetriever
+from langchain_sire.embeddings import as_embedder
+from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError
+from sire_core.models.sync import run_sync
+from sire_core.protocols import Embedder
+
+
+class Counting(Embeddings):
+    """Vectors of letter counts; notes every call and its thread."""
+
+    model = "letters-1"
+
+    def __init__(self):
+        self.calls = []
+
+    def _rows(self, texts):
+        return [[float(text.count(letter)) + 0.1 for letter in "abcdefgh"] for text in texts]
+
+    def embed_documents(self, texts):
+        self.calls.append(("documents", len(texts), threading.current_thread()))
+        return self._rows(texts)
+
+    def embed_query(self, text):
+        self.calls.append(("query", 1, threading.current_thread()))
+        return self._rows([text])[0]
+
+
+class Native(Counting):
+    """Has async methods of its own."""
+
+    async def aembed_documents(self, texts):
+        self.calls.append(("adocuments", len(texts), threading.current_thread()))
+        return self._rows(texts)
+
+    async def aembed_query(self, text):
+        self.calls.append(("aquery", 1, threading.current_thread()))
+        return self._rows([text])[0]
+
+
+def test_it_is_an_embedder():
+    assert isinstance(LangChainEmbedder(Counting()), Embedder)
+
+
+async def test_trap_embeddings_have_no_batch_size_so_batches_are_cut_here():
+    model = Native()
+    embedder = LangChainEmbedder(model, batch_size=4)
+    vectors = await embedder.embed(["abc"] * 10 + ["h"])
+    assert sorted(size for _, size, _ in model.calls) == [3, 4, 4]
+    assert vectors.shape == (11, 8)
+    assert vectors.dtype == np.float32
+    assert vectors[10].argmax() == 7
+
+
+async def test_order_is_kept_across_batches():
+    texts = [letter * (i % 5 + 1) for i, letter in enumerate("abcdefgh" * 5)]
+    cut = await LangChainEmbedder(Counting(), batch_size=3).embed(texts)
+    whole = await LangChainEmbedder(Counting(), batch_size=100).embed(texts)
+    np.testing.assert_array_equal(cut, whole)
+
+
+async def test_queries_go_to_embed_query():
+    model = Native()
+    await LangChainEmbedder(model).embed(["abc"], "query")
+    assert [kind for kind, _, _ in model.calls] == ["aquery"]
+
+
+async def test_async_methods_of_the_class_run_on_the_callers_loop():
+    model = Native()
+    await LangChainEmbedder(model).embed(["abc"])
+    assert model.calls == [("adocuments", 1, threading.current_thread())]
+
+
+async def test_a_sync_class_does_not_block_the_callers_loop():
+    model = Counting()
+    await LangChainEmbedder(model).embed(["abc"])
+    assert model.calls[0][2] is not threading.current_thread()
+
+
+def test_trap_a_sync_call_never_uses_the_async_connections_of_another_loop():
+    model = Native()
+    run_sync(LangChainEmbedder(model).embed(["abc"]))
+    run_sync(LangChainEmbedder(model).embed(["abc"], "query"))
+    assert [kind for kind, _, _ in model.calls] == ["documents", "query"]
+
+
+def test_a_class_that_is_async_only_works_in_sync_calls_too():
+    class Only(Native):
+        def embed_documents(self, texts):
+            raise NotImplementedError
+
+    model = Only()
+    assert run_sync(LangChainEmbedder(model).embed(["abc"])).shape == (1, 8)
+
+
+def test_trap_dimension_is_learnt_from_the_first_vector():
+    model = Counting()
+    embedder = LangChainEmbedder(model)
+    run_sync(embedder.embed(["a"]))
+    assert embedder.dimension == 8
+    assert len(model.calls) == 1
+    fresh = LangChainEmbedder(Counting())
+    assert fresh.dimension == 8  # asked for before any vector: one query finds out
+    assert len(fresh.embeddings.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("attributes", "name", "expected"),
+    [
+        ({}, "", "langchain:Counting:letters-1"),
+        ({}, "prod", "langchain:Counting:letters-1:prod"),
+        ({"model": None, "model_name": "m2"}, "", "langchain:Counting:m2"),
+        ({"model": "m3", "dimensions": 256}, "", "langchain:Counting:m3:256"),
+        ({"model": object()}, "mine", "langchain:Counting:mine"),
+    ],
+)
+def test_fingerprint(attributes, name, expected):
+    model = Counting()
+    for key, value in attributes.items():
+        setattr(model, key, value)
+    assert LangChainEmbedder(model, name=name).fingerprint == expected
+    assert expected in repr(LangChainEmbedder(model, name=name))
+
+
+def test_trap_another_embedding_model_is_refused_when_loading(tmp_path):
+    SireRetriever.from_texts(["Petra wrote it."], Counting(), recipe="flat", path=tmp_path / "i").index.close()
+    assert SireRetriever.load(tmp_path / "i", Counting()).invoke("Who wrote it?")
+    with pytest.raises(
+        EmbedderMismatchError, match=r"langchain:Counting:letters-1.*langchain:DeterministicFakeEmbedding"
+    ):
+        SireRetriever.load(tmp_path / "i", DeterministicFakeEmbedding(size=8))
+    with pytest.raises(EmbedderMismatchError, match="Pass it"):
+        SireRetriever.load(tmp_path / "i")
+
+
+def test_a_delete_in_a_new_process_needs_no_vectors_to_know_the_dimension(tmp_path):
+    texts = ["Petra wrote it.", "Otto sang it."]
+    SireRetriever.from_texts(texts, Counting(), ids=["a", "b"], recipe="flat", path=tmp_path / "i").index.close()
+    loaded = SireRetriever.load(tmp_path / "i", Counting())
+    loaded.index.delete(["a"])
+    assert loaded.index.stats()["dimension"] == 8
+    assert loaded.invoke("Who?")[0].metadata["doc_ids"] == ["b"]
+
+
+class Broken(Counting):
+    def __init__(self, rows):
+        super().__init__()
+        self.rows = rows
+
+    def embed_documents(self, texts):
+        if isinstance(self.rows, Exception):
+            raise self.rows
+        return self.rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([[1.0]], "for 2 texts"),
+        ([[1.0], [float("nan")]], "no finite"),
+        ([[1.0], [1.0, 2.0]], "cannot be read"),
+        ([[], []], "shape"),
+        (RuntimeError("quota"), "Broken failed: RuntimeError: quota"),
+    ],
+)
+async def test_bad_answers_are_model_errors(rows, words):
+    with pytest.raises(ModelError, match=words):
+        await LangChainEmbedder(Broken(rows)).embed(["a", "b"])
+
+
+async def test_vectors_of_another_length_later_on_are_an_error():
+    model = Broken([[1.0, 2.0]])
+    embedder = LangChainEmbedder(model)
+    await embedder.embed(["a"])
+    model.rows = [[1.0]]
+    with pytest.raises(ModelError, match="length 1, not 2"):
+        await embedder.embed(["a"])
+
+
+async def test_nothing_and_nonsense():
+    embedder = LangChainEmbedder(Counting())
+    assert (await embedder.embed([])).shape == (0, 0)
+    with pytest.raises(ConfigurationError, match="document or query"):
+        await embedder.embed(["a"], "passage")
+    with pytest.raises(ConfigurationError, match="str is no LangChain"):
+        LangChainEmbedder("openai")
+    with pytest.raises(ConfigurationError, match="at least 1"):
+        LangChainEmbedder(Counting(), batch_size=0)
+
+
+def test_our_own_embedders_pass_through():
+    ours = LangChainEmbedder(Counting())
+    assert as_embedder(ours) is ours
+    assert as_embedder("lexical") == "lexical"
+    assert as_embedder(None) is None

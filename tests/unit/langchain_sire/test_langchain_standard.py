@@ -1,0 +1,116 @@
+"""LangChain's own standard suites: retrievers for every recipe, document indexes, the tool."""
+
+import pytest
+from langchain_tests.integration_tests import RetrieversIntegrationTests
+from langchain_tests.integration_tests.indexer import AsyncDocumentIndexTestSuite, DocumentIndexerTestSuite
+from langchain_tests.unit_tests import ToolsUnitTests
+
+from langchain_sire import SireDocumentIndex, SireRetriever, create_sire_tool
+from sire_core import recipes
+from sire_core.data import demo_documents
+from sire_core.index import Index
+
+_INDEXES: dict[str, Index] = {}
+
+
+def _index(recipe):
+    if recipe not in _INDEXES:
+        _INDEXES[recipe] = Index(recipe=recipe)
+        _INDEXES[recipe].build(demo_documents())
+    return _INDEXES[recipe]
+
+
+def _suite(recipe):
+    """The retriever suite for a recipe; `BaseStandardTests` allows no overriding of tests, properties only."""
+    properties = {
+        "retriever_constructor": property(lambda _: SireRetriever),
+        "retriever_constructor_params": property(lambda _: {"index": _index(recipe)}),
+        "retriever_query_example": property(lambda _: "Who commanded the Northern Wren?"),
+    }
+    return type(f"TestRetriever_{recipe}", (RetrieversIntegrationTests,), properties)
+
+
+for _recipe in sorted(recipes.REGISTRY):
+    globals()[f"TestRetriever_{_recipe}"] = _suite(_recipe)
+
+
+def test_every_recipe_of_the_registry_has_its_suite():
+    suites = {name for name in globals() if name.startswith("TestRetriever_")}
+    assert suites == {f"TestRetriever_{name}" for name in recipes.REGISTRY}
+    assert len(suites) >= 3
+
+
+class TestDocumentIndexAsRetriever(RetrieversIntegrationTests):
+    @property
+    def retriever_constructor(self):
+        return SireDocumentIndex
+
+    @property
+    def retriever_constructor_params(self):
+        return {"index": _index("sirerag")}
+
+    @property
+    def retriever_query_example(self):
+        return "Who commanded the Northern Wren?"
+
+
+class TestDocumentIndexInMemory(DocumentIndexerTestSuite):
+    @pytest.fixture
+    def index(self):
+        return SireDocumentIndex.open()
+
+
+class TestDocumentIndexInFolder(DocumentIndexerTestSuite):
+    @pytest.fixture
+    def index(self, tmp_path):
+        index = SireDocumentIndex.open(tmp_path / "index", recipe="flat")
+        yield index
+        index.index.close()
+
+
+class TestAsyncDocumentIndex(AsyncDocumentIndexTestSuite):
+    @pytest.fixture
+    async def index(self):
+        return SireDocumentIndex.open()
+
+
+class _Flushing(SireDocumentIndex):
+    """Indexes at once, so that the suite sees what is stored rather than what waits."""
+
+    def upsert(self, items, /, **kwargs):
+        response = super().upsert(items, **kwargs)
+        self.flush()
+        return response
+
+    def delete(self, ids=None, **kwargs):
+        response = super().delete(ids, **kwargs)
+        self.flush()
+        return response
+
+
+class TestDocumentIndexThatIsFlushed(DocumentIndexerTestSuite):
+    @pytest.fixture
+    def index(self, tmp_path):
+        index = _Flushing.open(tmp_path / "index")
+        yield index
+        index.index.close()
+
+
+class TestTool(ToolsUnitTests):
+    @property
+    def tool_constructor(self):
+        return create_sire_tool(_index("flat"))
+
+    @property
+    def tool_invoke_params_example(self):
+        return {"query": "Who commanded the Northern Wren?", "k": 2, "filter": {"kind": "person"}}
+
+
+class TestToolOfRetriever(ToolsUnitTests):
+    @property
+    def tool_constructor(self):
+        return create_sire_tool(SireRetriever(index=_index("sirerag")), "atlas", "About the islands.")
+
+    @property
+    def tool_invoke_params_example(self):
+        return {"query": "Who commanded the Northern Wren?"}
