@@ -12,7 +12,23 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError('llama_index_sire needs LlamaIndex: pip install "sire-rag[llama-index]"') from error
 
+from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
+from llama_index_sire.filters import to_filter
+from llama_index_sire.language_model import LlamaIndexModel
+from llama_index_sire.node_parser import SireNodeParser
 from llama_index_sire.retriever import SireRetriever
+from llama_index_sire.tool import create_sire_tool
+from llama_index_sire.vector_store import VectorStoreSource, over_vector_store
 
-__all__ = ["LlamaIndexEmbedder", "SireRetriever"]
+__all__ = [
+    "LlamaIndexEmbedder",
+    "LlamaIndexModel",
+    "SireNodeParser",
+    "SireRetriever",
+    "VectorStoreSource",
+    "create_sire_tool",
+    "over_vector_store",
+    "to_documents",
+    "to_filter",
+]

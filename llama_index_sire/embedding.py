@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import dis
-import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding, mean_agg
 from llama_index.core.schema import QueryBundle
 
+from llama_index_sire.calls import awaits, call
 from sire_core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -56,8 +54,8 @@ def known_query(bundle: QueryBundle) -> Iterator[None]:
 class LlamaIndexEmbedder:
     """An `Embedder` over a LlamaIndex embedding model: its caches, rate limits and callbacks keep working.
 
-    Questions go through the model's query methods, passages through its text methods. Async methods are awaited;
-    models whose async methods only call the sync ones are run in a worker thread, so that they never hold up a loop.
+    Questions go through the model's query methods, passages through its text methods. From async code async
+    methods are awaited; where they only call the sync ones, a worker thread runs those and the loop goes on.
 
     Args:
         model: The embedding model.
@@ -117,14 +115,15 @@ class LlamaIndexEmbedder:
         return found
 
     async def _query(self, text: str) -> list[float]:
-        if awaits(self.model._aget_query_embedding):  # noqa: SLF001 - the method that a subclass writes
-            return await self.model.aget_query_embedding(text)
-        return await asyncio.to_thread(self.model.get_query_embedding, text)
+        model = self.model
+        is_async = awaits(model._aget_query_embedding)  # noqa: SLF001 - the method that a subclass writes
+        return await call(model.get_query_embedding, model.aget_query_embedding, text, is_async=is_async)
 
     async def _documents(self, texts: list[str]) -> list[list[float]]:
-        if self._documents_await():
-            return await self.model.aget_text_embedding_batch(texts)
-        return await asyncio.to_thread(self.model.get_text_embedding_batch, texts)
+        model = self.model
+        return await call(
+            model.get_text_embedding_batch, model.aget_text_embedding_batch, texts, is_async=self._documents_await()
+        )
 
     def _documents_await(self) -> bool:
         """Whether the model's own way to embed many texts is an async one."""
@@ -133,12 +132,3 @@ class LlamaIndexEmbedder:
             return awaits(self.model._aget_text_embeddings)  # noqa: SLF001 - as above
         batches = kind._get_text_embeddings is not base._get_text_embeddings  # noqa: SLF001 - as above
         return not batches and awaits(self.model._aget_text_embedding)  # noqa: SLF001 - as above
-
-
-def awaits(method: Callable[..., Any]) -> bool:
-    """Whether an async method waits for anything; many integrations only call their sync twin and block the loop."""
-    function = inspect.unwrap(getattr(method, "__func__", method))
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return True
-    return any(step.opname in ("GET_AWAITABLE", "GET_ANEXT") for step in dis.get_instructions(code))

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Union
 
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from sire_core.errors import ConfigurationError
-from sire_core.filters import Condition, Filter, Group
+from sire_core.filters import Condition, Filter, Group, parse_filter
 
-__all__ = ["to_filter"]
+__all__ = ["FilterLike", "both_filters", "to_filter"]
+
+FilterLike = Union[MetadataFilters, Filter, Mapping[str, Any], str, None]
+"""LlamaIndex's `MetadataFilters`, or what the core reads: a mapping, a text such as `year>1990`, a `Filter`."""
 
 _PLAIN = {FilterOperator.EQ: "eq", FilterOperator.NE: "ne", FilterOperator.GT: "gt", FilterOperator.LT: "lt"}
 _SUPPORTED = "==, !=, >, >=, <, <=, in, nin, and the conditions and, or, not"
 
 
-def to_filter(filters: MetadataFilters | None) -> Filter | None:
+def both_filters(first: FilterLike, second: FilterLike) -> Filter | None:
+    """Both have to hold: what an agent asks for never widens what a retriever may see."""
+    parts = tuple(part for part in (to_filter(first), to_filter(second)) if part is not None)
+    return _group("and", parts) if parts else None
+
+
+def to_filter(filters: FilterLike) -> Filter | None:
     """Translate metadata filters; nested ones too. They look at the metadata of the passages.
 
     A passage without the key fails every comparison but `!=` and `nin`, as in LlamaIndex's own stores.
@@ -24,8 +34,8 @@ def to_filter(filters: MetadataFilters | None) -> Filter | None:
         ConfigurationError: An operator has no counterpart (`any`, `all`, `contains`, `text_match` ...), or a value does
             not go with its operator.
     """
-    if filters is None:
-        return None
+    if not isinstance(filters, MetadataFilters):
+        return parse_filter(filters)
     given: list[Any] = list(filters.filters)
     # An empty group inside another one restricts nothing, so it is left out.
     translated = [to_filter(part) if isinstance(part, MetadataFilters) else _condition(part) for part in given]

@@ -6,12 +6,14 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
 from llama_index.core.llms import LLM, CustomLLM
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 
+from llama_index_sire.calls import call
 from sire_core.errors import ConfigurationError, ModelError, RefusalError, SireError
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import ask_structured, schema_hint
@@ -97,19 +99,21 @@ class LlamaIndexModel:
         return self._completion(response, by_function, len(rendered.system) + len(rendered.user))
 
     async def _chat(self, messages: list[ChatMessage], limits: Mapping[str, Any]) -> ChatResponse:
-        if type(self.llm).achat is CustomLLM.achat:  # it calls the sync method on the loop
-            return await asyncio.to_thread(self.llm.chat, messages, **limits)
-        return await self.llm.achat(messages, **limits)
+        llm = self.llm
+        is_async = type(llm).achat is not CustomLLM.achat  # that one calls the sync method on the loop
+        return await call(partial(llm.chat, **limits), partial(llm.achat, **limits), messages, is_async=is_async)
 
     async def _call(
         self, messages: list[ChatMessage], schema: type[Any] | None, limits: Mapping[str, Any]
     ) -> ChatResponse:
         from llama_index.core.program.function_program import get_function_tool
 
-        assert isinstance(self.llm, FunctionCallingLLM)
+        llm = self.llm
+        assert isinstance(llm, FunctionCallingLLM)
         assert schema is not None
-        tool = get_function_tool(schema)
-        return await self.llm.achat_with_tools([tool], chat_history=messages, tool_required=True, **limits)
+        asked: dict[str, Any] = {"chat_history": messages, "tool_required": True, **limits}
+        sync, native = partial(llm.chat_with_tools, **asked), partial(llm.achat_with_tools, **asked)
+        return await call(sync, native, [get_function_tool(schema)], is_async=True)
 
     def _completion(self, response: ChatResponse, by_function: bool, prompt_letters: int) -> Completion:
         text = response.message.content or ""
@@ -123,9 +127,9 @@ class LlamaIndexModel:
 
 
 def _usage(response: ChatResponse) -> tuple[int, int]:
-    """Tokens as the server counted them; integrations keep the numbers in one of three places."""
+    """Tokens as the server counted them; integrations keep the numbers in one of four places."""
     raw = _mapping(response.raw)
-    places = (raw.get("usage"), raw.get("usage_metadata"), response.additional_kwargs, raw)
+    places = (raw.get("usage"), raw.get("usage_metadata"), response.additional_kwargs, raw)  # Ollama counts in `raw`
     for place in places:
         counts = _mapping(place)
         given = next((counts[key] for key in _INPUT if counts.get(key)), 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,21 +12,22 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle
-from llama_index.core.vector_stores import MetadataFilters
+from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index_instrumentation import get_dispatcher
 
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import known_query
-from llama_index_sire.filters import to_filter
+from llama_index_sire.filters import FilterLike, to_filter
 from llama_index_sire.models import EmbedModelLike, LLMLike, resolve_embed_model, resolve_llm
 from llama_index_sire.nodes import to_scored_node
+from llama_index_sire.vector_store import StoreMirror, open_index
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 
 if TYPE_CHECKING:
     from sire_core.recipes.base import Recipe
-    from sire_core.types import BuildReport, Hit
+    from sire_core.types import BuildReport, Document, Hit
 
 __all__ = ["SireRetriever"]
 
@@ -44,7 +45,8 @@ class SireRetriever(BaseRetriever):
     Args:
         index: An index of the core; see `from_documents` and `from_persist_dir`.
         similarity_top_k: How many nodes.
-        filters: On the metadata of the documents. A derived node passes only if all its passages pass.
+        filters: `MetadataFilters`, or what the core reads, on the metadata of the documents. A derived node passes only
+            if all its passages pass.
         callback_manager: As for every retriever; so are the rest.
         object_map: For recursive retrieval.
         objects: For recursive retrieval.
@@ -59,7 +61,7 @@ class SireRetriever(BaseRetriever):
         index: Index,
         *,
         similarity_top_k: int = 10,
-        filters: MetadataFilters | None = None,
+        filters: FilterLike = None,
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
         objects: list[IndexNode] | None = None,
@@ -67,10 +69,11 @@ class SireRetriever(BaseRetriever):
     ) -> None:
         if similarity_top_k < 1:
             raise ConfigurationError(f"similarity_top_k must be at least 1, not {similarity_top_k}.")
-        to_filter(filters)
+        to_filter(filters)  # a filter that cannot be read is refused here, not in the first search
         self.index = index
         self.similarity_top_k = similarity_top_k
         self.filters = filters
+        self._mirror: StoreMirror | None = None
         super().__init__(callback_manager=callback_manager, object_map=object_map, objects=objects, verbose=verbose)
 
     # --- making one -------------------------------------------------------------------------------------------------
@@ -80,26 +83,26 @@ class SireRetriever(BaseRetriever):
         cls,
         documents: Sequence[BaseNode],
         *,
-        recipe: Recipe | str | None = None,
+        recipe: Recipe | str = "sirerag",
         llm: LLMLike = None,
         embed_model: EmbedModelLike = None,
         persist_dir: str | os.PathLike[str] | None = None,
+        vector_store: BasePydanticVectorStore | None = None,
         similarity_top_k: int = 10,
-        filters: MetadataFilters | None = None,
-        callback_manager: CallbackManager | None = None,
+        filters: FilterLike = None,
         **options: Any,
     ) -> SireRetriever:
         """Index documents and return a retriever over them.
 
         Args:
             documents: Documents, or nodes that a splitter cut from documents.
-            recipe: A `Recipe` or its name; `sirerag` when left out.
+            recipe: A `Recipe` or its name.
             llm: See `resolve_llm`; without one nothing is spent.
             embed_model: See `resolve_embed_model`.
             persist_dir: The index folder; in memory when left out. Documents that it holds already cost nothing.
+            vector_store: The user's store: it gets the nodes with their vectors, follows every change, and ranks.
             similarity_top_k: See the class.
             filters: See the class.
-            callback_manager: See the class.
             **options: Further arguments of `sire_core.Index`.
         """
         making = cls.afrom_documents(
@@ -108,9 +111,9 @@ class SireRetriever(BaseRetriever):
             llm=llm,
             embed_model=embed_model,
             persist_dir=persist_dir,
+            vector_store=vector_store,
             similarity_top_k=similarity_top_k,
             filters=filters,
-            callback_manager=callback_manager,
             **options,
         )
         return run_sync(making)
@@ -120,25 +123,28 @@ class SireRetriever(BaseRetriever):
         cls,
         documents: Sequence[BaseNode],
         *,
-        recipe: Recipe | str | None = None,
+        recipe: Recipe | str = "sirerag",
         llm: LLMLike = None,
         embed_model: EmbedModelLike = None,
         persist_dir: str | os.PathLike[str] | None = None,
+        vector_store: BasePydanticVectorStore | None = None,
         similarity_top_k: int = 10,
-        filters: MetadataFilters | None = None,
-        callback_manager: CallbackManager | None = None,
+        filters: FilterLike = None,
         **options: Any,
     ) -> SireRetriever:
         """See `from_documents`."""
-        index = Index(
+        index, mirror = open_index(
             persist_dir,
-            recipe=recipe,
+            recipe,
+            vector_store,
             language_model=resolve_llm(llm),
             embedder=resolve_embed_model(embed_model),
             **options,
         )
-        retriever = cls(index, similarity_top_k=similarity_top_k, filters=filters, callback_manager=callback_manager)
-        await index.abuild(to_documents(documents))
+        retriever = cls(index, similarity_top_k=similarity_top_k, filters=filters)
+        retriever._mirror = mirror
+        given = to_documents(documents)
+        await retriever._follow(lambda: index.abuild(given))
         return retriever
 
     @classmethod
@@ -149,9 +155,9 @@ class SireRetriever(BaseRetriever):
         recipe: Recipe | str | None = None,
         llm: LLMLike = None,
         embed_model: EmbedModelLike = None,
+        vector_store: BasePydanticVectorStore | None = None,
         similarity_top_k: int | None = None,
-        filters: MetadataFilters | None = None,
-        callback_manager: CallbackManager | None = None,
+        filters: FilterLike = None,
         **options: Any,
     ) -> SireRetriever:
         """Open what `persist` or `from_documents(persist_dir=...)` has written.
@@ -161,9 +167,9 @@ class SireRetriever(BaseRetriever):
             recipe: One of the recipes in it; the latest when left out.
             llm: As when it was built, for changes of the documents; searching needs none.
             embed_model: As when it was built, unless it was the core's default or is set in `Settings`.
+            vector_store: As when it was built.
             similarity_top_k: What was saved when left out.
             filters: See the class.
-            callback_manager: See the class.
             **options: Further arguments of `sire_core.Index`.
 
         Raises:
@@ -172,10 +178,18 @@ class SireRetriever(BaseRetriever):
         """
         with Index(persist_dir) as known:
             bridged = str(known.stats()["embedder"]).startswith("llama-index:")
-        embedder = resolve_embed_model(embed_model) if bridged or embed_model is not None else None
-        index = Index(persist_dir, recipe=recipe, language_model=resolve_llm(llm), embedder=embedder, **options)
+        index, mirror = open_index(
+            persist_dir,
+            recipe,
+            vector_store,
+            language_model=resolve_llm(llm),
+            embedder=resolve_embed_model(embed_model) if bridged or embed_model is not None else None,
+            **options,
+        )
         k = similarity_top_k or _saved_settings(Path(persist_dir)).get("similarity_top_k", 10)
-        return cls(index, similarity_top_k=k, filters=filters, callback_manager=callback_manager)
+        retriever = cls(index, similarity_top_k=k, filters=filters)
+        retriever._mirror = mirror
+        return retriever
 
     def persist(self, persist_dir: str | os.PathLike[str]) -> None:
         """Write the index and the retriever's settings into a folder.
@@ -201,7 +215,8 @@ class SireRetriever(BaseRetriever):
 
     async def ainsert(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
         """See `insert`."""
-        return await self.index.aadd(_documents(documents))
+        given = _documents(documents)
+        return await self._follow(lambda: self.index.aadd(given))
 
     def refresh(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
         """Bring documents up to date: new ones are added, changed ones replaced, unchanged ones left alone."""
@@ -209,7 +224,8 @@ class SireRetriever(BaseRetriever):
 
     async def arefresh(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
         """See `refresh`."""
-        return await self.index.aupdate(_documents(documents))
+        given = _documents(documents)
+        return await self._follow(lambda: self.index.aupdate(given))
 
     def delete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
         """Remove documents and everything derived from them.
@@ -221,7 +237,11 @@ class SireRetriever(BaseRetriever):
 
     async def adelete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
         """See `delete`."""
-        return await self.index.adelete([ref_doc_ids] if isinstance(ref_doc_ids, str) else ref_doc_ids)
+        given = [ref_doc_ids] if isinstance(ref_doc_ids, str) else list(ref_doc_ids)
+        return await self._follow(lambda: self.index.adelete(given))
+
+    async def _follow(self, change: Callable[[], Awaitable[BuildReport]]) -> BuildReport:
+        return await (change() if self._mirror is None else self._mirror.follow(change))
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 
@@ -243,7 +263,7 @@ class SireRetriever(BaseRetriever):
         return RetrieverQueryEngine.from_args(self, **kwargs)
 
 
-def _documents(given: BaseNode | Sequence[BaseNode]) -> Any:
+def _documents(given: BaseNode | Sequence[BaseNode]) -> list[Document]:
     return to_documents([given] if isinstance(given, BaseNode) else given)
 
 

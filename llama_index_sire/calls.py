@@ -1,0 +1,44 @@
+"""Calling LlamaIndex objects so that they neither hold up a loop nor carry connections from one loop to another."""
+
+from __future__ import annotations
+
+import asyncio
+import dis
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from sire_core.models.sync import serves_sync_call
+
+__all__ = ["awaits", "call"]
+
+T = TypeVar("T")
+
+
+async def call(sync: Callable[..., T], native: Callable[..., Awaitable[T]], *args: Any, is_async: bool) -> T:
+    """Call an object the way its caller came.
+
+    A sync call of ours uses the sync method in a worker thread: async connections of the object belong to the loop of
+    the user. An async call uses the async method, unless that would only call the sync one on the loop.
+
+    Args:
+        sync: The sync method.
+        native: The async one.
+        *args: Passed to either.
+        is_async: Whether the async method really waits; see `awaits`.
+    """
+    if serves_sync_call() or not is_async:
+        try:
+            return await asyncio.to_thread(sync, *args)
+        except NotImplementedError:  # a class that is async only
+            pass
+    return await native(*args)
+
+
+def awaits(method: Callable[..., Any]) -> bool:
+    """Whether an async method waits for anything; many integrations only call their sync twin and block the loop."""
+    function = inspect.unwrap(getattr(method, "__func__", method))
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return True
+    return any(step.opname in ("GET_AWAITABLE", "GET_ANEXT") for step in dis.get_instructions(code))

@@ -1,0 +1,154 @@
+"""What a change of an index means for the nodes in a vector store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInfo, TextNode
+
+from llama_index_sire.nodes import to_node
+from sire_core.errors import IndexMissingError
+from sire_core.types import Unit, UnitKind
+
+if TYPE_CHECKING:
+    from sire_core.index import Index
+
+__all__ = ["NodeChange", "PoolSnapshot", "node_change", "read_pool"]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSnapshot:
+    """The pool of an index at one moment, in its order: passages first, then what was derived, by level.
+
+    Attributes:
+        units: By id, with the documents they stand on.
+        metadata: Of a unit's node, by unit id: the passage's, or what all passages of a derived unit have in common.
+        children: Ids one level below a summary.
+        vectors: Rows of the index, by unit id.
+        documents: Ids of all documents, those without text too.
+        generation: Generation of the index; 0 before anything was built.
+    """
+
+    units: Mapping[str, tuple[Unit, tuple[str, ...]]] = field(default_factory=dict)
+    metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    children: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    vectors: Mapping[str, Any] = field(default_factory=dict)
+    documents: tuple[str, ...] = ()
+    generation: int = 0
+
+    @property
+    def derived(self) -> list[str]:
+        """Ids of everything but the passages."""
+        return [name for name in self.units if not self.is_passage(name)]
+
+    def is_passage(self, name: str) -> bool:
+        """Whether a unit is a passage."""
+        return self.units[name][0].kind is UnitKind.CHUNK
+
+    def same(self, other: PoolSnapshot, name: str, *, embed: bool = False) -> bool:
+        """Whether a unit of both would give the same node, vector included if asked for."""
+        return (
+            self.units[name] == other.units[name]
+            and self.metadata[name] == other.metadata[name]
+            and self.children.get(name) == other.children.get(name)
+            and (not embed or np.array_equal(self.vectors[name], other.vectors[name]))
+        )
+
+    def node(self, name: str, *, embed: bool = False) -> TextNode:
+        """The node of a unit; with the index's vector on it if asked for."""
+        unit, documents = self.units[name]
+        node = to_node(unit, documents, self.metadata[name])
+        if name in self.children:
+            node.relationships[NodeRelationship.CHILD] = [
+                RelatedNodeInfo(node_id=child, node_type=ObjectType.TEXT) for child in self.children[name]
+            ]
+        if embed:
+            node.embedding = self.vectors[name].tolist()
+        return node
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """What to do with a vector store.
+
+    Attributes:
+        drop: `ref_doc_id`s to delete first.
+        nodes: To add, leaves first.
+        retired: Ids among `drop` that have left the index.
+    """
+
+    drop: tuple[str, ...] = ()
+    nodes: tuple[TextNode, ...] = ()
+    retired: tuple[str, ...] = ()
+
+
+def read_pool(index: Index) -> PoolSnapshot:
+    """Everything in an index; nothing when it was never built."""
+    try:
+        view = index.view()
+    except IndexMissingError:
+        return PoolSnapshot()
+    entries = [view.pool.unit(position) for position in range(view.size)]
+    children: dict[str, list[str]] = {}
+    for edge in view.edges():
+        if edge.kind == "child":
+            children.setdefault(edge.source, []).append(edge.target)
+    known = dict(view.pool.document_metadata())
+    return PoolSnapshot(
+        units={unit.id: (unit, documents) for unit, documents in entries},
+        metadata={unit.id: _common([known[name] for name in documents]) for unit, documents in entries},
+        children={parent: sorted(found) for parent, found in children.items()},
+        vectors={unit.id: view.matrix[position] for position, (unit, _) in enumerate(entries)},
+        documents=tuple(known),
+        generation=view.generation,
+    )
+
+
+def _common(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What all mappings agree on, so that a filter of a vector store never lets a mixed unit through."""
+    first, *others = metadata
+    return {key: value for key, value in first.items() if all(key in m and m[key] == value for m in others)}
+
+
+def node_change(
+    before: PoolSnapshot,
+    after: PoolSnapshot,
+    given: Collection[str] = (),
+    held: Collection[str] = (),
+    *,
+    again: bool = False,
+    embed: bool = False,
+) -> NodeChange:
+    """Compare two states of an index.
+
+    Args:
+        before: The index before.
+        after: The index now.
+        given: Documents whose passages are put anew.
+        held: Derived nodes that the store may hold.
+        again: Replace everything derived, for a store that may have missed the last change.
+        embed: Put the index's vectors on the nodes.
+    """
+    changed = {name for name in before.units if name not in after.units or not before.same(after, name, embed=embed)}
+    if again:
+        changed |= {name for name in after.units if not after.is_passage(name)}
+    # Vector stores delete passages by document only. A passage that two documents share may change hands or sources
+    # when one of them changes: the document that owned it is put anew.
+    owners = [before.units[name][1][0] for name in before.units if name in changed and before.is_passage(name)]
+    known = set(before.documents)
+    fresh = dict.fromkeys((*(name for name in given if name in known), *owners))
+    put = [
+        name
+        for name, (_, documents) in after.units.items()
+        if name in changed or name not in before.units or (after.is_passage(name) and documents[0] in fresh)
+    ]
+    retired = tuple(name for name in held if name not in after.units)
+    stale = (name for name in held if name in after.units and name in changed)
+    return NodeChange(
+        drop=(*fresh, *stale, *retired),
+        nodes=tuple(after.node(name, embed=embed) for name in put),
+        retired=retired,
+    )

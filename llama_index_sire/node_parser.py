@@ -1,0 +1,205 @@
+"""`SireNodeParser`: documents in, the whole pool of a recipe out as nodes, for any `IngestionPipeline`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Union
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import Field, SerializeAsAny, field_validator
+from llama_index.core.llms import LLM
+from llama_index.core.node_parser.interface import NodeParser
+from llama_index.core.schema import BaseNode
+from llama_index.core.storage.docstore import BaseDocumentStore
+from llama_index.core.vector_stores.types import BasePydanticVectorStore
+
+from llama_index_sire.changes import NodeChange, PoolSnapshot, node_change, read_pool
+from llama_index_sire.documents import to_documents
+from llama_index_sire.embedding import LlamaIndexEmbedder
+from llama_index_sire.ledger import Ledger
+from llama_index_sire.models import resolve_llm
+from llama_index_sire.progress import bars
+from sire_core.errors import ConfigurationError
+from sire_core.index import Index
+from sire_core.models.sync import run_sync
+from sire_core.recipes.base import recipe_by_name
+
+__all__ = ["SireNodeParser"]
+
+
+class SireNodeParser(NodeParser):
+    """Turns documents into passages and everything a recipe derives from them, ready to be embedded and stored.
+
+    Summaries stand on the whole corpus, while a pipeline hands its transformations only the documents that changed. So
+    the parser keeps an index of its own in `persist_dir`; without one every call is a corpus of its own. In a pipeline
+    give it the pipeline's vector store and document store: it then deletes from the store what no longer holds, and
+    follows documents that `UPSERTS_AND_DELETE` has dropped. Without the vector store, call `delete_retired` after runs.
+
+    Ids are content hashes: `id_func` is not used. Run pipelines with one worker: several would each see a part of the
+    corpus, and with a `persist_dir` that is refused.
+
+    Attributes:
+        recipe: Name of a recipe in the registry.
+        recipe_settings: Settings of the recipe.
+        persist_dir: Folder of the parser's index.
+        llm: Extracts and summarizes; `"settings"` takes `Settings.llm`; None needs no model.
+        embed_model: Embeds what is clustered: a LlamaIndex model or a name that `resolve_embedder` reads.
+        embed_nodes: Put the vectors of `embed_model` on the nodes, so that the pipeline needs no embedding step.
+        seed: Seed of every random choice.
+        title_key: Metadata key that holds a document's title.
+        vector_store: The pipeline's vector store.
+        docstore: The pipeline's document store.
+        include_prev_next_rel: Link neighbouring passages of a document.
+    """
+
+    recipe: str = "sirerag"
+    recipe_settings: dict[str, Any] = Field(default_factory=dict)
+    persist_dir: str | None = None
+    llm: Union[SerializeAsAny[LLM], Literal["settings"], None] = None
+    embed_model: Union[SerializeAsAny[BaseEmbedding], str, None] = None
+    embed_nodes: bool = False
+    seed: int = 0
+    title_key: str = "title"
+    vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True)
+    docstore: BaseDocumentStore | None = Field(default=None, exclude=True)
+    include_prev_next_rel: bool = False
+
+    @field_validator("persist_dir", mode="before")
+    @classmethod
+    def _as_text(cls, value: Any) -> Any:
+        return str(value) if isinstance(value, Path) else value
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Refuse settings that make no sense before anything is read."""
+        super().model_post_init(context)
+        recipe_by_name(self.recipe, **self.recipe_settings)
+        if self.embed_nodes and not isinstance(self.embed_model, BaseEmbedding):
+            raise ConfigurationError("embed_nodes needs an embed_model of LlamaIndex, which embeds the questions too.")
+        if (self.vector_store or self.docstore) and not self.persist_dir:
+            raise ConfigurationError("A vector_store or docstore can only be followed with a persist_dir.")
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name in serialized forms."""
+        return "SireNodeParser"
+
+    def to_dict(self, **kwargs: Any) -> dict[str, Any]:
+        """As for every component. With an index behind it no two calls are the same, and no cached answer is right."""
+        data: dict[str, Any] = super().to_dict(**kwargs)
+        return {**data, "call": uuid.uuid4().hex} if self.persist_dir else data
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.persist_dir:
+            raise ConfigurationError(
+                "A SireNodeParser with a persist_dir keeps one index of the whole corpus and cannot be sent to worker "
+                "processes: run the pipeline without num_workers."
+            )
+        return super().__getstate__()
+
+    # --- parsing ----------------------------------------------------------------------------------------------------
+
+    def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:  # noqa: ARG002 - the interface
+        with self._index(show_progress) as index:
+            gone = [] if self.docstore is None else [d for d in self._missing(index, nodes) if not self._stored(d)]
+            change = run_sync(self._apply(index, nodes, gone))
+        if self.vector_store is not None:
+            for name in change.drop:
+                self.vector_store.delete(name)
+            self._forget(change.retired)
+        return list(change.nodes)
+
+    async def _aparse_nodes(
+        self,
+        nodes: Sequence[BaseNode],
+        show_progress: bool = False,
+        **kwargs: Any,  # noqa: ARG002 - the interface
+    ) -> list[BaseNode]:
+        with self._index(show_progress) as index:
+            missing = [] if self.docstore is None else self._missing(index, nodes)
+            change = await self._apply(index, nodes, [d for d in missing if not await self._astored(d)])
+        if self.vector_store is not None:
+            for name in change.drop:
+                await self.vector_store.adelete(name)
+            self._forget(change.retired)
+        return list(change.nodes)
+
+    async def _apply(self, index: Index, nodes: Sequence[BaseNode], gone: Sequence[str]) -> NodeChange:
+        """Change the index and say what that means for the store."""
+        documents = to_documents(nodes, self.title_key)
+        if not documents and not gone:
+            return NodeChange()
+        before = read_pool(index)
+        if gone:
+            await index.adelete(gone)
+        report = await index.aupdate(documents)
+        after = read_pool(index)
+        ledger = self._ledger()
+        held = list(dict.fromkeys((*ledger.read(), *after.derived)))
+        if self.persist_dir:
+            ledger.write(held)
+        given = [document.id for document in documents]
+        # An unchanged document is only seen again when the store does not have it: the last run did not get there.
+        again = report.unchanged > 0
+        return node_change(before, after, [*given, *gone], held, again=again, embed=self.embed_nodes)
+
+    def _index(self, show_progress: bool) -> Index:
+        model = self.embed_model
+        return Index(
+            self.persist_dir,
+            recipe=recipe_by_name(self.recipe, **self.recipe_settings),
+            language_model=resolve_llm(self.llm),
+            embedder=LlamaIndexEmbedder(model) if isinstance(model, BaseEmbedding) else model,
+            seed=self.seed,
+            progress=bars() if show_progress else None,
+        )
+
+    # --- what a vector store has to forget --------------------------------------------------------------------------
+
+    @property
+    def retired_ids(self) -> list[str]:
+        """Ids of nodes that were handed out and have left the index since; each is its own `ref_doc_id`."""
+        if not self.persist_dir:
+            return []
+        with self._index(show_progress=False) as index:
+            held = self._ledger().read()
+            return list(node_change(PoolSnapshot(), read_pool(index), held=held).retired) if held else []
+
+    def delete_retired(self, vector_store: BasePydanticVectorStore) -> list[str]:
+        """Delete from a store what the index has retired; for pipelines whose store the parser does not know."""
+        retired = self.retired_ids
+        for name in retired:
+            vector_store.delete(name)
+        self._forget(retired)
+        return retired
+
+    async def adelete_retired(self, vector_store: BasePydanticVectorStore) -> list[str]:
+        """See `delete_retired`."""
+        retired = self.retired_ids
+        for name in retired:
+            await vector_store.adelete(name)
+        self._forget(retired)
+        return retired
+
+    def _ledger(self) -> Ledger:
+        return Ledger(Path(self.persist_dir) if self.persist_dir else None)
+
+    def _forget(self, retired: Sequence[str]) -> None:
+        ledger, gone = self._ledger(), set(retired)
+        ledger.write([name for name in ledger.read() if name not in gone])
+
+    def _missing(self, index: Index, nodes: Sequence[BaseNode]) -> list[str]:
+        """Documents of the index that are not given."""
+        given = {node.ref_doc_id or node.node_id for node in nodes}
+        return [document for document in read_pool(index).documents if document not in given]
+
+    def _stored(self, document: str) -> bool:
+        assert self.docstore is not None
+        return self.docstore.get_document_hash(document) is not None or bool(self.docstore.get_ref_doc_info(document))
+
+    async def _astored(self, document: str) -> bool:
+        assert self.docstore is not None
+        if await self.docstore.aget_document_hash(document) is not None:
+            return True
+        return bool(await self.docstore.aget_ref_doc_info(document))
