@@ -91,12 +91,16 @@ def group_facts(
             groups.setdefault(key, []).append(i)
     if singleton_rule != "paper":
         groups = _drop_singletons(groups, lines, links, keys_of, keep_vanishing=singleton_rule == "safe")
-    merged: dict[str, tuple[list[str], list[int]]] = {}
+    merged: dict[str, tuple[list[str], list[list[FactLine]]]] = {}
     for key, members in groups.items():
-        text = "\n".join(lines[i].text for i in members)
-        merged.setdefault(text, ([], members))[0].append(key)
+        found = [lines[i] for i in members]
+        keys_and_facts = merged.setdefault("\n".join(fact.text for fact in found), ([], []))
+        keys_and_facts[0].append(key)
+        keys_and_facts[1].append(found)
     return [
-        Aggregate(tuple(keys), names[keys[0]], tuple(lines[i] for i in members)) for keys, members in merged.values()
+        # The same words may come from other passages under another key; all of them are the source.
+        Aggregate(tuple(keys), names[keys[0]], tuple(_merge_lines(same) for same in zip(*found, strict=True)))
+        for keys, found in merged.values()
     ]
 
 
@@ -140,18 +144,21 @@ def _part(
 
 
 def _merge_equal(facts: Iterable[FactLine]) -> list[FactLine]:
-    merged: dict[str, FactLine] = {}
+    same: dict[str, list[FactLine]] = {}
     for fact in facts:
-        known = merged.get(fact.text)
-        if known is None:
-            merged[fact.text] = fact
-        else:
-            merged[fact.text] = FactLine(
-                fact.text,
-                tuple(dict.fromkeys(known.entities + fact.entities)),
-                tuple(dict.fromkeys(known.chunk_ids + fact.chunk_ids)),
-            )
-    return list(merged.values())
+        same.setdefault(fact.text, []).append(fact)
+    return [_merge_lines(lines) for lines in same.values()]
+
+
+def _merge_lines(lines: Sequence[FactLine]) -> FactLine:
+    """Facts of one text as one, with the entities and chunks of all."""
+    if len(lines) == 1:
+        return lines[0]
+    return FactLine(
+        lines[0].text,
+        tuple(dict.fromkeys(name for line in lines for name in line.entities)),
+        tuple(dict.fromkeys(chunk for line in lines for chunk in line.chunk_ids)),
+    )
 
 
 def _drop_singletons(

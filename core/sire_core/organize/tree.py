@@ -143,7 +143,8 @@ def _summary(
     order += [member for member in members if member.id not in set(ranked)]
     chunk_ids = tuple(dict.fromkeys(chunk for member in order for chunk in member.chunk_ids))
     return Unit(
-        id=unit_id(kind.value, fingerprint, chunk_ids, text),
+        # A summary of one summary may say the same of the same passages; it is still another unit.
+        id=unit_id(kind.value, f"{fingerprint}:{level}", chunk_ids, text),
         kind=kind,
         text=text,
         chunk_ids=chunk_ids,

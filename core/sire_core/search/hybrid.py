@@ -24,8 +24,8 @@ __all__ = ["Hybrid"]
 class Hybrid:
     """Fuses rankings: a unit's score is the sum of 1 / (constant + rank) over the rankers that list it.
 
-    A score of 0 says nothing and is not counted. Units that no ranker has among its first `depth` come behind all others, so that the order does not depend on how
-    many are asked for.
+    A score of 0 says nothing and is not counted. Units that no ranker has among its first `depth` come behind all
+    others, so that the order does not depend on how many are asked for.
 
     Attributes:
         rankers: What is fused.

@@ -1,0 +1,127 @@
+"""Facts grouped by entity: the worked example of ALGORITHMS 13, and invariants."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sire_core.algorithms.text import count_tokens
+from sire_core.errors import ConfigurationError
+from sire_core.organize.aggregates import Aggregate, FactLine, group_facts, split_aggregate
+
+FACTS = [
+    FactLine("A founded B.", ("A", "B"), ("d0",)),
+    FactLine("B makes C.", ("B", "C"), ("d0",)),
+    FactLine("Sales rise.", (), ("d0",)),
+    FactLine("C was sold to A.", ("C", "a"), ("d1",)),
+    FactLine("D likes tea.", ("D",), ("d1",)),
+    FactLine("E married D.", ("E", "D"), ("d1",)),
+    FactLine("F met G.", ("F", "G"), ("d2",)),
+    FactLine("G hired F.", ("G", "F"), ("d2",)),
+]
+NUMBER = {fact.text: number for number, fact in enumerate(FACTS, 1)}
+
+
+def numbered(aggregates):
+    """Fact numbers by key; aggregates of several keys stand under each."""
+    return {key: [NUMBER[fact.text] for fact in found.facts] for found in aggregates for key in found.keys}
+
+
+def test_oracle_S1_singleton_rules():
+    everything = {"a": [1, 4], "b": [1, 2], "c": [2, 4], "d": [5, 6], "e": [6], "f": [7, 8], "g": [7, 8]}
+    paper = group_facts(FACTS, "paper", "lower")
+    assert numbered(paper) == everything
+    code = group_facts(FACTS, "code", "lower")
+    assert numbered(code) == {key: facts for key, facts in everything.items() if key != "e"}
+    assert len(code) == 5
+    assert [found.keys for found in code] == [("a",), ("b",), ("c",), ("d",), ("f", "g")]
+    assert code[0].text == "A founded B.\nC was sold to A."
+    assert code[0].name == "A"
+    assert code[0].chunk_ids == ("d0", "d1")
+    assert group_facts(FACTS, "safe", "lower") == code
+
+
+def test_oracle_S1_exact_keys_keep_A_and_a_apart():
+    found = numbered(group_facts(FACTS, "paper", "exact"))
+    assert len(found) == 8
+    assert found["A"] == [1]
+    assert found["a"] == [4]
+
+
+@pytest.mark.parametrize(("rule", "keys"), [("code", []), ("safe", [("x",)]), ("paper", [("x", "y")])])
+def test_oracle_S1b_a_fact_that_would_vanish(rule, keys):
+    found = group_facts([FactLine("X met Y.", ("X", "Y"), ("d0",))], rule, "lower")
+    assert [aggregate.keys for aggregate in found] == keys
+    assert all(aggregate.text == "X met Y." for aggregate in found)
+
+
+def test_equal_facts_of_two_passages_merge_or_stay():
+    facts = [FactLine("A met B.", ("A", "B"), ("d0",)), FactLine("A met B.", ("A", "C"), ("d1",))]
+    (merged,) = group_facts(facts, "paper")
+    assert (merged.text, merged.chunk_ids, merged.keys) == ("A met B.", ("d0", "d1"), ("a", "b", "c"))
+    kept = group_facts(facts, "paper", dup_facts="keep")
+    assert kept[0].text == "A met B.\nA met B."
+    assert [(found.keys, found.text, found.chunk_ids) for found in kept[1:]] == [(("b", "c"), "A met B.", ("d0", "d1"))]
+
+
+def test_unknown_rules_are_refused():
+    with pytest.raises(ConfigurationError, match="singleton_rule"):
+        group_facts([], "never")
+    with pytest.raises(ConfigurationError, match="dup_facts"):
+        group_facts([], dup_facts="maybe")
+
+
+LINES = st.lists(
+    st.builds(
+        FactLine,
+        st.sampled_from([f"Fact {i} is told here." for i in range(12)]),
+        st.lists(st.sampled_from(["Ann", "ann", "Bob", "Cy", "Dee", " ", '"']), max_size=4).map(tuple),
+        st.sampled_from("stuv").map(lambda name: (name,)),
+    ),
+    max_size=25,
+)
+
+
+@given(LINES, st.sampled_from(["safe", "code", "paper"]), st.sampled_from(["drop", "keep"]))
+def test_grouping_keeps_its_promises(lines, rule, dup):
+    found = group_facts(lines, rule, "norm", dup)
+    assert len({aggregate.text for aggregate in found}) == len(found)
+    keys = [key for aggregate in found for key in aggregate.keys]
+    assert len(set(keys)) == len(keys)
+    assert all(keys)
+    texts = [line.text for line in lines]
+    for aggregate in found:
+        said = iter(texts if dup == "keep" else dict.fromkeys(texts))
+        assert all(fact.text in said for fact in aggregate.facts)  # in corpus order
+        for fact in aggregate.facts:
+            sources = {c for line in lines if line.text == fact.text for c in line.chunk_ids}
+            assert set(fact.chunk_ids) <= sources
+    if dup == "drop":
+        for key in keys:
+            (own,) = [aggregate for aggregate in found if key in aggregate.keys]
+            naming = {
+                line.chunk_ids[0] for line in lines if key in [name.strip(' "').lower() for name in line.entities]
+            }
+            assert naming <= set(own.chunk_ids)
+    if rule == "safe":  # nothing that names an entity is lost
+        named = {line.text for line in lines if any(name.strip(' "') for name in line.entities)}
+        assert {fact.text for aggregate in found for fact in aggregate.facts} == named
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=20), st.integers(1, 60))
+def test_split_parts_hold_every_fact_once_within_the_limit(lengths, limit):
+    facts = tuple(FactLine(" ".join([f"w{i}"] * n), ("Ann",), (f"c{i}",)) for i, n in enumerate(lengths))
+    parts = split_aggregate(Aggregate(("ann",), "Ann", facts), limit)
+    body = [line for text, _ in parts for line in text.split("\n") if line != "Ann"]
+    assert body == [fact.text for fact in facts]
+    for text, chunk_ids in parts:
+        lines = [line for line in text.split("\n") if line != "Ann"]
+        assert count_tokens(text) <= limit or len(lines) == 1
+        assert chunk_ids == tuple(f"c{line.split()[0][1:]}" for line in lines)
+    if len(parts) > 1:
+        assert all(text.startswith("Ann\n") for text, _ in parts)
+
+
+def test_parts_are_headed_only_by_a_name_that_their_chunks_state():
+    facts = (FactLine("one two three", ("Ann",), ("c0",)), FactLine("four five six", ("Ann",), ("c1",)))
+    parts = split_aggregate(Aggregate(("ann",), "Ann", facts), 4, lambda chunks, name: "c0" in chunks and name == "Ann")
+    assert parts == [("Ann\none two three", ("c0",)), ("four five six", ("c1",))]

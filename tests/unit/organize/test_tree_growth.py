@@ -1,0 +1,78 @@
+"""How summary trees grow, through the real index."""
+
+import pytest
+
+from sire_core.errors import ConfigurationError
+from sire_core.index import Index
+from sire_core.organize.tree import TreeSettings
+from sire_core.recipes import raptor
+from sire_core.testing.contents import read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import Document
+
+WORDS = "amber basil cedar dune ember fjord grove harbor inlet jetty kelp lagoon marsh north oasis".split()
+
+
+def documents(n):
+    return [Document(f"d{i}", f"The {WORDS[i]} stands by the {WORDS[i - 1]} in town {i}.") for i in range(n)]
+
+
+def grown(tmp_path, n, **settings):
+    with Index(tmp_path / "index", recipe=raptor(**settings), embedder=HashEmbedder()) as index:
+        index.build(documents(n))
+    found = read_contents(tmp_path / "index")
+    levels = {}
+    for unit in found.units.values():
+        levels.setdefault(unit.level, []).append(unit)
+    return found, levels
+
+
+def test_oracle_R2_eleven_nodes_make_one_summary_and_the_tree_stops(tmp_path):
+    found, levels = grown(tmp_path, 11)
+    assert {level: len(units) for level, units in levels.items()} == {0: 11, 1: 1}
+    (summary,) = levels[1]
+    assert set(summary.chunk_ids) == set(found.chunks)
+    assert {(edge.kind, edge.source, edge.target) for edge in found.edges} == {
+        ("child", summary.id, chunk) for chunk in found.chunks
+    }
+
+
+def test_oracle_R2_without_a_stop_rule_one_node_is_summarised_again(tmp_path):
+    found, levels = grown(tmp_path, 11, stop_rule="none")
+    assert {level: len(units) for level, units in levels.items()} == {0: 11, 1: 1, 2: 1, 3: 1}
+    above = {edge.target: edge.source for edge in found.edges if edge.target not in found.chunks}
+    assert above == {levels[1][0].id: levels[2][0].id, levels[2][0].id: levels[3][0].id}
+
+
+def test_oracle_R2_the_official_rule_stops_at_eleven_nodes(tmp_path):
+    _, levels = grown(tmp_path, 11, stop_rule="official")
+    assert list(levels) == [0]
+
+
+@pytest.mark.parametrize(("rule", "summaries"), [("default", 0), ("none", 3), ("official", 0)])
+def test_oracle_R2_a_single_passage(tmp_path, rule, summaries):
+    found, _ = grown(tmp_path, 1, stop_rule=rule)
+    assert len(found.units) == 1 + summaries
+
+
+def test_clusters_over_the_token_limit_are_split(tmp_path):
+    found, levels = grown(tmp_path, 11, max_cluster_tokens=40, depth=1)
+    children = {}
+    for edge in found.edges:
+        children.setdefault(edge.source, []).append(edge.target)
+    assert len(levels[1]) > 1
+    assert {chunk for members in children.values() for chunk in members} == set(found.chunks)
+
+
+def test_depth_zero_builds_no_summary(tmp_path):
+    _, levels = grown(tmp_path, 11, depth=0)
+    assert list(levels) == [0]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"depth": -1}, {"max_cluster_tokens": 0}, {"summary_tokens": 0}, {"clustering": "k"}, {"stop_rule": "x"}],
+)
+def test_settings_out_of_range(settings):
+    with pytest.raises(ConfigurationError):
+        TreeSettings(**settings)

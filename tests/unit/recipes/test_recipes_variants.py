@@ -1,0 +1,87 @@
+"""Recipes and their settings; the variants of SiReRAG's Table 5."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from sire_core.errors import ConfigurationError
+from sire_core.index import Index
+from sire_core.recipes import REGISTRY, flat, recipe_by_name, sirerag
+from sire_core.recipes.flat import FlatConfig
+from sire_core.testing.contents import read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.plain_extractor import PlainExtractor
+from sire_core.types import Document
+
+# The facts of oracle S1 in three passages of equal length, and a passage that states none.
+TEXTS = ("A founded B. B makes C. Sales rise.", "C was sold to A. D likes tea.", "F met G. G hired F.", "Nothing here.")
+PADDING = " ".join(["word"] * 20)
+PASSAGES = [f"{text} {PADDING}" for text in TEXTS]
+FACTS = {
+    PASSAGES[0]: [("A founded B.", "AB"), ("B makes C.", "BC"), ("Sales rise.", "")],
+    PASSAGES[1]: [("C was sold to A.", "Ca"), ("D likes tea.", "D"), ("E married D.", "ED")],
+    PASSAGES[2]: [("F met G.", "FG"), ("G hired F.", "GF")],
+}
+COUNTS = {
+    "full": {"chunk": 4, "sim_summary": 2, "aggregate": 5, "rel_summary": 2},
+    "A": {"chunk": 4, "sim_summary": 2, "aggregate": 5},
+    "B": {"chunk": 4, "sim_summary": 2, "aggregate": 5, "rel_summary": 2, "proposition": 8},
+    "C": {"chunk": 4, "sim_summary": 2, "rel_summary": 2, "proposition": 8},
+    "D": {"chunk": 4, "sim_summary": 2, "proposition": 8},
+}
+
+
+def built(path, variant):
+    # A level over the limit is cut into the fewest parts: 4 x 30 tokens of passages, 44 tokens of aggregates.
+    recipe = sirerag(variant=variant, singleton_rule="code", entity_key="lower", depth=1)
+    similar, related = recipe.organizers
+    similar = replace(similar, tree=replace(similar.tree, max_cluster_tokens=70))
+    related = replace(related, tree=replace(related.tree, max_cluster_tokens=30))
+    recipe = replace(recipe, organizers=(similar, related))
+    with Index(path, recipe=recipe, embedder=HashEmbedder(), extractor=PlainExtractor(FACTS), chunker=None) as index:
+        index.build([Document(f"d{i}", text) for i, text in enumerate(PASSAGES)])
+        return index.stats(), read_contents(path)
+
+
+@pytest.mark.parametrize(("variant", "total"), [("full", 13), ("A", 11), ("B", 21), ("C", 16), ("D", 14)])
+def test_oracle_S5_units_per_variant(tmp_path, variant, total):
+    stats, contents = built(tmp_path, variant)
+    assert stats["kinds"] == COUNTS[variant]
+    assert stats["units"] == total
+    assert Counter(unit.kind.value for unit in contents.units.values()) == COUNTS[variant]
+
+
+def test_oracle_S5_propositions_hold_facts_without_entities(tmp_path):
+    _, contents = built(tmp_path, "D")
+    said = {unit.text for unit in contents.units.values() if unit.kind.value == "proposition"}
+    assert said == {text for facts in FACTS.values() for text, _ in facts}
+
+
+def test_oracle_S5_rel_summaries_of_C_are_built_over_aggregates(tmp_path):
+    _, full = built(tmp_path / "full", "full")
+    _, without = built(tmp_path / "c", "C")
+
+    def summaries(contents):
+        return {unit.text for unit in contents.units.values() if unit.kind.value == "rel_summary"}
+
+    assert summaries(full) == summaries(without)
+
+
+def test_registry_lists_each_recipe_under_its_name():
+    assert {"flat", "raptor", "sirerag"} <= set(REGISTRY)
+    assert all(factory().name == name for name, factory in REGISTRY.items())
+
+
+def test_unknown_names_and_settings_say_what_there_is():
+    with pytest.raises(ConfigurationError, match="sirerag"):
+        recipe_by_name("sirrag")
+    with pytest.raises(ConfigurationError, match="max_cluster_tokens"):
+        recipe_by_name("raptor", max_tokens=5)
+    with pytest.raises(ConfigurationError, match="variant"):
+        sirerag(variant="Z")
+    with pytest.raises(ConfigurationError, match="ranker"):
+        flat(ranker="psychic")
+    with pytest.raises(ConfigurationError, match="not both"):
+        flat(FlatConfig(), ranker="bm25")
+    assert flat(FlatConfig("bm25")) == flat(ranker="bm25")
