@@ -86,7 +86,7 @@ class Folder:
         """
         try:
             manifest = dict(json.loads(self.manifest_file.read_text(encoding="utf-8")))
-        except (OSError, ValueError):
+        except (OSError, ValueError, TypeError):
             return {}
         check_format(manifest, self.path)
         return manifest

@@ -88,7 +88,7 @@ class Pool:
             arrays = {name: np.load(directory / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
             rows = np.memmap(directory / "rows.bin", dtype=np.uint8, mode="r")
             documents = (directory / "documents.json").read_bytes()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError) as error:
             raise StorageError(
                 f"The derived files in {directory} cannot be read ({error}); they will be rebuilt."
             ) from error

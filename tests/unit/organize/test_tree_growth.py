@@ -10,7 +10,23 @@ from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document
 
-WORDS = "amber basil cedar dune ember fjord grove harbor inlet jetty kelp lagoon marsh north oasis".split()
+WORDS = [
+    "amber",
+    "basil",
+    "cedar",
+    "dune",
+    "ember",
+    "fjord",
+    "grove",
+    "harbor",
+    "inlet",
+    "jetty",
+    "kelp",
+    "lagoon",
+    "marsh",
+    "north",
+    "oasis",
+]
 
 
 def documents(n):
