@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.text import name_key
-from sire_core.algorithms.text import count_tokens
+from sire_core.algorithms.text import count_tokens, name_key
 from sire_core.organize.aggregates import Aggregate, FactLine, group_facts, split_aggregate
 from sire_core.organize.tree import Tree, TreeSettings, grow
 from sire_core.protocols import Delta
@@ -97,7 +96,7 @@ class RelatednessTree:
         if not change:
             return Delta()
         facts = list(self._facts(view))
-        grouped = group_facts(facts, self.singleton_rule, self.entity_key, self.dup_facts)
+        grouped = self._not_copies(group_facts(facts, self.singleton_rule, self.entity_key, self.dup_facts), view)
         names = _StatedNames(view.chunks)
         aggregates = [unit for aggregate in grouped for unit in self._units(aggregate, names, view.fingerprint)]
         grown = await grow(aggregates, UnitKind.REL_SUMMARY, "rel", self.tree, view) if self.summaries else Tree()

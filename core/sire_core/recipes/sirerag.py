@@ -33,6 +33,8 @@ class SireragConfig:
         entity_key: `norm`, `lower` or `exact`; see `name_key`.
         dup_facts: `drop` or `keep`.
         split_tokens: Longer aggregates become several units; None never splits.
+        copy_share: Aggregates that restate at least this share of the one passage they come from are left out; None
+            keeps them, as the paper does.
         skip_types: Entity types that form no aggregate.
         depth: Summary levels of both trees.
         clustering: `leiden` or `paper`.
@@ -48,6 +50,7 @@ class SireragConfig:
     entity_key: str = "norm"
     dup_facts: str = "drop"
     split_tokens: int | None = 1024
+    copy_share: float | None = 0.8
     skip_types: tuple[str, ...] = ("Date", "Quantity")
     depth: int = 3
     clustering: str = "leiden"
@@ -79,6 +82,7 @@ def sirerag(config: SireragConfig | None = None, /, **settings: Any) -> Recipe:
         entity_key=c.entity_key,
         dup_facts=c.dup_facts,
         split_tokens=c.split_tokens,
+        copy_share=c.copy_share,
         skip_types=tuple(c.skip_types),
         **_VARIANTS[c.variant],
     )
