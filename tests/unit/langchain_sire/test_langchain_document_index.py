@@ -1,0 +1,246 @@
+"""`SireDocumentIndex`: documents in and out by id, indexed lazily, never lost."""
+
+import json
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.indexing.base import DocumentIndex
+from langchain_core.runnables import ConfigurableField
+
+from langchain_sire import SireDocumentIndex, SireRetriever
+from langchain_sire.pending import Pending
+from sire_core.errors import BuildError, CorpusError, StorageError
+from sire_core.index import Index
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import Document as SireDocument
+
+
+def doc(name, text, **metadata):
+    return Document(id=name, page_content=text, metadata=metadata)
+
+
+PETRA = doc("petra", "Petra Quillon was born in Varn Harbour. Petra Quillon directed The Salt Lantern.")
+LANTERN = doc("lantern", "The Salt Lantern is a film. Petra Quillon wrote The Salt Lantern too.")
+OTTO = doc("otto", "Otto Brack commanded a steamship. Otto Brack was born in Lindlemouth.")
+
+
+class Counted(SireDocumentIndex):
+    """Counts builds."""
+
+    builds: int = 0
+
+    def flush(self):
+        before = self.generation
+        super().flush()
+        self.builds += self.generation - before
+
+    @property
+    def generation(self):
+        try:
+            return self.index.stats()["generation"]
+        except StorageError:
+            return 0
+
+
+def test_it_is_a_retriever_and_a_document_index():
+    index = SireDocumentIndex.open()
+    assert isinstance(index, DocumentIndex)
+    assert isinstance(index, SireRetriever)
+    assert index.invoke("Anything?") == []
+
+
+async def test_documents_are_found_after_upsert_and_gone_after_delete():
+    index = SireDocumentIndex.open(k=10)
+    await index.aupsert([PETRA, OTTO])
+    found = await index.ainvoke("Who directed The Salt Lantern?")
+    assert found[0].metadata["doc_ids"] == ["petra"]
+    assert index.invoke("Who directed The Salt Lantern?") == found
+    assert await index.adelete(["petra"]) == {"num_deleted": 1, "num_failed": 0, "succeeded": ["petra"], "failed": []}
+    assert {name for d in await index.ainvoke("Who?") for name in d.metadata["doc_ids"]} == {"otto"}
+
+
+def test_trap_derived_units_do_not_survive_their_documents():
+    index = SireDocumentIndex.open(k=50)
+    index.upsert([PETRA, LANTERN, OTTO])
+    assert any(len(d.metadata["doc_ids"]) > 1 for d in index.invoke("Petra Quillon"))
+    index.delete(["petra", "lantern"])
+    left = index.invoke("Petra Quillon")
+    assert left
+    assert not [d for d in left if "Petra" in d.page_content or d.metadata["doc_ids"] != ["otto"]]
+
+
+def test_trap_slices_are_indexed_together_before_the_next_search():
+    index = Counted(index=Index(recipe="flat", chunker=None))
+    for start in range(0, 300, 100):
+        index.upsert([doc(str(n), f"Passage number {n}.") for n in range(start, start + 100)])
+    index.delete(["0", "1"])
+    assert index.generation == 0
+    index.invoke("Which passage?")
+    assert index.builds == 1
+    assert index.index.stats()["documents"] == 298
+    index.invoke("Which passage?")
+    assert index.builds == 1
+
+
+def test_bulk_indexes_once_at_its_end():
+    index = Counted(index=Index(recipe="flat"))
+    with index.bulk():
+        index.upsert([PETRA])
+        index.upsert([OTTO])
+        assert index.generation == 0
+    assert index.builds == index.generation == 1
+    assert index.index.stats()["documents"] == 2
+
+
+def test_a_block_that_fails_keeps_what_came_in():
+    index = SireDocumentIndex.open()
+
+    def fail():
+        with index.bulk():
+            index.upsert([PETRA])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert index.invoke("Petra?")
+
+
+def test_get_sees_what_waits_and_what_is_stored():
+    index = SireDocumentIndex.open()
+    index.upsert([PETRA, OTTO])
+    assert index.get(["otto", "nobody", "petra"]) == [OTTO, PETRA]
+    index.flush()
+    assert index.get(["otto", "nobody", "petra"]) == [OTTO, PETRA]
+    index.upsert([doc("otto", "Changed.")])
+    index.delete(["petra"])
+    assert index.get(["otto", "petra"]) == [doc("otto", "Changed.")]
+    assert index.delete(["petra"])["num_deleted"] == 0
+
+
+def test_the_last_word_counts():
+    index = SireDocumentIndex.open(k=10)
+    index.upsert([PETRA])
+    index.delete(["petra"])
+    index.upsert([doc("petra", "Petra returned.")])
+    index.upsert([OTTO])
+    index.delete(["otto"])
+    assert [d.page_content for d in index.invoke("Petra?") if d.metadata["kind"] == "chunk"] == ["Petra returned."]
+
+
+def test_trap_delete_without_arguments_is_an_error():
+    with pytest.raises(ValueError, match="Name the ids"):
+        SireDocumentIndex.open().delete()
+
+
+def test_bad_documents_are_refused_and_nothing_is_added():
+    index = SireDocumentIndex.open()
+    with pytest.raises(CorpusError, match="JSON"):
+        index.upsert([OTTO, doc("a", "x", tags={1, 2})])
+    with pytest.raises(CorpusError, match="'a'"):
+        index.upsert([OTTO, doc("a", "x"), doc("a", "y")])
+    assert index.get(["otto", "a"]) == []
+
+
+def test_without_ids_the_content_names_the_document():
+    index = SireDocumentIndex.open()
+    (one,) = index.upsert([Document(page_content="Same.")])["succeeded"]
+    assert index.upsert([Document(page_content="Same.")])["succeeded"] == [one]
+    index.flush()
+    assert index.index.stats()["documents"] == 1
+
+
+def test_trap_what_waits_survives_the_process(tmp_path):
+    first = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    first.upsert([PETRA, OTTO])
+    first.flush()
+    first.upsert([LANTERN])
+    first.delete(["otto"])
+    del first  # the process ends without a search; a record manager believes that all is indexed
+    second = SireDocumentIndex(index=Index(tmp_path / "i", chunker=None), k=10)
+    second.index.close()
+    assert {name for d in second.invoke("Who?") for name in d.metadata["doc_ids"]} == {"petra", "lantern"}
+    assert [p.name for p in tmp_path.iterdir()] == ["i"]
+
+
+def test_what_waits_before_the_first_build_survives_too(tmp_path):
+    SireDocumentIndex.open(tmp_path / "new" / "i").upsert([PETRA])
+    assert SireDocumentIndex.open(tmp_path / "new" / "i", recipe="flat").invoke("Petra?")[0].metadata["doc_ids"] == [
+        "petra"
+    ]
+
+
+def test_a_failed_build_loses_nothing():
+    class Failing(HashEmbedder):
+        broken = True
+
+        async def embed(self, texts, kind="document"):
+            if self.broken:
+                raise BuildError("out of quota")
+            return await super().embed(texts, kind)
+
+    embedder = Failing()
+    index = SireDocumentIndex.open(embedding=embedder, recipe="flat")
+    index.upsert([PETRA])
+    with pytest.raises(BuildError):
+        index.invoke("Petra?")
+    embedder.broken = False
+    assert index.invoke("Petra?")[0].metadata["doc_ids"] == ["petra"]
+
+
+def test_trap_configured_copies_share_what_waits():
+    index = SireDocumentIndex.open(recipe="flat", k=1)
+    index.upsert([PETRA, OTTO])
+    copy = index.configurable_fields(k=ConfigurableField(id="k"))
+    assert len(copy.invoke("Who?", {"configurable": {"k": 2}})) == 2
+    assert len(index.invoke("Who?")) == 1
+
+
+def test_save_indexes_what_waits(tmp_path):
+    index = SireDocumentIndex.open(recipe="flat")
+    index.upsert([PETRA])
+    index.save(tmp_path / "copy")
+    assert SireRetriever.load(tmp_path / "copy").invoke("Petra?")[0].metadata["doc_ids"] == ["petra"]
+
+
+def test_documents_that_were_cut_come_back_whole():
+    index = SireDocumentIndex.open(chunker="sentences", recipe="flat")
+    long = " ".join(f"Sentence number {n} says nothing new at all." for n in range(120))
+    index.upsert([doc("long", long)])
+    index.flush()
+    assert index.index.stats()["chunks"] > 1
+    (back,) = index.get(["long"])
+    assert all(f"Sentence number {n} says" in back.page_content for n in range(120))
+
+
+# --- the file -------------------------------------------------------------------------------------------------------
+
+
+def test_file_holds_the_last_word_and_goes_when_done(tmp_path):
+    path = tmp_path / "i.pending.jsonl"
+    pending = Pending(path)
+    pending.put({"a": SireDocument("a", "One\u2028line", metadata={"n": 1}), "b": None})
+    pending.put({"a": SireDocument("a", "Two", "T")})
+    changes = Pending(path).changes()
+    assert changes == {"b": None, "a": SireDocument("a", "Two", "T")}
+    pending.put({"b": SireDocument("b", "Back")})
+    pending.done(changes)
+    assert pending.changes() == {"b": SireDocument("b", "Back")}
+    pending.done(pending.changes())
+    assert not path.exists()
+    assert pending.changes() == {}
+
+
+def test_a_line_that_was_cut_off_by_a_kill_harms_no_other(tmp_path):
+    path = tmp_path / "i.pending.jsonl"
+    Pending(path).put({"a": SireDocument("a", "One")})
+    with path.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps({"id": "b", "text": "Half of a"})[:15])
+    Pending(path).put({"c": SireDocument("c", "Three")})
+    assert list(Pending(path).changes()) == ["a", "c"]
+
+
+def test_a_file_that_cannot_be_written_is_a_clear_error(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("x")
+    with pytest.raises(StorageError, match="Cannot write"):
+        SireDocumentIndex.open(blocked / "i").upsert([PETRA])

@@ -1,0 +1,342 @@
+"""`SireRetriever`: arguments, documents, tracing, making and keeping."""
+
+import asyncio
+import copy
+import json
+import warnings
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.load import dumpd
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import ConfigurableField, RunnablePassthrough
+from pydantic import ValidationError
+
+from langchain_sire import LangChainChat, SireRetriever
+from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, QueryError, StorageError
+from sire_core.filters import parse_filter
+from sire_core.protocols import Prompt
+from sire_core.recipes import flat
+from sire_core.recipes.base import Recipe
+
+
+@pytest.fixture
+def retriever(index_of):
+    return SireRetriever(index=index_of(), k=3)
+
+
+class Runs(BaseCallbackHandler):
+    """Notes runs with their parents."""
+
+    def __init__(self):
+        self.retrievers, self.models, self.errors, self.metadata = [], [], [], []
+
+    def on_retriever_start(self, serialized, query, *, run_id, parent_run_id=None, metadata=None, **kwargs):
+        self.retrievers.append(run_id)
+        self.metadata.append(metadata)
+
+    def on_retriever_error(self, error, **kwargs):
+        self.errors.append(error)
+
+    def on_chat_model_start(self, serialized, messages, *, run_id, parent_run_id=None, **kwargs):
+        self.models.append(parent_run_id)
+
+
+# --- arguments ------------------------------------------------------------------------------------------------------
+
+
+async def test_trap_k_of_one_call_works_in_sync_and_async(retriever, question):
+    for k in (1, 2, 5):
+        assert len(retriever.invoke(question, k=k)) == k
+        assert len(await retriever.ainvoke(question, k=k)) == k
+    assert len(retriever.invoke(question)) == len(await retriever.ainvoke(question)) == 3
+
+
+async def test_trap_filter_of_one_call_works_in_sync_and_async(retriever, question):
+    sync = retriever.invoke(question, filter={"kind": "person"}, k=20)
+    native = await retriever.ainvoke(question, filter='{"kind": "person"}', k=20)
+    assert sync == native
+    assert sync
+    passages = [d for d in sync if d.metadata["kind"] == "chunk"]
+    assert passages
+    assert all(d.metadata["user_kind"] == "person" for d in passages)
+
+
+def test_a_calls_filter_never_widens_the_retrievers_own(index_of, question):
+    mine = SireRetriever(index=index_of(), filter={"kind": "person"}, k=50)
+    allowed = {d.id for d in mine.invoke(question)}
+    assert {d.id for d in mine.invoke(question, filter={"kind": "ship"})} == set()
+    assert {d.id for d in mine.invoke(question, filter={"kind": {"in": ["person", "ship"]}})} == allowed
+    assert mine.invoke(question, filter=parse_filter("kind=person")) == mine.invoke(question)
+
+
+@pytest.mark.parametrize("argument", [{"top_k": 3}, {"K": 3}, {"search_kwargs": {"k": 3}}, {"score_threshold": 0.5}])
+def test_trap_unknown_constructor_arguments_are_refused(index_of, argument):
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        SireRetriever(index=index_of(), **argument)
+
+
+async def test_unknown_arguments_of_a_call_are_refused(retriever, question):
+    with pytest.raises(TypeError, match="top_k"):
+        retriever.invoke(question, top_k=3)
+    with pytest.raises(TypeError, match="top_k"):
+        await retriever.ainvoke(question, top_k=3)
+
+
+@pytest.mark.parametrize("k", [0, -1, "many", None])
+def test_k_must_be_a_positive_number(index_of, k):
+    with pytest.raises(ValidationError):
+        SireRetriever(index=index_of(), k=k)
+
+
+async def test_nonsense_in_a_call_is_a_clear_error(retriever, question):
+    for bad, error in (
+        ({"k": 0}, QueryError),
+        ({"k": 1.5}, QueryError),
+        ({"filter": {"year": {"gte": 1}}}, ConfigurationError),
+    ):
+        with pytest.raises(error):
+            retriever.invoke(question, **bad)
+        with pytest.raises(error):
+            await retriever.ainvoke(question, **bad)
+    with pytest.raises(QueryError, match="empty"):
+        retriever.invoke("  ")
+
+
+def test_a_filter_that_cannot_be_read_is_refused_when_the_retriever_is_made(index_of):
+    with pytest.raises(ValidationError, match="gte"):
+        SireRetriever(index=index_of(), filter={"year": {"gte": 1}})
+
+
+def test_an_index_is_needed():
+    with pytest.raises(ValidationError):
+        SireRetriever(index="folder")
+
+
+def test_trap_fields_shadow_nothing_of_pydantic():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        class Mine(SireRetriever):
+            """Subclassing makes pydantic look for shadowed names again."""
+
+    assert set(Mine.model_fields) == {"name", "tags", "metadata", "index", "k", "filter"}
+
+
+# --- documents ------------------------------------------------------------------------------------------------------
+
+
+def test_trap_ids_are_set_unique_and_scores_descend(retriever, question):
+    found = retriever.invoke(question, k=20)
+    assert all(d.id for d in found)
+    assert len({d.id for d in found}) == 20
+    scores = [d.metadata["score"] for d in found]
+    assert scores == sorted(scores, reverse=True)
+    assert all(type(score) is float for score in scores)
+    assert json.dumps([d.metadata for d in found])
+
+
+def test_trap_the_callers_documents_are_untouched(documents):
+    before = copy.deepcopy(documents)
+    retriever = SireRetriever.from_documents(documents, recipe="flat")
+    found = retriever.invoke("Who commanded the Northern Wren?")
+    for document in found:
+        document.metadata["title"] = "changed"
+        document.metadata.setdefault("tags", []).append("x")
+    assert documents == before
+    assert retriever.invoke("Who commanded the Northern Wren?")[0].metadata["title"] != "changed"
+
+
+def test_exactly_k_documents_as_long_as_the_corpus_has_them(index_of, question):
+    size = index_of("flat").stats()["units"]
+    assert len(SireRetriever(index=index_of("flat"), k=size).invoke(question)) == size
+    assert len(SireRetriever(index=index_of("flat"), k=size + 10).invoke(question)) == size
+
+
+# --- a runnable like any other --------------------------------------------------------------------------------------
+
+
+async def test_batch_stream_and_events_come_with_it(retriever, question):
+    alone = retriever.invoke(question)
+    assert retriever.batch([question] * 3, {"max_concurrency": 2}) == [alone] * 3
+    assert await retriever.abatch([question] * 3) == [alone] * 3
+    assert list(retriever.stream(question)) == [alone]
+    events = [event async for event in retriever.astream_events(question, version="v2")]
+    kinds = [event["event"] for event in events]
+    assert kinds[0] == "on_retriever_start"
+    assert kinds[-1] == "on_retriever_end"
+
+
+def test_trap_batch_runs_sync_code_in_threads(index_of):
+    retriever = SireRetriever(index=index_of(), k=5)
+    questions = [d.page_content.split(".")[0] for d in retriever.invoke("island", k=24)]
+    expected = [retriever.invoke(q) for q in questions]
+    assert retriever.batch(questions * 4, {"max_concurrency": 8}) == expected * 4
+
+
+def test_trap_configurable_fields(retriever, question):
+    configurable = retriever.configurable_fields(k=ConfigurableField(id="k"), filter=ConfigurableField(id="filter"))
+    assert len(configurable.invoke(question)) == 3
+    assert len(configurable.invoke(question, {"configurable": {"k": 7}})) == 7
+    chosen = configurable.with_config(configurable={"k": 50, "filter": {"kind": "ship"}}).invoke(question)
+    assert {d.metadata["user_kind"] for d in chosen if d.metadata["kind"] == "chunk"} == {"ship"}
+    assert len(configurable.invoke(question)) == 3
+
+
+def test_trap_it_does_not_pretend_to_be_serializable(retriever):
+    assert dumpd(retriever)["type"] == "not_implemented"
+
+
+async def test_it_takes_the_place_of_a_vector_store_retriever_in_a_chain(retriever, question):
+    seen = []
+
+    def note(documents):
+        seen.append(documents)
+        return "\n".join(d.page_content for d in documents)
+
+    prompt = ChatPromptTemplate.from_template("{context}\nQuestion: {question}")
+    model = FakeListChatModel(responses=["Varn Harbour"])
+    chain = {"context": retriever | note, "question": RunnablePassthrough()} | prompt | model | StrOutputParser()
+    assert chain.invoke(question) == "Varn Harbour"
+    assert await chain.ainvoke(question) == "Varn Harbour"
+    assert seen[0] == seen[1]
+    assert len(seen[0]) == 3
+
+
+async def test_every_sync_call_works_inside_a_running_loop(documents, question, tmp_path):
+    assert asyncio.get_running_loop()
+    retriever = SireRetriever.from_documents(documents[:5], recipe="flat", path=tmp_path / "i")
+    assert retriever.invoke(question)
+    retriever.save(tmp_path / "j")
+    assert SireRetriever.load(tmp_path / "j").invoke(question) == retriever.invoke(question)
+
+
+# --- tracing --------------------------------------------------------------------------------------------------------
+
+
+class AsksModel:
+    """A ranker that asks the language model while it searches."""
+
+    async def rank(self, query, n, view, where=None):
+        answer = await view.language_model.complete(Prompt("Rewrite the question.", query))
+        return await flat().ranker.rank(answer.text, n, view, where)
+
+
+def _asking():
+    return Recipe("flat", "asks", "test", (), AsksModel())
+
+
+async def test_trap_inner_model_calls_are_children_of_the_retriever_run():
+    model = FakeListChatModel(responses=["Who sang it?"])
+    retriever = SireRetriever.from_texts(["Petra wrote it.", "Otto sang it."], recipe=_asking(), llm=model, k=1)
+    runs = Runs()
+    found = retriever.invoke("Who was it?", {"callbacks": [runs]})
+    assert runs.models == runs.retrievers != []
+    runs = Runs()
+    assert await retriever.ainvoke("Who was it?", {"callbacks": [runs]}) == found
+    assert runs.models == runs.retrievers != []
+    assert found[0].page_content == "Otto sang it."
+
+
+async def test_concurrent_calls_keep_their_traces_apart():
+    model = FakeListChatModel(responses=["Who sang it?"], sleep=0.01)
+    retriever = SireRetriever.from_texts(["Petra wrote it.", "Otto sang it."], recipe=_asking(), llm=model, k=1)
+    runs = [Runs() for _ in range(8)]
+    await asyncio.gather(*(retriever.ainvoke("Who was it?", {"callbacks": [run]}) for run in runs))
+    retriever.batch(["Who was it?"] * 8, [{"callbacks": [run]} for run in runs])
+    assert all(run.models == run.retrievers and len(run.models) == 2 for run in runs)
+
+
+def test_errors_are_reported_to_callbacks(retriever):
+    runs = Runs()
+    with pytest.raises(QueryError):
+        retriever.invoke("", {"callbacks": [runs]})
+    assert isinstance(runs.errors[0], QueryError)
+
+
+def test_trap_trace_parameters_name_index_and_embedder(retriever, question):
+    runs = Runs()
+    retriever.invoke(question, {"callbacks": [runs]})
+    told = runs.metadata[0]
+    assert told["ls_retriever_name"] == "sire"
+    assert told["ls_vector_store_provider"] == "sire"
+    assert told["ls_embedding_provider"].startswith("lexical")
+    assert BaseRetriever._get_ls_params(retriever)["ls_retriever_name"] == "sire"
+
+
+# --- making and keeping ---------------------------------------------------------------------------------------------
+
+
+def test_from_documents_with_a_recipe_by_name_or_as_an_object(documents, question):
+    by_name = SireRetriever.from_documents(documents, recipe="flat", k=5)
+    by_object = SireRetriever.from_documents(documents, recipe=flat(), k=5)
+    assert by_name.invoke(question) == by_object.invoke(question)
+    with pytest.raises(ConfigurationError, match="no recipe 'hipporag'"):
+        SireRetriever.from_documents(documents, recipe="hipporag")
+
+
+async def test_async_makers_make_the_same(documents, question):
+    sync = SireRetriever.from_documents(documents, recipe="flat")
+    assert (await SireRetriever.afrom_documents(documents, recipe="flat")).invoke(question) == sync.invoke(question)
+    texts, ids = [d.page_content for d in documents], [d.id for d in documents]
+    metadatas = [d.metadata for d in documents]
+    made = await SireRetriever.afrom_texts(texts, metadatas=metadatas, ids=ids, recipe="flat")
+    assert made.invoke(question) == sync.invoke(question)
+    assert SireRetriever.from_texts(texts, None, metadatas, ids=ids, recipe="flat").invoke(question) == made.invoke(
+        question
+    )
+
+
+def test_the_same_texts_without_ids_give_the_same_ids_every_time():
+    texts = ["Petra wrote it.", "Otto sang it."]
+    one, two = (SireRetriever.from_texts(texts, recipe="flat").invoke("Who sang it?") for _ in range(2))
+    assert [d.id for d in one] == [d.id for d in two]
+
+
+def test_save_and_load_and_path(documents, question, tmp_path):
+    retriever = SireRetriever.from_documents(documents, path=tmp_path / "a", k=6)
+    found = retriever.invoke(question)
+    retriever.save(tmp_path / "b")
+    for folder in ("a", "b"):
+        assert SireRetriever.load(tmp_path / folder, k=6).invoke(question) == found
+    with pytest.raises(StorageError, match="Name a new folder"):
+        retriever.save(tmp_path / "b")
+
+
+def test_loading_nothing_says_so_at_once(tmp_path, documents):
+    with pytest.raises(IndexMissingError, match="no index"):
+        SireRetriever.load(tmp_path / "nowhere")
+    SireRetriever.from_documents(documents[:3], recipe="flat", path=tmp_path / "i")
+    with pytest.raises(ConfigurationError, match="does not hold 'raptor'"):
+        SireRetriever.load(tmp_path / "i", recipe="raptor")
+
+
+def test_options_reach_the_index(documents):
+    stages = set()
+    SireRetriever.from_documents(
+        documents[:3], recipe="flat", chunker=None, progress=lambda stage, done, total: stages.add(stage)
+    )
+    assert "embedding" in stages
+    with pytest.raises(TypeError, match="chunk_size"):
+        SireRetriever.from_documents(documents[:3], chunk_size=100)
+
+
+def test_a_chat_model_of_langchain_becomes_ours(documents):
+    model = FakeListChatModel(responses=["x"])
+    retriever = SireRetriever.from_documents(documents[:2], llm=model, recipe="flat")
+    assert retriever.index.stats()["language_model"] == LangChainChat(model).fingerprint
+
+
+def test_contradicting_documents_are_an_error():
+    with pytest.raises(CorpusError, match="'a'"):
+        SireRetriever.from_texts(["One.", "Two."], ids=["a", "a"])
+    with pytest.raises(CorpusError, match="list of LangChain"):
+        SireRetriever.from_documents(Document(page_content="x"))
+
+
+def test_an_empty_corpus_finds_nothing():
+    assert SireRetriever.from_documents([]).invoke("Who?") == []

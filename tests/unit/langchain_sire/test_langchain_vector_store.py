@@ -1,0 +1,158 @@
+"""Recipes over the user's own vector store."""
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+
+from langchain_sire import LangChainEmbedder, SireRetriever, VectorStoreSource, over_vector_store, pool_documents
+from sire_core.errors import ConfigurationError
+from sire_core.filters import parse_filter
+from sire_core.index import Index
+from sire_core.models.sync import run_sync
+from sire_core.recipes import raptor
+from sire_core.testing.hash_embedder import HashEmbedder
+
+
+class Hashed(Embeddings):
+    """HashEmbedder as LangChain embeddings."""
+
+    model = "hash"
+
+    def embed_documents(self, texts):
+        return run_sync(HashEmbedder(256).embed(texts)).tolist()
+
+    def embed_query(self, text):
+        return self.embed_documents([text])[0]
+
+
+def _filled(documents, recipe, **source):
+    """An index whose pool is in a store, a retriever over the store, and one over the index itself."""
+    store = InMemoryVectorStore(Hashed())
+    embedding = LangChainEmbedder(Hashed())
+    local = SireRetriever.from_documents(documents, embedding, recipe=recipe, k=6)
+    store.add_documents(pool_documents(local.index))
+    over = SireRetriever.from_documents(documents, embedding, recipe=over_vector_store(recipe, store, **source), k=6)
+    return store, over, local
+
+
+@pytest.mark.parametrize("recipe", ["flat", "raptor", "sirerag"])
+async def test_the_store_ranks_as_the_index_itself_does(documents, question, recipe):
+    _, over, local = _filled(documents, recipe)
+    found, expected = over.invoke(question, k=12), local.invoke(question, k=12)
+    assert [d.id for d in found] == [d.id for d in expected]
+    assert [d.metadata["score"] for d in found] == pytest.approx([d.metadata["score"] for d in expected], abs=1e-5)
+    assert await over.ainvoke(question, k=12) == found
+
+
+def test_what_comes_back_is_ours_text_and_citations(documents, question):
+    _, over, local = _filled(documents, "sirerag")
+    for ours, theirs in zip(local.invoke(question), over.invoke(question), strict=True):
+        assert ours.page_content == theirs.page_content
+        assert sorted(ours.metadata["doc_ids"]) == sorted(theirs.metadata["doc_ids"])
+        assert ours.metadata["kind"] == theirs.metadata["kind"]
+
+
+def test_a_portable_filter_holds_over_any_store(documents, question):
+    _, over, local = _filled(documents, "sirerag")
+    found = over.invoke(question, k=5, filter={"kind": "person"})
+    assert [d.id for d in found] == [d.id for d in local.invoke(question, k=5, filter={"kind": "person"})]
+    assert len(found) == 5
+
+
+def test_trap_native_filters_pass_through_untouched(documents, question):
+    def no_aggregates(document):
+        return document.metadata["kind"] != "aggregate"
+
+    _, over, _ = _filled(documents, "sirerag", search_kwargs={"filter": no_aggregates})
+    assert "aggregate" not in {d.metadata["kind"] for d in over.invoke(question, k=30)}
+
+
+def test_our_filter_can_be_translated_for_the_store(documents, question):
+    asked = []
+
+    def translate(where):
+        asked.append(where)
+        return lambda document: where.matches({"kind": document.metadata.get("user_kind")})
+
+    _, over, local = _filled(documents, "flat", native_filter=translate)
+    wanted = {"kind": "person"}
+    assert [d.id for d in over.invoke(question, filter=wanted)] == [d.id for d in local.invoke(question, filter=wanted)]
+    assert asked == [parse_filter(wanted)]
+    with pytest.raises(ConfigurationError, match="not both"):
+        VectorStoreSource(InMemoryVectorStore(Hashed()), native_filter=translate, search_kwargs={"filter": 1})
+
+
+def test_trap_units_that_the_store_still_holds_but_the_index_does_not_are_passed_over(documents, question):
+    _, over, _ = _filled(documents, "sirerag")
+    first = over.invoke(question)[0].metadata["doc_ids"][0]
+    over.index.delete([first])  # the store was not told
+    found = over.invoke(question, k=6)
+    assert len(found) == 6
+    assert not [d for d in found if first in d.metadata["doc_ids"]]
+
+
+def test_stores_that_forget_ids_are_understood(documents, question):
+    class Forgetful(InMemoryVectorStore):
+        def similarity_search_with_score(self, query, k=4, **kwargs):
+            found = super().similarity_search_with_score(query, k, **kwargs)
+            return [(Document(page_content=d.page_content, metadata=d.metadata), score) for d, score in found]
+
+    index = SireRetriever.from_documents(documents, LangChainEmbedder(Hashed()), recipe="flat").index
+    store = Forgetful(Hashed())
+    store.add_documents(pool_documents(index))
+    pairs = run_sync(VectorStoreSource(store).rank(question, 3))
+    assert {name for name, _ in pairs} <= {name.decode() for name in index.view().ids.tolist()}
+
+
+class Minimal(VectorStore):
+    """What the base class demands, and no scores; delete answers None, `get_by_ids` is missing."""
+
+    def __init__(self, found):
+        self.found = found
+
+    def add_texts(self, texts, metadatas=None, **kwargs):
+        raise NotImplementedError
+
+    @classmethod
+    def from_texts(cls, texts, embedding, metadatas=None, **kwargs):
+        raise NotImplementedError
+
+    def similarity_search(self, query, k=4, **kwargs):
+        return [Document(id=name, page_content=name) for name in self.found[:k]]
+
+
+async def test_trap_a_store_without_scores_ranks_by_order():
+    source = VectorStoreSource(Minimal(["a", "b", "c"]))
+    assert await source.rank("?", 2) == [("a", 1.0), ("b", 0.5)]
+    assert run_sync(source.rank("?", 9)) == [("a", 1.0), ("b", 0.5), ("c", 1 / 3)]
+
+
+class Distances(Minimal):
+    def similarity_search_with_score(self, query, k=4, **kwargs):
+        return [(document, float(place)) for place, document in enumerate(self.similarity_search(query, k))]
+
+
+async def test_trap_distances_become_scores_that_grow_with_similarity():
+    assert await VectorStoreSource(Distances(["a", "b"]), distances=True).rank("?", 2) == [("a", -0.0), ("b", -1.0)]
+
+
+async def test_our_documents_in_a_store_beside_others(documents, question):
+    store, over, local = _filled(documents, "flat")
+    store.add_documents([Document(id="foreign", page_content=question)])
+    assert [d.id for d in over.invoke(question)] == [d.id for d in local.invoke(question)]
+
+
+def test_the_recipe_builds_and_is_known_as_before(documents, tmp_path):
+    store = InMemoryVectorStore(Hashed())
+    SireRetriever.from_documents(documents, recipe=raptor(depth=1), path=tmp_path / "i").index.close()
+    over = SireRetriever.load(tmp_path / "i", recipe=over_vector_store(raptor(depth=1), store))
+    store.add_documents(pool_documents(over.index))
+    assert len(over.invoke("Who?", k=3)) == 3
+    assert over.index.stats()["recipe"] == "raptor"
+    assert Index(tmp_path / "i").stats()["recipes"] == ["raptor"]
+
+
+def test_only_vector_stores_are_taken():
+    with pytest.raises(ConfigurationError, match="list is no LangChain VectorStore"):
+        VectorStoreSource([])
