@@ -65,7 +65,7 @@ class Lexical:
         tokenize = _tokenizer(self.language)
         stored = view.directory / name if view.directory else None
         if stored is not None and stored.is_dir():
-            with suppress(OSError, ValueError, EOFError, KeyError):  # damaged, or tidied away by a writer: made again below
+            with suppress(OSError, ValueError, EOFError, KeyError):  # damaged, or tidied away by a writer: made again
                 return bm25s.BM25.load(str(stored), mmap=True), tokenize
         texts = [unit.index_text for unit in view.units(range(view.size))]
         retriever = bm25s.BM25(k1=self.k1, b=self.b)

@@ -66,8 +66,15 @@ class Folder:
             raise StorageError(f"Cannot make the folder {self.path}: {error.strerror}. Name another place.") from error
 
     def exists(self) -> bool:
-        """Whether an index was ever committed (or at least started) here."""
-        return self.index_file.exists()
+        """Whether an index was ever committed (or at least started) here.
+
+        Raises:
+            StorageError: One may not look.
+        """
+        try:
+            return self.index_file.exists()
+        except OSError as error:
+            raise StorageError(f"Cannot look into {self.path}: {error.strerror}. Check its permissions.") from error
 
     def require(self) -> None:
         """Raise when there is no index here.

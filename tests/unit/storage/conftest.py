@@ -1,0 +1,65 @@
+"""A small index folder and ways to use it."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from sire_core.index import Index
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import Document
+
+DOCUMENTS = [Document(f"d{i}", f"Alma met Boris in Ceuta. Alma lives in Drava {i}.", f"Title {i}") for i in range(5)]
+
+
+@pytest.fixture
+def documents():
+    return DOCUMENTS
+
+
+@pytest.fixture
+def opened():
+    """Opens an index with the embedder of `folder`."""
+
+    def open_index(path, **settings):
+        return Index(path, **{"embedder": HashEmbedder(), **settings})
+
+    return open_index
+
+
+@pytest.fixture
+def folder(tmp_path, opened):
+    """An index folder of five documents."""
+    path = tmp_path / "index"
+    with opened(path, recipe="raptor") as index:
+        index.build(DOCUMENTS)
+    return path
+
+
+@pytest.fixture
+def ids(opened):
+    """Ids of the first hits of a question."""
+
+    def first_hits(path, **settings):
+        with opened(path, **settings) as index:
+            return [hit.unit.id for hit in index.search("Who lives in Drava 3?", 4)]
+
+    return first_hits
+
+
+@pytest.fixture
+def run():
+    """Runs Python in a process of its own; warnings are errors there too."""
+
+    def run_script(script, *arguments, **options):
+        return subprocess.run(
+            [sys.executable, "-W", "error", "-c", textwrap.dedent(script), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            **options,
+        )
+
+    return run_script
