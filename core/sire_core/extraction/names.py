@@ -206,7 +206,8 @@ class NameTable:
     def _resolve_part(self, word: str) -> tuple[str, str] | None:
         if word in self._title_parts:
             return (self.title, self.kind)
-        return self._partial.get(word)
+        found = self._partial.get(word)
+        return self._full.get(cached_key(found[0]), found) if found else None
 
     def _same_person(self, name: str) -> bool:
         """`Robert Trent` for the title `Robert H. Trent`: first and last word agree, the middle does not differ."""

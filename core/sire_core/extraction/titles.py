@@ -22,6 +22,7 @@ _RANKED = re.compile(
     re.IGNORECASE,
 )
 _COMMON = FUNCTION_WORDS | OPENERS | DEMONYMS | HONORIFICS | WEEKDAYS | frozenset(MONTHS)
+_BEFORE_NAMES = FUNCTION_WORDS | OPENERS | HONORIFICS  # but `British` in front of `Empire` is part of a name
 _ENOUGH_WORDS = 4  # a title this long does not turn up in lower case by accident
 
 
@@ -210,7 +211,7 @@ def _part_of_name(text: str, start: int, end: int) -> bool:
         return True
     last = before.rsplit(" ", 1)[-1]
     joined = before[-1].isalnum() and text[start - 1] in " -"
-    return joined and last[:1].isupper() and last.lower() not in _COMMON
+    return joined and last[:1].isupper() and last.lower().rstrip(".") not in _BEFORE_NAMES
 
 
 def _continues(text: str, end: int) -> bool:

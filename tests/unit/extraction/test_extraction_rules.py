@@ -124,6 +124,13 @@ def test_aliases_and_last_names_resolve_to_the_full_name():
     assert guild.aliases == ("FAG",)
 
 
+def test_the_last_name_of_an_alias_means_the_title():
+    record = extract(
+        "Alexander Grant (born 7 August 1982), known as Alex da Kid, is a producer. In 2016, Grant left.", "Alex da Kid"
+    )
+    assert names_of(record, 1) == ["2016", "Alex da Kid"]
+
+
 def test_two_people_of_one_last_name_stay_apart():
     record = extract("The son of Tony Bettenhausen met Gary Bettenhausen. Later Bettenhausen won.", "Indy")
     assert "Bettenhausen" in names_of(record, 1)

@@ -31,6 +31,7 @@ TITLES = [
     "In Love",
     "Pasek and Paul",
     "Paris, Texas",
+    "Empire",
     "John Smith (actor)",
     "John Smith (politician)",
     "",
@@ -62,6 +63,7 @@ def link(text, entities=(), fact_entities=(), titles=TITLES):
         ("Paris is sunny. Venus shone.", []),  # a capital at the start of a sentence proves nothing
         ('"Paris" is sunny.', ["Paris"]),
         ("I saw paris there.", []),
+        ("He served the British Empire and King Empire.", ["Empire"]),
         ("She went Up with Her and the American.", []),
         ("He reads the New York Times.", ["New York Times"]),
         ("He loves New York Pizza.", []),
