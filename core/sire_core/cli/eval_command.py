@@ -81,7 +81,9 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
         max_failure_ratio=max_failure_ratio,
     )
     dataset = load_dataset(dataset_dir)
-    note(f"{dataset.name}: {len(dataset.documents):,} passages, {len(dataset.measurable):,} questions.")
+    questions = len(dataset.measurable)
+    asked = f"{min(limit or questions, questions):,} of {questions:,} questions"
+    note(f"{dataset.name}: {len(dataset.documents):,} passages, {asked}.")
     with reporting() as progress:
         rows = run_evaluation(dataset, names, options, EvalConfig(budget=budget, limit=limit, seed=seed), progress)
     if json_file is not None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
-from sire_core.cli.output import note
+from sire_core.cli.output import count, note
+from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
@@ -39,9 +40,15 @@ def run_evaluation(
     Returns:
         Rows of the baselines, then of the recipes. `build_s` of a recipe is what it costs beyond the passages' vectors,
         which the baselines paid for, and beyond the records of earlier recipes.
+
+    Raises:
+        ConfigurationError: There is nothing to ask, or the folder holds another corpus.
     """
+    if not dataset.measurable:
+        raise ConfigurationError(f"No question of {dataset.name} has gold passages ('supporting') or answers.")
     rows = []
     with _folder(options.folder) as folder:
+        _refuse_other_corpus(dataset, folder)
         shared = replace(options, folder=folder, embedder=_embedder(options, folder), writes=True)
         for name in dict.fromkeys(("flat", *recipes)):
             seconds = _build(dataset, replace(shared, recipe=name), progress)
@@ -88,6 +95,24 @@ def _embedder(options: IndexOptions, folder: Path) -> Embedder:
     from sire_core.models.embedders import resolve_embedder
 
     return resolve_embedder(options.embedder or manifest_of(folder).embedder_spec or None)
+
+
+def _refuse_other_corpus(dataset: DataSet, folder: Path) -> None:
+    """A build makes the folder hold exactly the data set; that must not cost anybody an index of their own."""
+    from sire_core.storage.library import Library
+
+    if not manifest_of(folder).generation:
+        return
+    library = Library(folder)
+    try:
+        others = set(library.store.documents()) - {document.id for document in dataset.documents}
+    finally:
+        library.close()
+    if others:
+        raise ConfigurationError(
+            f"{folder} holds {count(len(others), 'document')} that {dataset.name} does not have, and would lose them. "
+            "Name another folder."
+        )
 
 
 @contextmanager

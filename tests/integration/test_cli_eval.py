@@ -1,0 +1,108 @@
+"""`sire eval` on a small data set."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from sire_core.cli.app import app
+from sire_core.data import demo_documents, demo_questions
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    folder = tmp_path / "demo-set"
+    folder.mkdir()
+    documents = [{"id": d.id, "title": d.title, "text": d.text} for d in demo_documents()]
+    questions = [
+        {"id": q.id, "question": q.question, "answers": q.answers, "supporting": q.supporting} for q in demo_questions()
+    ]
+    for name, rows in (("corpus", documents), ("questions", questions)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+def test_baselines_stand_beside_every_recipe(dataset, tmp_path):
+    file = tmp_path / "rows.json"
+    result = run("eval", dataset, "--recipes", "raptor,sirerag", "--json", file, "--by-kind")
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    assert [row["recipe"] for row in rows] == ["bm25", "dense", "hybrid", "raptor", "sirerag"]
+    wanted = {"recipe", "embedder", "extraction", "questions", "passages", "pool", "recall", "recall_literal", "all"}
+    wanted |= {"mrr", "recall_at_budget", "answer_in_context", "build_s", "query_p50_ms"}
+    for row in rows:
+        assert wanted <= set(row)
+        assert (row["questions"], row["passages"]) == (8, 41)
+        assert 0 < row["recall"]["5"] <= 100
+    assert [row["pool"] for row in rows[:3]] == [41, 41, 41]
+    assert rows[3]["pool"] > 41
+    assert [row["extraction"].split("/")[0] for row in rows] == ["none", "none", "none", "none", "rules"]
+    assert len({json.dumps(row["recall"]) for row in rows}) > 2  # the rankers really differ
+    assert len({row["embedder"] for row in rows}) == 1
+    assert all(f"| {row['recipe']} " in result.stdout for row in rows)
+    assert "What each kind of unit brings" in result.stdout
+    assert "8 of 8 questions" in result.stderr
+
+
+def test_a_sample_is_seeded_and_rows_are_reproducible(dataset, tmp_path):
+    def rows(seed, folder):
+        run(
+            "eval", dataset, "-r", "raptor", "--limit", 3, "--seed", seed, "--json", tmp_path / "r.json", "--to", folder
+        )
+        kept = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+        return [{key: value for key, value in row.items() if key not in ("build_s", "query_p50_ms")} for row in kept]
+
+    first = rows(1, tmp_path / "a")
+    assert first == rows(1, tmp_path / "b")
+    assert first == rows(1, tmp_path / "a")  # the kept index is used again
+    assert [row["questions"] for row in first] == [3] * 4
+    assert any(first != rows(seed, tmp_path / "a") for seed in (2, 3, 4))
+
+
+def test_flat_by_name_is_a_row_of_its_own(dataset, tmp_path):
+    run("eval", dataset, "-r", "flat", "--json", tmp_path / "r.json")
+    rows = {row["recipe"]: row for row in json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))}
+    assert list(rows) == ["bm25", "dense", "hybrid", "flat"]
+    assert rows["flat"]["recall"] == rows["dense"]["recall"]
+
+
+def test_recorded_extractions_are_used(dataset, tmp_path):
+    recording = tmp_path / "recording.jsonl"
+    rows = [{"id": d.id, "entities": [d.title], "triples": [], "model": "m"} for d in demo_documents()]
+    recording.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    run("eval", dataset, "-r", "sirerag", "--extractions", recording, "--json", tmp_path / "r.json", "--limit", 1)
+    rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert rows[-1]["extraction"].startswith("recorded/1+m+")
+
+
+def test_an_index_of_other_documents_is_not_overwritten(dataset, tmp_path):
+    (tmp_path / "mine.txt").write_text("My own text.")
+    run("index", tmp_path / "mine.txt", "--to", tmp_path / "ix", "-r", "flat")
+    result = run("eval", dataset, "--to", tmp_path / "ix", code=1)
+    assert "holds 1 document that demo-set does not have" in result.stderr
+    assert json.loads(run("stats", tmp_path / "ix", "--json").stdout)["documents"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-r", "nope"), "There is no recipe 'nope'"),
+        (("--json", "{tmp}/nothing/r.json"), "there is no folder"),
+        (("--embedder", "nope"), "unknown embedder"),
+        (("--extractions", "{tmp}/nothing"), "Cannot read the recorded extractions"),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_built(dataset, tmp_path, words, message):
+    given = [word.format(tmp=tmp_path) for word in words]
+    assert message in run("eval", dataset, "--to", tmp_path / "ix", *given, code=1).stderr
+    assert not (tmp_path / "ix").exists()
+
+
+def test_a_set_without_anything_to_measure_is_refused(dataset, tmp_path):
+    (dataset / "questions.jsonl").write_text(json.dumps({"id": "q", "question": "Why?"}))
+    assert "No question of demo-set" in run("eval", dataset, "--to", tmp_path / "ix", code=1).stderr

@@ -1,0 +1,120 @@
+"""The command as a process: exit codes, signals, pipes, locales."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+DATA = Path(os.environ.get("SIRE_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
+SIRE = [sys.executable, "-c", "from sire_core.cli import main; main()"]
+
+
+def sire(*words, **options):
+    return subprocess.run([*SIRE, *map(str, words)], capture_output=True, check=False, timeout=120, **options)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    documents = [{"id": f"d{i}", "title": f"Žofie {i}", "text": f"Žofie {i} met Ada. " * 40} for i in range(30)]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, documents)), encoding="utf-8")
+    done = sire("index", folder / "corpus.jsonl", "--to", folder / "ix", "-r", "flat", text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "ix"
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; sys.argv = ['sire', '--help']\n"
+        "from sire_core.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as done: assert not done.code\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'faiss', 'torch', 'sqlite3', 'asyncio'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "demo" in done.stdout
+
+
+def test_without_typer_one_line_says_what_to_install():
+    code = "import sys; sys.modules['typer'] = None\nfrom sire_core.cli import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert 'pip install "sire-rag[cli]"' in done.stderr
+
+
+def test_the_demo_answers_without_a_key(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if "KEY" not in name}
+    done = sire("demo", cwd=tmp_path, env=environment, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.count("\nQuestion ") == 3
+    assert all(answer in done.stdout for answer in ("Varn Harbour", "Hedda Sorrel", "Hale & Dunmore"))
+    assert done.stdout.count("     why   cosine") >= 12
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("flags", [["--json"], ["--explain"], []])
+def test_a_reader_that_leaves_early_causes_no_noise(index, flags):
+    command = [*SIRE, "query", str(index), "Ada", "-k", "30", *flags]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()  # before anything was written: every write fails
+        errors = process.stderr.read()
+    assert errors == b""
+    assert process.returncode == 1
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_any_locale_can_print_any_text(index, encoding):
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    environment["PYTHONIOENCODING"] = encoding
+    people = sire("query", index, "Žofie", "-k", "1", env=environment)
+    assert people.returncode == 0, people.stderr
+    assert ("Žofie" if encoding == "utf-8" else "\\u017dofie") in people.stdout.decode(encoding)
+    scripts = sire("query", index, "Žofie", "-k", "1", "--json", env=environment)
+    assert json.loads(scripts.stdout.decode(encoding))[0]["title"].startswith("Žofie")
+
+
+def test_an_error_is_one_line_and_code_1(tmp_path):
+    done = sire("query", tmp_path, "Ada", text=True)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: There is no index in")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.data
+@pytest.mark.skipif(os.name == "nt", reason="interrupts are signals here")
+def test_an_interrupted_build_is_resumed_by_the_same_command(tmp_path):
+    corpus = DATA / "2wikimultihopqa" / "corpus.jsonl"
+    if not corpus.exists():
+        pytest.skip(f"no benchmark data at {DATA}; set SIRE_DATA")
+    words = ["index", str(corpus), "--to", str(tmp_path / "ix"), "--recipe", "raptor"]
+    with subprocess.Popen([*SIRE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        calls = tmp_path / "ix" / "calls.sqlite-wal"
+        while process.poll() is None and not (calls.exists() and calls.stat().st_size > 2_000_000):
+            time.sleep(0.05)  # until vectors were stored
+        process.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert time.monotonic() - start < 10
+    assert output == ""
+    assert "Run the same command again to go on." in errors
+    assert "Traceback" not in errors
+    unfinished = sire("query", tmp_path / "ix", "Ada", text=True)
+    assert unfinished.returncode == 1
+    assert "the build did not finish" in unfinished.stderr
+    resumed = sire(*words, "--json", text=True)
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads(resumed.stdout)["added"] == 6119
+    again = sire(*words, text=True)
+    assert again.returncode == 0
+    assert "Nothing changed" in again.stdout

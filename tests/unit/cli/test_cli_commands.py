@@ -1,0 +1,197 @@
+"""The commands, in this process."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from sire_core.cli.app import app
+from sire_core.recipes import REGISTRY
+
+RECORDS = [
+    {"id": "m-1", "title": "Ada Holm", "text": "Ada Holm founded Brackwater Press.", "metadata": {"year": 1901}},
+    {"id": "m-2", "title": "Brackwater Press", "text": "Brackwater Press stood in Lindle. It burnt [bold]down[/bold]."},
+    {
+        "id": "m-3",
+        "title": "Lindle",
+        "text": "Lindle lies on the Marl. Its mayor was Ada Holm.",
+        "metadata": {"year": 1950},
+    },
+]
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.fixture
+def source(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    return folder
+
+
+@pytest.fixture
+def index(tmp_path, source):
+    run("index", source, "--to", tmp_path / "ix")
+    return tmp_path / "ix"
+
+
+def test_index_says_what_was_read_skipped_and_made(tmp_path, source):
+    (source / "bad.txt").write_bytes(b"caf\xe9")
+    (source / "empty.md").write_text("")
+    result = run("index", source, "--to", tmp_path / "ix")
+    assert "Read 3 documents." in result.stderr
+    assert "2 could not be read and were skipped" in result.stderr
+    assert "bad.txt: byte 3 is not UTF-8" in result.stderr
+    assert "documents 3 added" in result.stdout
+    assert "sirerag: " in result.stdout
+
+
+def test_index_json_holds_the_report_and_nothing_else_is_on_stdout(tmp_path, source):
+    (source / "empty.md").write_text("")
+    report = json.loads(run("index", source, "--to", tmp_path / "ix", "--json").stdout)
+    assert (report["added"], report["recipe"]) == (3, "sirerag")
+    assert report["units"] == sum(report["kinds"].values())
+    assert [skipped["reason"] for skipped in report["skipped"]] == ["the file is empty"]
+    assert report["failures"] == []
+
+
+def test_the_same_command_again_says_that_nothing_changed(index, source):
+    assert "Nothing changed" in run("index", source, "--to", index).stdout
+
+
+def test_another_recipe_joins_the_folder_and_shares_what_is_there(index, source):
+    result = run("index", source, "--to", index, "-r", "raptor")
+    assert "Recipe raptor added" in result.stdout
+    assert "beside sirerag" in result.stdout
+    stats = json.loads(run("stats", index, "--json").stdout)
+    assert stats["recipes"] == ["sirerag", "raptor"]
+    assert stats["recipe"] == "raptor"
+    assert json.loads(run("stats", index, "-r", "sirerag", "--json").stdout)["kinds"]["aggregate"] > 0
+
+
+def test_stats_json_has_the_agreed_shape(index):
+    stats = json.loads(run("stats", index, "--json").stdout)
+    assert stats["units"] == sum(stats["kinds"].values())
+    assert stats["kinds"]["chunk"] == stats["chunks"] == stats["documents"] == 3
+
+
+def test_query_json_has_the_agreed_shape(index):
+    hits = json.loads(run("query", index, "Who founded Brackwater Press?", "-k", 4, "--json", "--explain").stdout)
+    assert len(hits) == 4
+    for hit in hits:
+        assert list(hit) == ["id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "path"]
+        assert hit["doc_ids"]
+        assert hit["chunk_ids"]
+        assert set(hit["doc_ids"]) <= {"m-1", "m-2", "m-3"}
+        assert hit["path"]
+        assert all(list(step) == ["step", "ids", "note"] for step in hit["path"])
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+
+
+def test_query_for_people(index):
+    result = run("query", index, "Where did Brackwater Press stand?", "-k", 20)
+    assert result.stdout.startswith("[1] ")
+    assert "from m-2" in result.stdout
+    assert "[bold]down[/bold]" in result.stdout
+    assert result.stderr == ""
+
+
+def test_explain_gives_reasons(index):
+    result = run("query", index, "Where did Brackwater Press stand?", "-k", 2, "--explain")
+    assert result.stdout.startswith("Question: Where did")
+    assert "cosine" in result.stdout
+
+
+@pytest.mark.parametrize(("where", "allowed"), [("year>1940", {"m-3"}), ('{"year": {"lt": 1940}}', {"m-1"})])
+def test_filters_hold(index, where, allowed):
+    hits = json.loads(run("query", index, "Ada Holm", "--filter", where, "--json").stdout)
+    assert {doc_id for hit in hits for doc_id in hit["doc_ids"]} == allowed
+
+
+def test_a_filter_that_nothing_passes_is_no_error(index):
+    result = run("query", index, "Ada Holm", "--filter", "year=3")
+    assert result.stdout == ""
+    assert "nothing in the index passes the filter" in result.stderr
+    assert json.loads(run("query", index, "Ada Holm", "--filter", "year=3", "--json").stdout) == []
+
+
+def test_another_ranker(index):
+    hits = json.loads(run("query", index, "mayor", "--ranker", "bm25", "-k", 1, "--json").stdout)
+    assert hits[0]["path"][0]["step"].startswith("words:")
+
+
+def test_add_update_and_delete(index, tmp_path):
+    more = tmp_path / "more.jsonl"
+    more.write_text(json.dumps({"id": "m-4", "text": "The Marl is a river."}))
+    assert "1 added" in run("add", index, more).stdout
+    more.write_text(json.dumps({"id": "m-4", "text": "The Marl is a slow river."}))
+    assert "update() to replace" in run("add", index, more, code=1).stderr
+    assert "1 updated" in run("update", index, more).stdout
+    assert "Nothing changed" in run("update", index, more).stdout
+    assert json.loads(run("stats", index, "--json").stdout)["documents"] == 4
+    assert "Nothing was deleted" in run("delete", index, "m-4", "zzz", code=1).stderr
+    assert json.loads(run("delete", index, "m-4", "--json").stdout)["removed"] == 1
+    assert json.loads(run("stats", index, "--json").stdout)["documents"] == 3
+
+
+def test_recipes_are_listed_with_their_settings():
+    text = run("recipes").stdout
+    assert all(f"{name}: " in text for name in REGISTRY)
+    assert "depth=3" in text
+    assert [recipe["name"] for recipe in json.loads(run("recipes", "--json").stdout)] == sorted(REGISTRY)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("query", "{ix}", "x", "-k", "0"), 2, "-k"),
+        (("query", "{ix}", "x", "--filter", "foo"), 1, "Cannot read the filter term"),
+        (("query", "{ix}", "   "), 1, "The question is empty"),
+        (("query", "{ix}", "x", "-r", "nope"), 1, "There is no recipe 'nope'; choose one of"),
+        (("query", "{ix}", "x", "-r", "flat"), 1, "it holds: sirerag"),
+        (("query", "{ix}", "x", "--embedder", "nope"), 1, "unknown embedder"),
+        (("query", "{docs}", "x"), 1, "There is no index in"),
+        (("query", "{docs}/nothing", "x"), 1, "There is no index in"),
+        (("stats", "{docs}/corpus.jsonl"), 1, "There is no index in"),
+        (("add", "{docs}/nothing", "{docs}"), 1, "There is no index in"),
+        (("index", "{docs}/nothing", "--to", "{docs}/.ix"), 1, "Not found"),
+        (("index", "{docs}", "--to", "{docs}/ix"), 1, "would lie inside"),
+        (("index", "{docs}", "--to", "{docs}"), 1, "would lie inside"),
+        (("index", "{docs}", "--to", "{docs}/corpus.jsonl"), 1, "Cannot make the folder"),
+        (("index", "{docs}"), 2, "--to"),
+        (("nonsense",), 2, "nonsense"),
+    ],
+)
+def test_mistakes_are_explained_in_a_line(index, source, words, code, message):
+    result = run(*(word.format(ix=index, docs=source) for word in words), code=code)
+    assert result.stdout == ""
+    assert message in result.stderr
+
+
+def test_an_index_in_a_hidden_folder_of_the_source_is_not_read_as_documents(source):
+    run("index", source, "--to", source / ".ix", "-r", "flat")
+    assert "Nothing changed" in run("index", source, "--to", source / ".ix").stdout
+
+
+@pytest.mark.parametrize("command", ["index", "query", "stats", "add", "update", "delete", "recipes", "eval", "demo"])
+def test_every_option_is_explained(command):
+    from typer.main import get_command
+
+    from sire_core.cli.app import app as application
+
+    options = get_command(application).commands[command].params
+    assert all(option.help for option in options)
+
+
+def test_the_group_turns_an_interrupt_into_130(index, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sire_core.index.Index.search", interrupted)
+    assert "Interrupted." in run("query", index, "x", code=130).stderr

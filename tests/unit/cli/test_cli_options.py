@@ -1,0 +1,118 @@
+"""From command-line options to an index."""
+
+import json
+
+import pytest
+
+from sire_core.cli.options import IndexOptions, manifest_of, open_index, parse_settings
+from sire_core.corpus.chunker import SentenceChunker
+from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.types import Document
+
+DOCUMENTS = [
+    Document("a", "Ada Holm founded Brackwater Press. It printed maps.", title="Ada Holm"),
+    Document("b", "Brackwater Press stood in Lindle. It closed in 1931.", title="Brackwater Press"),
+]
+
+
+def build(**options):
+    with open_index(IndexOptions(writes=True, **options)) as index:
+        return index.build(DOCUMENTS)
+
+
+def test_values_of_settings_are_json_or_words():
+    given = ["depth=2", "split_tokens=null", 'skip_types=["Date"]', "clustering=leiden", "instruction=a=b"]
+    assert parse_settings(given) == {
+        "depth": 2,
+        "split_tokens": None,
+        "skip_types": ("Date",),
+        "clustering": "leiden",
+        "instruction": "a=b",
+    }
+
+
+@pytest.mark.parametrize("word", ["depth", "=2", " =2"])
+def test_a_setting_without_key_or_sign_is_refused(word):
+    with pytest.raises(ConfigurationError, match="key=value"):
+        parse_settings([word])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"depth": "abc"}, "depth of sirerag takes a whole number, such as depth=3"),
+        ({"depth": True}, "whole number"),
+        ({"skip_types": "Date"}, "takes a list"),
+        ({"instruction": 5}, "takes a word"),
+        ({"depht": 2}, "The settings of this recipe are: .*depth"),
+        ({"clustering": "foo"}, "'leiden' or 'paper'"),
+        ({"summary_tokens": None}, "cannot be used"),
+    ],
+)
+def test_bad_settings_are_named_before_a_folder_is_made(tmp_path, settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        open_index(IndexOptions(folder=tmp_path / "ix", settings=settings, writes=True))
+    assert not (tmp_path / "ix").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"recipe": "nope"}, "There is no recipe 'nope'; choose one of .*raptor, sirerag"),
+        ({"embedder": "nope"}, "unknown embedder 'nope'"),
+        ({"chunk_tokens": 9, "no_chunking": True}, "not both"),
+        ({"ranker": "nope"}, "'dense', 'bm25' or 'hybrid'"),
+    ],
+)
+def test_other_mistakes_are_found_before_a_folder_is_made(tmp_path, options, message):
+    with pytest.raises(ConfigurationError, match=message):
+        open_index(IndexOptions(folder=tmp_path / "ix", writes=True, **options))
+    assert not (tmp_path / "ix").exists()
+
+
+def test_a_recording_that_is_missing_is_found_early(tmp_path):
+    with pytest.raises(CorpusError, match="nofile"):
+        open_index(IndexOptions(folder=tmp_path / "ix", extractions=tmp_path / "nofile", writes=True))
+
+
+@pytest.mark.parametrize(
+    ("first", "cut"),
+    [
+        ({"chunk_tokens": 8}, {"max_tokens": 8, "overlap_tokens": 1}),
+        ({"no_chunking": True}, None),
+        ({}, SentenceChunker().settings()),
+    ],
+)
+def test_a_later_change_cuts_as_the_folder_was_cut(tmp_path, first, cut):
+    build(folder=tmp_path, recipe="flat", **first)
+    assert manifest_of(tmp_path).chunker == cut
+    again = build(folder=tmp_path, recipe="raptor")
+    assert (again.updated, again.unchanged) == (0, 2)
+    assert manifest_of(tmp_path).chunker == cut
+
+
+def test_another_seed_is_refused_rather_than_ignored(tmp_path):
+    build(folder=tmp_path, recipe="flat", seed=4)
+    with pytest.raises(ConfigurationError, match="--seed 4"):
+        build(folder=tmp_path, recipe="flat", seed=5)
+    build(folder=tmp_path, recipe="flat", seed=4)
+    build(folder=tmp_path, recipe="flat")
+
+
+def test_a_folder_of_recorded_extractions_keeps_them(tmp_path):
+    recording = tmp_path / "recording.jsonl"
+    rows = [{"id": d.id, "entities": ["Brackwater Press"], "triples": [], "model": "m"} for d in DOCUMENTS]
+    recording.write_text("\n".join(map(json.dumps, rows)))
+    build(folder=tmp_path / "ix", recipe="sirerag", extractions=recording)
+    with pytest.raises(ConfigurationError, match="--extractions"):
+        build(folder=tmp_path / "ix", recipe="raptor")
+    build(folder=tmp_path / "ix", recipe="raptor", extractions=recording)
+    assert [built.name for built in manifest_of(tmp_path / "ix").recipes] == ["sirerag", "raptor"]
+
+
+def test_another_ranker_keeps_the_settings_that_the_recipe_was_built_with(tmp_path):
+    build(folder=tmp_path, recipe="raptor", settings={"depth": 1, "summary_tokens": 30})
+    with open_index(IndexOptions(folder=tmp_path, ranker="bm25")) as index:
+        steps = {step.step for hit in index.search("maps", 5) for step in hit.path}
+    assert any(step.startswith("words:") for step in steps)
+    assert not any(step.startswith("vector:") for step in steps)
