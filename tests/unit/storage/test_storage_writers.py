@@ -68,8 +68,8 @@ def world_readable():
 
 
 @pytest.mark.parametrize("embedder", ["lexical", "hash"])
-def test_a_read_only_folder_can_be_searched_but_not_changed(tmp_path, embedder, opened, run):
-    path = tmp_path / "index"
+def test_a_read_only_folder_can_be_searched_but_not_changed(world_readable, embedder, run):
+    path = world_readable / "index"
     script = """
         import os, sys
         from sire_core import Document, Index
