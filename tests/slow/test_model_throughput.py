@@ -8,6 +8,7 @@ import time
 import tracemalloc
 
 import pytest
+
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.extraction.model import ModelExtractor
 from sire_core.models.openai_client import OpenAIChat
