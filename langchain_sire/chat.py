@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
+from pydantic import BaseModel
 
 from langchain_sire.callbacks import call, inner_config
 from langchain_sire.messages import of_error, of_message, of_structured, to_messages
 from sire_core.errors import ConfigurationError, ModelError, RefusalError, SireError
 from sire_core.models.limits import Reservation, UsageLimits, UsageMeter
 from sire_core.models.prompt_format import render
-from sire_core.models.structured import ask_structured, schema_hint
+from sire_core.models.structured import ask_structured, schema_hint, schema_name, strict_json_schema
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, Prompt
 
@@ -130,7 +131,7 @@ class LangChainChat:
             model = self.chat_model
             if self._bound and room and getattr(model, "max_tokens", 0) is None:
                 model = model.model_copy(update={"max_tokens": room})
-            self._chains[key] = model if schema is None else model.with_structured_output(schema, include_raw=True)
+            self._chains[key] = model if schema is None else _structured(model, schema)
         return self._chains[key]
 
     async def _send(
@@ -149,6 +150,15 @@ class LangChainChat:
             for meter, reservation in reserved:
                 meter.settle(reservation, *used)
         return completion
+
+
+def _structured(model: BaseChatModel, schema: type[BaseModel]) -> Runnable[Any, Any]:
+    """The model with the schema as JSON, not as a class: clients that validate themselves throw flawed answers away."""
+    form = {"title": schema_name(schema), **strict_json_schema(schema)}
+    try:
+        return model.with_structured_output(form, include_raw=True, strict=True)
+    except (TypeError, ValueError):  # a class that knows no `strict`
+        return model.with_structured_output(form, include_raw=True)
 
 
 async def _answer(chain: Runnable[Any, Any], messages: list[BaseMessage], stop: list[str], size: int) -> Completion:

@@ -39,17 +39,21 @@ def of_message(message: Any, stop: Sequence[str], prompt_tokens: int) -> Complet
         raise ModelError(f"the chat model answered a {type(message).__name__}, not an AIMessage")
     text = str(message.text)
     ends = [at for at in (text.find(word) for word in stop if word) if at >= 0]
-    return _completion(message, text[: min(ends)] if ends else text, None, prompt_tokens)
+    return _completion(message, text[: min(ends)] if ends else text, prompt_tokens)
 
 
 def of_structured(answer: Any, prompt_tokens: int) -> Completion:
-    """What `with_structured_output(include_raw=True)` answers: raw message, parsed value, parsing error."""
+    """What `with_structured_output(include_raw=True)` answers: raw message, parsed value, parsing error.
+
+    The parsed value is not used: LangChain's parser closes a value that was cut off, and what is missing would be lost
+    without a word. Our own ladder reads the raw text.
+    """
     if not isinstance(answer, Mapping) or not isinstance(answer.get("raw"), AIMessage):
         raise ModelError("the chat model's structured output has no raw message; is include_raw supported?")
     raw: AIMessage = answer["raw"]
-    completion = _completion(raw, _arguments(raw) or str(raw.text), answer.get("parsed"), prompt_tokens)
+    completion = _completion(raw, _arguments(raw) or str(raw.text), prompt_tokens)
     if "refusal" in type(answer.get("parsing_error")).__name__.lower():
-        return replace(completion, text=str(answer["parsing_error"]), parsed=None, finish="refusal")
+        return replace(completion, text=str(answer["parsing_error"]), finish="refusal")
     return completion
 
 
@@ -67,14 +71,14 @@ def of_error(error: Exception, prompt_tokens: int) -> Completion:
     raise ModelError(f"the chat model failed: {type(error).__name__}: {error}"[:500]) from error
 
 
-def _completion(message: AIMessage, text: str, parsed: Any, prompt_tokens: int) -> Completion:
+def _completion(message: AIMessage, text: str, prompt_tokens: int) -> Completion:
     used = message.usage_metadata
     tokens = (used["input_tokens"], used["output_tokens"]) if used else (prompt_tokens, estimate_tokens(text))
     refusal = message.additional_kwargs.get("refusal")
     end = str(message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason") or "")
     if refusal or end in _REFUSAL_ENDS:
         return Completion(str(refusal or text or end), None, *tokens, "refusal")
-    return Completion(text, parsed, *tokens, "length" if end in _LENGTH_ENDS else "stop")
+    return Completion(text, None, *tokens, "length" if end in _LENGTH_ENDS else "stop")
 
 
 def _arguments(message: AIMessage) -> str:
