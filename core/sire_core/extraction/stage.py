@@ -43,7 +43,7 @@ async def extract_missing(
         extractor: Makes the records.
         store: Keeps them, batch by batch.
         progress: Called after every batch.
-        max_failure_ratio: Above this share of failed chunks the build stops.
+        max_failure_ratio: Above this share of failed passages, of all in the corpus, the build stops.
 
     Returns:
         How many records came from the store, the failures, and the hashes that were extracted now.
@@ -64,9 +64,10 @@ async def extract_missing(
             fresh.update(r.hash for r in batch if r.status != "failed")
             done += len(batch)
             progress("extraction", done, len(todo))
-        if len(failures) > max_failure_ratio * len(todo):
+        passages = len({chunk.hash for chunk in chunks})
+        if len(failures) > max_failure_ratio * passages:
             raise BuildError(
-                f"Extraction failed for {len(failures)} of {len(todo)} passages, first: {failures[0].where}: "
+                f"Extraction failed for {len(failures)} of {passages} passages, first: {failures[0].where}: "
                 f"{failures[0].reason}. What succeeded is stored; fix the cause and build again, or raise "
                 "max_failure_ratio."
             )

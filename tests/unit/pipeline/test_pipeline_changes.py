@@ -1,0 +1,165 @@
+"""Any row of builds, additions, updates and deletions leaves what its last state would give."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sire_core.errors import CorpusError
+from sire_core.index import Index
+from sire_core.recipes import sirerag
+from sire_core.testing.contents import read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.plain_extractor import PlainExtractor
+from sire_core.types import Document, UnitKind
+
+NAMES = ["Alma", "Boris", "Ceuta", "Drava", "Ewa Fell", "Port Guam"]
+SENTENCES = [f"{a} met {b}." for a in NAMES for b in NAMES if a != b] + ["It rained.", "", "Nobody came!"]
+DOCUMENTS = st.builds(
+    Document,
+    id=st.sampled_from([f"d{i}" for i in range(7)]),
+    text=st.lists(st.sampled_from(SENTENCES), max_size=4).map(" ".join),
+    title=st.sampled_from(["", "Alma", "A Title"]),
+    metadata=st.sampled_from([{}, {"tenant": "red"}, {"tenant": "blue"}]),
+)
+CORPORA = st.lists(DOCUMENTS, max_size=7, unique_by=lambda document: document.id)
+STEPS = st.lists(st.tuples(st.sampled_from(["build", "update", "delete"]), CORPORA), min_size=1, max_size=4)
+SLOW = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def index_at(path, **options):
+    recipe = sirerag(variant="B", max_cluster_tokens=60, summary_tokens=25)
+    return Index(path, recipe=recipe, embedder=HashEmbedder(), extractor=PlainExtractor(), **options)
+
+
+def said(path):
+    return read_contents(path).said(UnitKind.CHUNK, UnitKind.AGGREGATE, UnitKind.PROPOSITION)
+
+
+def check_invariants(path, corpus):
+    found = read_contents(path)
+    assert {chunk.doc_id for chunk in found.chunks.values()} == {d.id for d in corpus.values() if d.text.strip()}
+    covered = {}
+    for unit in found.units.values():
+        assert unit.chunk_ids
+        assert set(unit.chunk_ids) <= set(found.chunks)
+        texts = " ".join(f"{found.chunks[c].title} {found.chunks[c].text}" for c in unit.chunk_ids)
+        for line in unit.text.splitlines():
+            assert line.removeprefix("A Title: ").removeprefix("Alma: ") in texts
+        if unit.kind in (UnitKind.CHUNK, UnitKind.SIM_SUMMARY):
+            covered.setdefault(unit.level, set()).update(unit.chunk_ids)
+    assert all(chunks == set(found.chunks) for chunks in covered.values())
+    for edge in found.edges:
+        assert {edge.source, edge.target} <= set(found.units)
+
+
+@SLOW
+@given(STEPS)
+def test_a_row_of_changes_equals_a_fresh_build(steps):
+    corpus = {}
+    with tempfile.TemporaryDirectory() as place:
+        grown, fresh = Path(place, "grown"), Path(place, "fresh")
+        with index_at(grown) as index:
+            for action, documents in steps:
+                if action == "delete":
+                    gone = [document.id for document in documents if document.id in corpus]
+                    report = index.delete(gone)
+                    assert report.removed == len(gone)
+                    corpus = {name: document for name, document in corpus.items() if name not in gone}
+                elif action == "update":
+                    report = index.update(documents)
+                    new = [document for document in documents if document.id not in corpus]
+                    assert report.added == len(new)
+                    corpus |= {document.id: document for document in documents}
+                else:
+                    report = index.build(documents)
+                    given = {document.id: document for document in documents}
+                    # What stays keeps its place, what is new comes behind it.
+                    corpus = {name: given[name] for name in corpus if name in given} | given
+                assert sum(report.units.values()) == (index.stats()["units"] if corpus or report.generation else 0)
+        with index_at(fresh) as index:
+            index.build(corpus.values())
+        assert said(grown) == said(fresh)
+        check_invariants(grown, corpus)
+
+
+@SLOW
+@given(CORPORA.filter(bool))
+def test_one_by_one_and_back_again(documents):
+    with tempfile.TemporaryDirectory() as place:
+        path, fresh = Path(place, "grown"), Path(place, "fresh")
+        with index_at(path) as index:
+            for document in documents:
+                index.add([document])
+            with index_at(fresh) as other:
+                other.build(documents)
+            assert said(path) == said(fresh)
+            for document in documents:
+                index.delete([document.id])
+            assert read_contents(path).units == {}
+            assert index.search("anything") == []
+
+
+def test_an_update_keeps_the_place_in_the_corpus(tmp_path):
+    documents = [Document(f"d{i}", f"Alma met Boris {i}.") for i in range(4)]
+    with index_at(tmp_path / "a") as index:
+        index.build(documents)
+        index.update([replace(documents[1], text="Alma left Boris.")])
+    chunks = list(read_contents(tmp_path / "a").chunks.values())
+    assert [chunk.doc_id for chunk in chunks] == ["d0", "d1", "d2", "d3"]
+    assert chunks[1].text == "Alma left Boris."
+
+
+def test_nothing_is_written_when_nothing_changes(tmp_path):
+    documents = [Document(f"d{i}", f"Alma met Boris {i}.") for i in range(3)]
+    with index_at(tmp_path / "a") as index:
+        assert index.build(documents).generation == 1
+        for again in (index.build(documents), index.add(documents), index.update(documents[:1]), index.add([])):
+            assert (again.generation, again.added, again.updated, again.removed) == (1, 0, 0, 0)
+
+
+def test_changes_of_metadata_reach_filters(tmp_path):
+    with index_at(tmp_path / "a") as index:
+        index.build([Document("d0", "Alma met Boris.", metadata={"tenant": "red"}), Document("d1", "Ewa Fell slept.")])
+        index.update([Document("d0", "Alma met Boris.", metadata={"tenant": "blue"})])
+        assert index.search("Alma", filter={"tenant": "red"}) == []
+        assert {doc for hit in index.search("Alma", filter={"tenant": "blue"}) for doc in hit.doc_ids} == {"d0"}
+
+
+def test_mistakes_change_nothing(tmp_path):
+    path = tmp_path / "a"
+    documents = [Document("d0", "Alma met Boris."), Document("d1", "Ewa Fell slept.")]
+    with index_at(path) as index:
+        index.build(documents)
+        before = read_contents(path)
+        with pytest.raises(CorpusError, match=r"update\(\)"):
+            index.add([Document("new", "New."), Document("d0", "Other words.")])
+        with pytest.raises(CorpusError, match="nowhere"):
+            index.delete(["d0", "nowhere"])
+        with pytest.raises(CorpusError, match="d9"):
+            index.build([Document("d9", "One."), Document("d9", "Two.")])
+        assert read_contents(path) == before
+        assert index.delete("d0").removed == 1
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_workers_and_folders_change_nothing(tmp_path, workers):
+    documents = [Document(f"d{i}", f"{NAMES[i % 6]} met {NAMES[i % 5]}. It was day {i}.") for i in range(30)]
+    with index_at(tmp_path / "a") as index, index_at(tmp_path / "b", workers=workers) as other:
+        index.build(documents)
+        other.build(documents)
+    assert read_contents(tmp_path / "a") == read_contents(tmp_path / "b")
+
+
+def test_another_seed_is_kept_by_the_folder(tmp_path):
+    documents = [Document(f"d{i}", f"{NAMES[i % 6]} met {NAMES[i % 5]}. It was day {i}.") for i in range(40)]
+    with index_at(tmp_path / "a", seed=5) as index:
+        index.build(documents[:39])
+    with index_at(tmp_path / "a", seed=9) as index:
+        index.add(documents[39:])
+    with index_at(tmp_path / "b", seed=5) as index:
+        index.build(documents)
+    assert read_contents(tmp_path / "a") == read_contents(tmp_path / "b")

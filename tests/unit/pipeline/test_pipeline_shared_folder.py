@@ -1,0 +1,172 @@
+"""Several recipes in one folder, and an embedder that learns."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from sire_core.data import demo_documents
+from sire_core.errors import BuildError
+from sire_core.index import Index
+from sire_core.models.lexical_embedder import LexicalEmbedder
+from sire_core.recipes import flat, raptor, sirerag
+from sire_core.testing.contents import read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.plain_extractor import PlainExtractor
+from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.types import Document, ExtractionRecord
+
+DOCUMENTS = list(demo_documents())
+
+
+def index_at(path, recipe, extractor=None, **options):
+    return Index(path, recipe=recipe, embedder=HashEmbedder(), extractor=extractor or PlainExtractor(), **options)
+
+
+def test_a_second_recipe_extracts_nothing_again_and_both_stay_in_step(tmp_path):
+    path, extractor = tmp_path / "a", PlainExtractor()
+    with index_at(path, sirerag(), extractor) as related:
+        related.build(DOCUMENTS[:20])
+    asked = len(extractor.asked)
+    assert asked == len(set(extractor.asked)) == 20
+    with index_at(path, sirerag(variant="B"), extractor) as more, index_at(path, raptor(), extractor) as similar:
+        more.build(DOCUMENTS[:20])
+        similar.build(DOCUMENTS[:20])
+        assert len(extractor.asked) == asked
+        similar.add(DOCUMENTS[20:30])
+        similar.delete([document.id for document in DOCUMENTS[:5]])
+    assert len(extractor.asked) == asked + 10
+    for number, recipe in enumerate((sirerag(), sirerag(variant="B"), raptor())):
+        with index_at(path, recipe) as shared, index_at(tmp_path / f"alone{number}", recipe) as alone:
+            alone.build(DOCUMENTS[5:30])
+            assert shared.stats()["kinds"] == alone.stats()["kinds"]
+            for question in ("Who founded the school?", "Which ferry crosses the strait?"):
+                assert shared.search(question, 10) == alone.search(question, 10)
+
+
+def test_units_that_two_recipes_share_are_built_once(tmp_path):
+    steps = []
+    path = tmp_path / "a"
+    with index_at(path, sirerag()) as index:
+        index.build(DOCUMENTS)
+    with index_at(path, raptor(), progress=lambda stage, done, total: steps.append(stage)) as index:
+        index.build(DOCUMENTS)
+        assert index.stats()["recipes"] == ["sirerag", "raptor"]
+        assert set(index.stats()["kinds"]) == {"chunk", "sim_summary"}
+    with index_at(path, sirerag()) as index:
+        assert "aggregate" in index.stats()["kinds"]
+
+
+def test_the_latest_recipe_is_the_default_and_names_choose(tmp_path):
+    path = tmp_path / "a"
+    for recipe in (raptor(depth=1), raptor(depth=2), flat()):
+        with index_at(path, recipe) as index:
+            index.build(DOCUMENTS)
+    with index_at(path, None) as index:
+        assert index.stats()["recipe"] == "flat"
+    with index_at(path, "raptor") as index:
+        index.add([Document("more", "One more passage.")])
+        levels = {hit.unit.level for hit in index.search("harbor", 1000)}
+    assert levels == {0, 1, 2}
+    with index_at(path, raptor(depth=1)) as index:
+        assert {hit.unit.level for hit in index.search("harbor", 1000)} == {0, 1}
+
+
+def test_a_ranker_is_a_setting_of_the_search_not_of_the_build(tmp_path):
+    path = tmp_path / "a"
+    with index_at(path, sirerag()) as index:
+        index.build(DOCUMENTS)
+        dense = index.search("harbor", 5)
+    with index_at(path, sirerag(ranker="bm25")) as index:
+        assert index.search("harbor", 5) != dense
+    assert read_contents(path).units
+
+
+def test_the_default_embedder_is_fitted_again_when_the_corpus_has_doubled(tmp_path):
+    path = tmp_path / "a"
+    texts = [f"{document.title}. {document.text}" for document in DOCUMENTS]
+    small = [Document(f"s{i}", text) for i, text in enumerate(texts[:12])]
+    large = [Document(f"l{i}", text) for i, text in enumerate(texts[12:])]
+    with Index(path, recipe="raptor") as index:
+        index.build(small)
+        first, before = index.stats()["embedder"], read_contents(path)
+        index.add(large[:5])
+        assert index.stats()["embedder"] == first
+        index.add(large[5:])
+        second, after = index.stats()["embedder"], read_contents(path)
+        hits = index.search("harbor and ferry", 8)
+    assert second != first
+    kept = [unit for unit in before.vectors if unit in after.vectors]
+    assert len(kept) >= len(small)
+    assert all(before.vectors[unit] != after.vectors[unit] for unit in kept)
+    with Index(path) as again:
+        assert again.search("harbor and ferry", 8) == hits
+        assert again.stats()["embedder"] == second
+        again.add([Document("again", "A ferry left the harbor.")])
+        assert again.stats()["embedder"] == second
+    fitted = LexicalEmbedder().fit([c.index_text for c in after.chunks.values()])
+    assert fitted.fingerprint == second
+
+
+async def test_vectors_after_a_refit_are_those_of_the_new_fit(tmp_path):
+    path = tmp_path / "a"
+    with Index(path, recipe="flat") as index:
+        await index.abuild([Document(f"s{i}", d.text) for i, d in enumerate(DOCUMENTS[:10])])
+        await index.aadd([Document(f"l{i}", d.text) for i, d in enumerate(DOCUMENTS[10:25])])
+    found = read_contents(path)
+    fitted = LexicalEmbedder().fit([chunk.index_text for chunk in found.chunks.values()])
+    for unit in found.units.values():
+        (expected,) = await fitted.embed([unit.index_text])
+        assert max(abs(expected - [float(x) for x in memoryview(found.vectors[unit.id]).cast("f")])) < 1e-6
+
+
+@dataclass
+class Flaky(PlainExtractor):
+    """Fails for passages that hold a word."""
+
+    word: str = ""
+
+    def __post_init__(self):
+        super().__init__()
+
+    def _record(self, chunk):
+        if self.word and self.word in chunk.text:
+            return ExtractionRecord(chunk.hash, "plain", "1", "failed", reason="no answer")
+        return super()._record(chunk)
+
+
+def test_failures_are_reported_and_tried_again(tmp_path):
+    path = tmp_path / "a"
+    documents = [Document(f"d{i}", f"Alma met Boris. Number {i} is {'bad' if i == 3 else 'good'}.") for i in range(12)]
+    with index_at(path, sirerag(), Flaky(word="bad")) as index:
+        report = index.build(documents)
+        assert [(failure.where, failure.reason) for failure in report.failures] == [("d3#0", "no answer")]
+        assert index.stats()["failed"] == 1
+        assert [failure.where for failure in index.build(documents).failures] == ["d3#0"]
+    extractor = Flaky()
+    with index_at(path, sirerag(), extractor) as index:
+        assert index.build(documents).failures == ()
+        assert len(extractor.asked) == 1
+        assert index.stats()["failed"] == 0
+    with index_at(tmp_path / "b", sirerag()) as index:
+        index.build(documents)
+    assert read_contents(path).said() == read_contents(tmp_path / "b").said()
+
+
+def test_too_many_failures_stop_the_build_and_keep_what_worked(tmp_path):
+    path = tmp_path / "a"
+    documents = [Document(f"d{i}", f"Alma met Boris. Number {i} is {'bad' if i % 2 else 'good'}.") for i in range(10)]
+    with index_at(path, sirerag(), Flaky(word="bad")) as index, pytest.raises(BuildError, match=r"5 of 10.*d1#0"):
+        index.build(documents)
+    extractor = Flaky()
+    with index_at(path, sirerag(), extractor) as index:
+        index.build(documents)
+    assert len(extractor.asked) == 5
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_the_model_path_gives_the_same_units_for_any_number_of_workers(tmp_path, workers):
+    for name, count in (("a", 3), ("b", workers)):
+        options = {"embedder": HashEmbedder(), "language_model": ScriptedModel(latency=0.001), "workers": count}
+        with Index(tmp_path / name, recipe="sirerag", **options) as index:
+            index.build(DOCUMENTS[:15])
+    assert read_contents(tmp_path / "a") == read_contents(tmp_path / "b")
