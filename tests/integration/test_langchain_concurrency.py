@@ -1,0 +1,90 @@
+"""Async that does not block, and what the adapter costs."""
+
+import asyncio
+import time
+
+import pytest
+from langchain_core.embeddings import Embeddings
+
+from langchain_sire import SireRetriever
+from sire_core.data import demo_documents
+from sire_core.models.sync import run_sync
+from sire_core.testing.hash_embedder import HashEmbedder
+
+
+class SlowQueries(Embeddings):
+    """A sync-only embedding model that takes 0.3 seconds for a question."""
+
+    model = "slow"
+
+    def embed_documents(self, texts):
+        return run_sync(HashEmbedder().embed(texts)).tolist()
+
+    def embed_query(self, text):
+        time.sleep(0.3)
+        return self.embed_documents([text])[0]
+
+
+class SlowAsync(SlowQueries):
+    async def aembed_query(self, text):
+        await asyncio.sleep(0.3)
+        return (await HashEmbedder().embed([text]))[0].tolist()
+
+
+@pytest.fixture(params=[SlowQueries, SlowAsync])
+def retriever(request):
+    texts = [d.text for d in demo_documents()[:8]]
+    return SireRetriever.from_texts(texts, request.param(), recipe="flat", k=2)
+
+
+async def test_trap_four_concurrent_retrievals_take_the_time_of_one(retriever):
+    start = time.perf_counter()
+    found = await asyncio.gather(*(retriever.ainvoke("Who was it?") for _ in range(4)))
+    assert time.perf_counter() - start < 0.6
+    assert all(one == found[0] and len(one) == 2 for one in found)
+
+
+def test_batch_runs_sync_retrievals_beside_each_other(retriever):
+    start = time.perf_counter()
+    retriever.batch(["Who was it?"] * 4)
+    assert time.perf_counter() - start < 0.6
+
+
+async def test_a_ticking_task_keeps_its_beat(retriever):
+    gaps = []
+
+    async def tick():
+        last = time.perf_counter()
+        while True:
+            await asyncio.sleep(0.01)
+            gaps.append(time.perf_counter() - last)
+            last = time.perf_counter()
+
+    ticking = asyncio.create_task(tick())
+    await retriever.ainvoke("Who was it?")
+    ticking.cancel()
+    assert len(gaps) > 12
+    assert max(gaps) < 0.15
+
+
+async def test_sync_calls_inside_a_running_loop(retriever):
+    assert retriever.invoke("Who was it?") == await retriever.ainvoke("Who was it?")
+
+
+def test_the_adapter_adds_less_than_a_millisecond_at_k_20():
+    texts = [d.text for d in demo_documents()]
+    retriever = SireRetriever.from_texts(texts, recipe="flat", k=20)
+    question = "Who commanded the Northern Wren?"
+
+    def cost(search):
+        times = []
+        for _ in range(60):
+            start = time.perf_counter()
+            search()
+            times.append(time.perf_counter() - start)
+        return sorted(times)[6]  # the quiet moments of a shared machine
+
+    retriever.invoke(question)
+    core = cost(lambda: retriever.index.search(question, 20))
+    adapter = cost(lambda: retriever.invoke(question))
+    assert adapter - core < 0.001, f"core {core * 1e3:.2f} ms, with LangChain {adapter * 1e3:.2f} ms"
