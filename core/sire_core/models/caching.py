@@ -139,21 +139,9 @@ class CachedModel:
         """Answer a prompt; see `LanguageModel.complete`."""
         key = answer_key(self.fingerprint, prompt, schema, stop, max_tokens, temperature)
         place = (id(asyncio.get_running_loop()), key)
-        while True:
-            with self._lock:
-                flight = self._flights.get(place)
-                mine = flight is None
-                if flight is None:
-                    flight = self._flights[place] = _Flight(asyncio.Event())
-            if mine:
-                break
-            await flight.done.wait()
-            if flight.error is not None:
-                raise flight.error
-            if flight.answer is not None:
-                self._count_stored()
-                return flight.answer
-            # Whoever asked was cancelled: ask ourselves.
+        flight, answer = await self._join(place)
+        if answer is not None:
+            return answer
         try:
             flight.answer = await self._stored(key, schema)
             if flight.answer is None:
@@ -169,6 +157,22 @@ class CachedModel:
                 del self._flights[place]
             flight.done.set()
         return flight.answer
+
+    async def _join(self, place: tuple[int, str]) -> tuple[_Flight, Completion | None]:
+        """The answer of an equal prompt that is under way, else a flight of our own."""
+        while True:
+            with self._lock:
+                flight = self._flights.get(place)
+                if flight is None:
+                    flight = self._flights[place] = _Flight(asyncio.Event())
+                    return flight, None
+            await flight.done.wait()
+            if flight.error is not None:
+                raise flight.error
+            if flight.answer is not None:
+                self._count_stored()
+                return flight, flight.answer
+            # Whoever asked was cancelled: ask ourselves.
 
     async def _stored(self, key: str, schema: type[Any] | None) -> Completion | None:
         text = await asyncio.to_thread(self._store.answer, key)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
+
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.extraction.model import ModelExtractor
