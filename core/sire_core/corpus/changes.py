@@ -113,8 +113,8 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str]) -> Cor
     missing = [found for found in wanted if found not in stored]
     if missing:
         raise CorpusError(
-            f"{len(missing)} of the documents to delete are not in the index ({', '.join(missing[:10])}). "
-            "Nothing was deleted; check the ids with `sire stats`."
+            f"{len(missing)} of the ids to delete are not in the index ({', '.join(missing[:10])}). "
+            "Nothing was deleted; Index.documents() lists what is there."
         )
     return CorpusChange(drop_documents=wanted)
 

@@ -99,7 +99,11 @@ class Builder:
         changed = bool(work.corpus.change) or bool(repaired)
         known = {(built.name, built.owners) for built in work.before.recipes}
         if work.before.generation and not changed and (work.target.name, work.target.owners) in known:
-            return self._report(work, work.before, failures)
+            # Nothing to build, but this recipe with these search settings is now the one that queries mean.
+            latest = work.before.with_recipe(work.target)
+            if latest != work.before:
+                self._store.commit(Commit(manifest=latest.to_json()))
+            return self._report(work, latest, failures)
         following = [entry for entry in work.following if changed and entry[1].owners != work.target.owners]
         owners = [owner for built in work.before.recipes for owner in built.owners]
         recipes = [*following, (self._settings.recipe, work.target)]

@@ -53,8 +53,8 @@ class Recipe:
         lines += [f"  builds {organizer.name}: {organizer.describe()}" for organizer in self.organizers]
         if not self.organizers:
             lines.append("  builds nothing beyond the passages and their vectors: no model calls.")
-        lines.append(f"  ranks with {self.ranker!r}")
-        lines += [f"  selects with {selector!r}" for selector in self.selectors]
+        lines.append(f"  ranks with {type(self.ranker).__name__}")
+        lines += [f"  selects with {type(selector).__name__}" for selector in self.selectors]
         return "\n".join(lines)
 
 

@@ -136,7 +136,7 @@ class PoolView:
             documents = tuple(dict.fromkeys(names[number][0] for number in numbers.tolist()))
         about = f" about {unit.title}" if unit.title else ""
         level = f", level {unit.level}" if unit.level else ""
-        note = f"{unit.kind}{about}{level}, made from {len(chunks)} passages"
+        note = f"{unit.kind}{about}{level}, made from {len(chunks)} {'passage' if len(chunks) == 1 else 'passages'}"
         return Hit(unit, score, documents, (*path, Step("sources", unit.chunk_ids, note)))
 
     def _units_of_chunks(self) -> IntArray:

@@ -139,7 +139,10 @@ class Library:
         if self.folder is None:
             self._published = committed.generation
             return
-        if committed.generation == self.folder.read_manifest().get("generation", 0):
+        shown = self.folder.read_manifest()
+        if committed.generation == shown.get("generation", 0):
+            if committed.to_json() != shown:  # another recipe is the latest now; the pools are as they were
+                self.folder.write_manifest(committed.to_json())
             return
         pools = {self.folder.pool(built.pool, committed.generation).name for built in committed.recipes}
         # Whatever is there under these names is left over from an index that was deleted.

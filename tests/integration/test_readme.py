@@ -1,0 +1,55 @@
+"""Every snippet of the README runs."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+CONSOLE = [
+    line[2:].split("#")[0].strip()
+    for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
+    for line in block.splitlines()
+]
+SIRE = shutil.which("sire", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+
+
+def run(command: list[str], folder: Path) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("code", PYTHON, ids=[re.search(r"from (\w+)", code).group(1) for code in PYTHON])
+def test_python_snippet_runs_and_prints(code: str, tmp_path: Path) -> None:
+    assert run([sys.executable, "-W", "error::DeprecationWarning:sire_core", "-c", code], tmp_path).strip()
+
+
+def test_two_document_snippet_finds_both_documents(tmp_path: Path) -> None:
+    output = run([sys.executable, "-c", next(code for code in PYTHON if "Ten lines" not in code and "my-folder" in code)], tmp_path)
+    assert "film" in output
+    assert "person" in output
+
+
+def test_console_lines_run_in_order(tmp_path: Path) -> None:
+    for folder, name, text in (
+        ("docs", "bridge.md", "# The Slate Bridge\n\nThe Slate Bridge was built by Hale & Dunmore in 1884."),
+        ("docs", "company.md", "# Hale & Dunmore\n\nHale & Dunmore is a company that was founded by Ada Hale."),
+        ("more-docs", "person.md", "# Ada Hale\n\nAda Hale was an engineer from Port Ansel."),
+    ):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / name).write_text(text, encoding="utf-8")
+    assert SIRE is not None
+    outputs = {}
+    for line in CONSOLE:
+        words = shlex.split(line)
+        assert words[0] == "sire"
+        outputs[line] = run([SIRE, *words[1:]], tmp_path)
+    assert "Slate Bridge" in next(output for line, output in outputs.items() if "-k 5" in line)
+    assert "Ada Hale" not in next(output for line, output in outputs.items() if "--json" in line)
