@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from sire_core.models.sync import serves_sync_call
 
-__all__ = ["awaits", "call"]
+__all__ = ["awaits", "call", "overrides"]
 
 T = TypeVar("T")
 
@@ -42,3 +42,8 @@ def awaits(method: Callable[..., Any]) -> bool:
     if code is None:
         return True
     return any(step.opname in ("GET_AWAITABLE", "GET_ANEXT") for step in dis.get_instructions(code))
+
+
+def overrides(thing: object, base: type, name: str) -> bool:
+    """Whether a class has a method of its own in the place of a base's; LlamaIndex wraps inherited ones anew."""
+    return inspect.unwrap(getattr(type(thing), name)) is not inspect.unwrap(getattr(base, name))

@@ -11,7 +11,7 @@ import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding, mean_agg
 from llama_index.core.schema import QueryBundle
 
-from llama_index_sire.calls import awaits, call
+from llama_index_sire.calls import awaits, call, overrides
 from sire_core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class LlamaIndexEmbedder:
             return self._fingerprint
         found = {name: getattr(self.model, name, None) for name in _TELLING}
         settings = ",".join(f"{name}={value}" for name, value in found.items() if isinstance(value, (str, int, float)))
-        name = f"llama-index:{self.model.class_name()}:{self.model.model_name}"
+        name = f"llama-index:{type(self.model).__name__}:{self.model.model_name}"
         return f"{name}({settings})" if settings else name
 
     @property
@@ -127,8 +127,8 @@ class LlamaIndexEmbedder:
 
     def _documents_await(self) -> bool:
         """Whether the model's own way to embed many texts is an async one."""
-        kind, base = type(self.model), BaseEmbedding
-        if kind._aget_text_embeddings is not base._aget_text_embeddings:  # noqa: SLF001 - which methods a subclass wrote
-            return awaits(self.model._aget_text_embeddings)  # noqa: SLF001 - as above
-        batches = kind._get_text_embeddings is not base._get_text_embeddings  # noqa: SLF001 - as above
-        return not batches and awaits(self.model._aget_text_embedding)  # noqa: SLF001 - as above
+        model = self.model
+        if overrides(model, BaseEmbedding, "_aget_text_embeddings"):
+            return awaits(model._aget_text_embeddings)  # noqa: SLF001 - the method that a subclass writes
+        batches = overrides(model, BaseEmbedding, "_get_text_embeddings")
+        return not batches and awaits(model._aget_text_embedding)  # noqa: SLF001 - as above

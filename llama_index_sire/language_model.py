@@ -13,7 +13,7 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageR
 from llama_index.core.llms import LLM, CustomLLM
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 
-from llama_index_sire.calls import call
+from llama_index_sire.calls import call, overrides
 from sire_core.errors import ConfigurationError, ModelError, RefusalError, SireError
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import ask_structured, schema_hint
@@ -49,7 +49,7 @@ class LlamaIndexModel:
         if self._fingerprint:
             return self._fingerprint
         temperature = getattr(self.llm, "temperature", None)
-        name = f"llama-index:{self.llm.class_name()}:{self.llm.metadata.model_name}"
+        name = f"llama-index:{type(self.llm).__name__}:{self.llm.metadata.model_name}"
         return name if temperature is None else f"{name}(temperature={temperature:g})"
 
     async def complete(
@@ -100,7 +100,7 @@ class LlamaIndexModel:
 
     async def _chat(self, messages: list[ChatMessage], limits: Mapping[str, Any]) -> ChatResponse:
         llm = self.llm
-        is_async = type(llm).achat is not CustomLLM.achat  # that one calls the sync method on the loop
+        is_async = overrides(llm, CustomLLM, "achat")  # that one calls the sync method on the loop
         return await call(partial(llm.chat, **limits), partial(llm.achat, **limits), messages, is_async=is_async)
 
     async def _call(

@@ -10,7 +10,8 @@ from typing import Any, Literal, Union
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field, SerializeAsAny, field_validator
 from llama_index.core.llms import LLM
-from llama_index.core.node_parser.interface import NodeParser
+from llama_index.core.node_parser.interface import IdFuncCallable, NodeParser
+from llama_index.core.node_parser.node_utils import default_id_func
 from llama_index.core.schema import BaseNode
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
@@ -65,6 +66,8 @@ class SireNodeParser(NodeParser):
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True)
     docstore: BaseDocumentStore | None = Field(default=None, exclude=True)
     include_prev_next_rel: bool = False
+    # Not used, and what it is dumped as cannot be read back.
+    id_func: IdFuncCallable = Field(default=default_id_func, exclude=True)
 
     @field_validator("persist_dir", mode="before")
     @classmethod

@@ -1,0 +1,39 @@
+"""LlamaIndex's global settings as a fresh process has them, and indexes of the demo corpus."""
+
+import pytest
+from llama_index.core import Settings
+from llama_index_fakes import as_llama_index
+
+from llama_index_sire import SireRetriever
+from sire_core.data import demo_questions
+
+
+@pytest.fixture(autouse=True)
+def fresh_settings():
+    before = Settings._llm, Settings._embed_model
+    Settings._llm = Settings._embed_model = None
+    yield
+    Settings._llm, Settings._embed_model = before
+
+
+@pytest.fixture
+def documents():
+    return as_llama_index()
+
+
+@pytest.fixture(scope="session")
+def question():
+    return demo_questions()[0].question
+
+
+@pytest.fixture(scope="session")
+def index_of():
+    """An in-memory index of the demo corpus by recipe; built once, not to be changed."""
+    built = {}
+
+    def index(recipe="sirerag"):
+        if recipe not in built:
+            built[recipe] = SireRetriever.from_documents(as_llama_index(), recipe=recipe).index
+        return built[recipe]
+
+    return index

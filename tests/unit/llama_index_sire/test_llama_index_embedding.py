@@ -1,0 +1,140 @@
+"""Any LlamaIndex embedding model as our embedder."""
+
+import asyncio
+import time
+
+import numpy as np
+import pytest
+from llama_index.core import MockEmbedding, Settings
+from llama_index.core.schema import QueryBundle
+from llama_index_fakes import AsyncEmbedding, WordEmbedding
+
+from llama_index_sire import LlamaIndexEmbedder, SireRetriever
+from llama_index_sire.calls import awaits
+from llama_index_sire.embedding import known_query
+from llama_index_sire.models import resolve_embed_model
+from sire_core.errors import EmbedderMismatchError, ModelError
+from sire_core.index import Index
+from sire_core.models.sync import run_sync
+from sire_core.types import Document
+
+
+async def test_questions_and_passages_use_their_own_methods():
+    model = WordEmbedding()
+    vectors = await LlamaIndexEmbedder(model).embed(["one", "two"], "document")
+    assert vectors.shape == (2, 64)
+    assert vectors.dtype == np.float32
+    assert set(model._calls) == {"text"}
+    await LlamaIndexEmbedder(model).embed(["one"], "query")
+    assert model._calls[-1] == "query"
+
+
+async def test_async_methods_are_used_natively_from_async_code():
+    model = AsyncEmbedding()
+    embedder = LlamaIndexEmbedder(model)
+    await embedder.embed(["one", "two"])
+    await embedder.embed(["one"], "query")
+    assert model._calls == ["async texts", "async query"]
+
+
+def test_sync_calls_use_sync_methods():
+    """Async connections belong to the loop of the user."""
+    model = AsyncEmbedding()
+    run_sync(LlamaIndexEmbedder(model).embed(["one"], "query"))
+    run_sync(LlamaIndexEmbedder(model).embed(["one"]))
+    assert model._calls == ["query", "text"]
+
+
+async def test_batches_follow_the_models_batch_size():
+    class Counting(AsyncEmbedding):
+        async def _aget_text_embeddings(self, texts):
+            self._calls.append(len(texts))
+            return await super()._aget_text_embeddings(texts)
+
+    model = Counting(embed_batch_size=4)
+    assert (await LlamaIndexEmbedder(model).embed([f"text {i}" for i in range(10)])).shape == (10, 64)
+    assert [call for call in model._calls if isinstance(call, int)] == [4, 4, 2]
+
+
+def test_an_async_method_that_never_waits_is_recognized():
+    assert not awaits(WordEmbedding()._aget_query_embedding)
+    assert awaits(AsyncEmbedding()._aget_query_embedding)
+
+
+@pytest.mark.parametrize("kind", [WordEmbedding, AsyncEmbedding])
+async def test_trap_async_on_the_loop_four_concurrent_retrievals_take_the_time_of_one(kind, documents):
+    """ECOSYSTEM 0.4: LlamaIndex's default runs the sync method on the loop, 1.2 s for four times 0.3 s."""
+    retriever = await SireRetriever.afrom_documents(documents[:8], recipe="flat", embed_model=kind(delay=0.3))
+    await retriever.aretrieve("warm up")
+    beats = []
+
+    async def tick():
+        while True:
+            beats.append(time.perf_counter())
+            await asyncio.sleep(0.02)
+
+    ticking = asyncio.create_task(tick())
+    start = time.perf_counter()
+    await asyncio.gather(*(retriever.aretrieve(f"question {i}") for i in range(4)))
+    took = time.perf_counter() - start
+    ticking.cancel()
+    assert took < 0.6
+    assert max(np.diff(beats)) < 0.2
+
+
+async def test_a_vector_that_the_query_brings_is_used():
+    model = WordEmbedding()
+    with known_query(QueryBundle("one", embedding=[0.5] * 64)):
+        vectors = await LlamaIndexEmbedder(model).embed(["one", "other"], "query")
+    assert vectors[0].tolist() == [0.5] * 64
+    assert model._calls == ["query"]
+
+
+async def test_texts_in_place_of_the_question_are_averaged():
+    """HyDE puts hypothetical answers into `custom_embedding_strs`."""
+    embedder = LlamaIndexEmbedder(WordEmbedding())
+    with known_query(QueryBundle("one", custom_embedding_strs=["a b", "c"])):
+        found = await embedder.embed(["one"], "query")
+    assert np.allclose(found[0], (await embedder.embed(["a b", "c"], "query")).mean(axis=0))
+
+
+def test_fingerprints_name_what_changes_vectors():
+    assert (
+        LlamaIndexEmbedder(MockEmbedding(embed_dim=8)).fingerprint == "llama-index:MockEmbedding:unknown(embed_dim=8)"
+    )
+    one, other = WordEmbedding(model_name="a"), WordEmbedding(model_name="a", embed_batch_size=3)
+    assert LlamaIndexEmbedder(one).fingerprint == LlamaIndexEmbedder(other).fingerprint
+    assert LlamaIndexEmbedder(one, fingerprint="mine").fingerprint == "mine"
+    assert LlamaIndexEmbedder(MockEmbedding(embed_dim=8)).dimension == 8
+
+
+async def test_nonsense_from_a_model_is_an_error():
+    class Broken(WordEmbedding):
+        def _get_text_embeddings(self, texts):
+            return [[1.0], [1.0, 2.0]][: len(texts)]
+
+    with pytest.raises(ModelError, match="no vectors of equal length"):
+        await LlamaIndexEmbedder(Broken()).embed(["a", "b"])
+
+
+async def test_no_texts_give_no_vectors():
+    assert (await LlamaIndexEmbedder(MockEmbedding(embed_dim=8)).embed([])).shape == (0, 8)
+
+
+def test_another_model_than_the_index_was_built_with_is_refused(tmp_path):
+    with Index(tmp_path / "i", recipe="flat", embedder=LlamaIndexEmbedder(WordEmbedding(model_name="a"))) as index:
+        index.build([Document("d", "Some text.")])
+    other = SireRetriever.from_persist_dir(tmp_path / "i", embed_model=WordEmbedding(model_name="b"))
+    with pytest.raises(EmbedderMismatchError, match="WordEmbedding:a"):
+        other.retrieve("text")
+
+
+def test_trap_settings_are_resolved_late_and_openai_is_never_made():
+    """ECOSYSTEM 1.5: `Settings.embed_model` with nothing set tries to import OpenAI's integration."""
+    assert resolve_embed_model(None) is None
+    assert Settings._embed_model is None
+    Settings.embed_model = WordEmbedding(model_name="global")
+    found = resolve_embed_model(None)
+    assert isinstance(found, LlamaIndexEmbedder)
+    assert found.model is Settings.embed_model
+    assert resolve_embed_model("lexical") == "lexical"

@@ -1,0 +1,219 @@
+"""The node parser: a pool of nodes for any pipeline, from an index that follows the corpus."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from llama_index.core import MockEmbedding, Settings
+from llama_index.core.ingestion.pipeline import get_transformation_hash
+from llama_index.core.llms import MockLLM
+from llama_index.core.schema import Document, NodeRelationship, TextNode
+from llama_index.core.vector_stores import SimpleVectorStore
+from llama_index_fakes import ChatLLM, WordEmbedding
+from pydantic import ValidationError
+
+from llama_index_sire import SireNodeParser, SireRetriever
+from sire_core.errors import ConfigurationError, StorageError
+from sire_core.recipes import REGISTRY
+
+RECIPES = sorted(REGISTRY)
+
+
+def dumped(nodes):
+    return [node.model_dump() for node in nodes]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+async def test_contract_of_node_parsers(recipe, documents):
+    before = copy.deepcopy(documents)
+    parser = SireNodeParser(recipe=recipe)
+    nodes = parser.get_nodes_from_documents(documents)
+    assert documents == before
+    assert len({node.node_id for node in nodes}) == len(nodes)
+    kinds = [node.metadata["sire_kind"] for node in nodes]
+    passages = kinds.count("chunk")
+    assert passages == len(documents)
+    assert kinds[:passages] == ["chunk"] * passages, "leaves first"
+    assert dumped(parser(documents)) == dumped(nodes), "content ids"
+    assert dumped(await parser.acall(documents)) == dumped(nodes), "sync equals async"
+    assert [n.node_id for n in nodes] == [
+        i.decode() for i in SireRetriever.from_documents(documents, recipe=recipe).index.view().ids
+    ]
+
+
+def test_passages_know_where_they_are(documents):
+    text = "First sentence here. " * 200
+    nodes = SireNodeParser(recipe="flat")([Document(id_="long", text=text)])
+    assert len(nodes) > 1
+    assert all(text[n.start_char_idx : n.end_char_idx] == n.text for n in nodes)
+    assert all(n.ref_doc_id == "long" for n in nodes)
+
+
+def test_trap_leaves_and_summaries_are_not_linked(documents):
+    """ECOSYSTEM 1.2: LlamaIndex links any neighbours with one source, also a leaf and a summary."""
+    text = "First sentence here. Another one there. " * 200
+    nodes = SireNodeParser(recipe="raptor", include_prev_next_rel=True)([Document(id_="long", text=text), *documents])
+    by_id = {node.node_id: node for node in nodes}
+    linked = [n for n in nodes if NodeRelationship.NEXT in n.relationships]
+    assert linked
+    for node in linked:
+        following = by_id[node.next_node.node_id]
+        assert node.ref_doc_id == following.ref_doc_id == "long"
+    assert not [n for n in SireNodeParser(recipe="raptor")(documents) if NodeRelationship.NEXT in n.relationships]
+
+
+def test_summaries_know_their_children(documents):
+    nodes = SireNodeParser(recipe="raptor")(documents)
+    by_id = {node.node_id: node for node in nodes}
+    summaries = [node for node in nodes if node.metadata["sire_kind"] == "sim_summary"]
+    assert summaries
+    for summary in summaries:
+        assert summary.ref_doc_id == summary.node_id
+        levels = {by_id[child.node_id].metadata["sire_level"] for child in summary.child_nodes}
+        assert max(levels) == summary.metadata["sire_level"] - 1
+
+
+def test_trap_numpy_numbers_do_not_come_back_from_the_parent(documents):
+    """LlamaIndex merges the parent's metadata into the nodes after parsing."""
+    given = Document(id_="d", text="Some text.", metadata={"weight": np.float32(0.5)})
+    (node,) = SireNodeParser(recipe="flat")([given])
+    assert type(node.metadata["weight"]) is float
+
+
+def test_trap_derived_nodes_show_only_what_all_their_documents_share():
+    documents = [
+        Document(id_=f"{t}{i}", text=f"Harbour {i} was built by Mara Smith.", metadata={"tenant": t, "lang": "en"})
+        for t in "ab"
+        for i in range(5)
+    ]
+    derived = [n for n in SireNodeParser(recipe="sirerag")(documents) if n.metadata["sire_kind"] != "chunk"]
+    mixed = [n for n in derived if '"a' in n.metadata["sire_doc_ids"] and '"b' in n.metadata["sire_doc_ids"]]
+    assert mixed
+    assert all("tenant" not in n.metadata and n.metadata["lang"] == "en" for n in mixed)
+
+
+def test_class_name_and_round_trip():
+    parser = SireNodeParser(recipe="raptor", recipe_settings={"depth": 2}, seed=3)
+    assert parser.to_dict()["class_name"] == "SireNodeParser"
+    assert SireNodeParser.from_dict(parser.to_dict()).to_dict() == parser.to_dict()
+    assert SireNodeParser.from_json(parser.to_json()).to_dict() == parser.to_dict()
+
+
+def test_trap_every_setting_changes_the_cache_key(documents):
+    """ECOSYSTEM 1.3: objects that are no pydantic models vanish from the key, and stale nodes come back."""
+    parsers = [
+        SireNodeParser(),
+        SireNodeParser(recipe="raptor"),
+        SireNodeParser(recipe_settings={"depth": 2}),
+        SireNodeParser(seed=1),
+        SireNodeParser(title_key="name"),
+        SireNodeParser(llm=MockLLM(max_tokens=1)),
+        SireNodeParser(llm=ChatLLM(model="a")),
+        SireNodeParser(llm=ChatLLM(model="b")),
+        SireNodeParser(embed_model=MockEmbedding(embed_dim=4)),
+        SireNodeParser(embed_model=MockEmbedding(embed_dim=8)),
+        SireNodeParser(embed_model=MockEmbedding(embed_dim=8), embed_nodes=True),
+    ]
+    keys = [get_transformation_hash(documents, parser) for parser in parsers]
+    assert len(set(keys)) == len(parsers)
+    assert keys == [get_transformation_hash(documents, parser) for parser in parsers]
+
+
+def test_trap_a_parser_with_an_index_is_never_answered_from_the_cache(tmp_path, documents):
+    """A, then another A, then the first A again: the cached answer of the first would be stale."""
+    parser = SireNodeParser(persist_dir=tmp_path / "i")
+    assert get_transformation_hash(documents, parser) != get_transformation_hash(documents, parser)
+
+
+def test_trap_pickling_for_workers(tmp_path):
+    """ECOSYSTEM 1.1: what cannot be pickled is dropped with a mere warning; several workers would split the corpus."""
+    parser = SireNodeParser(recipe="raptor", recipe_settings={"depth": 2}, embed_model=WordEmbedding(model_name="a"))
+    assert pickle.loads(pickle.dumps(parser)).to_dict() == parser.to_dict()
+    with pytest.raises(ConfigurationError, match="without num_workers"):
+        pickle.dumps(SireNodeParser(persist_dir=str(tmp_path)))
+
+
+def test_bad_settings_are_told_at_once(tmp_path):
+    with pytest.raises(ValidationError, match="no recipe 'ragtor'"):
+        SireNodeParser(recipe="ragtor")
+    with pytest.raises(ValidationError, match="settings of this recipe are"):
+        SireNodeParser(recipe="raptor", recipe_settings={"dept": 1})
+    with pytest.raises(ValidationError, match="embed_nodes needs an embed_model"):
+        SireNodeParser(embed_nodes=True)
+    with pytest.raises(ValidationError, match="with a persist_dir"):
+        SireNodeParser(vector_store=SimpleVectorStore())
+
+
+def test_vectors_of_the_users_model_can_come_with_the_nodes(documents):
+    model = WordEmbedding()
+    nodes = SireNodeParser(recipe="raptor", embed_model=model, embed_nodes=True)(documents[:6])
+    for node in nodes:
+        assert type(node.embedding) is list
+        assert np.linalg.norm(node.embedding) == pytest.approx(1.0, abs=1e-5)
+    title_and_text = f"{nodes[0].metadata['title']}\n{nodes[0].text}"
+    expected = np.array(model.get_text_embedding(title_and_text))
+    assert np.allclose(nodes[0].embedding, expected / np.linalg.norm(expected), atol=1e-6)
+
+
+def test_an_llm_makes_the_summaries(documents):
+    llm = ChatLLM()
+    SireNodeParser(recipe="raptor", llm=llm)(documents[:8])
+    assert llm._prompts
+    Settings.llm = ChatLLM()
+    SireNodeParser(recipe="raptor", llm="settings")(documents[:8])
+    assert Settings.llm._prompts
+
+
+def test_nodes_of_another_splitter_are_taken_as_passages():
+    nodes = [
+        TextNode(text=text, relationships={NodeRelationship.SOURCE: Document(id_="d").as_related_node_info()})
+        for text in ("One.", "Two.")
+    ]
+    found = SireNodeParser(recipe="flat")(nodes)
+    assert [(n.text, n.ref_doc_id) for n in found] == [("One.", "d"), ("Two.", "d")]
+
+
+def test_retired_ids_are_listed_and_deleted(tmp_path, documents):
+    store = SimpleVectorStore()
+    settings = {"recipe": "raptor", "persist_dir": str(tmp_path / "i"), "embed_nodes": True}
+    parser = SireNodeParser(**settings, embed_model=WordEmbedding())
+    store.add(parser(documents))
+    assert parser.retired_ids == []
+    changed = Document(id_=documents[0].id_, text="Something else entirely.", metadata=documents[0].metadata)
+    store.delete(changed.id_)
+    store.add(parser([changed]))
+    retired = parser.retired_ids
+    assert retired
+    assert set(retired) <= set(store.data.embedding_dict)
+    assert SireNodeParser(**settings, embed_model=WordEmbedding()).retired_ids == retired, "as another process sees it"
+    assert parser.delete_retired(store) == retired
+    assert not set(retired) & set(store.data.embedding_dict)
+    assert parser.retired_ids == []
+
+
+async def test_retired_ids_are_deleted_async_too(tmp_path, documents):
+    store = SimpleVectorStore()
+    parser = SireNodeParser(recipe="raptor", persist_dir=str(tmp_path / "i"))
+    await parser.acall(documents)
+    await parser.acall([Document(id_=documents[0].id_, text="Something else entirely.")])
+    assert await parser.adelete_retired(store)
+    assert parser.retired_ids == []
+
+
+def test_a_damaged_ledger_says_what_to_do(tmp_path, documents):
+    parser = SireNodeParser(recipe="flat", persist_dir=str(tmp_path / "i"))
+    parser(documents[:2])
+    (tmp_path / "i" / "llama_index_nodes.json").write_text("{")
+    with pytest.raises(StorageError, match="Empty the vector store"):
+        parser(documents[2:4])
+
+
+def test_nothing_in_nothing_out(tmp_path):
+    assert SireNodeParser()([]) == []
+    assert SireNodeParser(persist_dir=str(tmp_path / "i"))([]) == []
+
+
+def test_progress_is_shown_when_asked_for(documents, capsys):
+    SireNodeParser(recipe="flat").get_nodes_from_documents(documents[:3], show_progress=True)
+    assert "embedding" in capsys.readouterr().err

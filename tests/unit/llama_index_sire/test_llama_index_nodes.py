@@ -1,0 +1,137 @@
+"""Documents in, nodes out: nothing is lost, nothing leaks, everything is JSON."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from llama_index.core.node_parser import TokenTextSplitter
+from llama_index.core.schema import Document, MetadataMode, NodeRelationship, TextNode
+from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
+
+from llama_index_sire import SireRetriever, to_documents
+from llama_index_sire.nodes import to_node, to_scored_node
+from sire_core.errors import CorpusError
+from sire_core.types import Hit, Unit, UnitKind
+
+CHUNK = Unit("c1", UnitKind.CHUNK, "Some text.", ("c1",), title="T", metadata={"tenant": "a", "year": 1990})
+SUMMARY = Unit("s1", UnitKind.SIM_SUMMARY, "A summary.", ("c1", "c2"), level=2, tree="sim")
+
+
+def test_documents_keep_id_text_title_and_metadata():
+    given = Document(id_="d1", text="Some text.", metadata={"title": "T", "year": 1990})
+    (found,) = to_documents([given])
+    assert (found.id, found.text, found.title, found.metadata) == (
+        "d1",
+        "Some text.",
+        "T",
+        {"title": "T", "year": 1990},
+    )
+    assert to_documents([Document(id_="d", text="x", metadata={"name": "N"})], title_key="name")[0].title == "N"
+
+
+def test_trap_numpy_numbers_and_sets_become_plain_values():
+    """ECOSYSTEM 1.3: `np.float32` or a set in metadata makes the pipeline's cache fail when it is saved."""
+    given = Document(
+        id_="d", text="x", metadata={"s": np.float32(0.5), "n": np.int64(3), "k": {"b", "a"}, "v": np.ones(2)}
+    )
+    (found,) = to_documents([given])
+    assert found.metadata == {"s": 0.5, "n": 3, "k": ["a", "b"], "v": [1.0, 1.0]}
+    assert type(found.metadata["s"]) is float
+    assert isinstance(given.metadata["s"], np.float32)
+
+
+def test_nodes_of_a_splitter_are_passages_of_their_document():
+    document = Document(
+        id_="d1", text="One sentence here. Another sentence there. A third one.", metadata={"title": "T"}
+    )
+    nodes = TokenTextSplitter(chunk_size=5, chunk_overlap=0, tokenizer=str.split)([document])
+    assert len(nodes) > 2
+    nodes[0].metadata["header"] = "only here"
+    (found,) = to_documents(nodes)
+    assert found.id == "d1"
+    assert list(found.chunks) == [node.text for node in nodes]
+    assert found.metadata == {"title": "T"}
+
+
+def test_something_else_is_refused():
+    with pytest.raises(CorpusError, match="not str"):
+        to_documents(["text"])
+
+
+def test_a_passage_has_its_document_as_source():
+    node = to_node(CHUNK, ["d1", "d2"])
+    assert node.node_id == "c1"
+    assert node.ref_doc_id == "d1"
+    assert node.metadata["tenant"] == "a"
+    assert json.loads(node.metadata["sire_doc_ids"]) == ["d1", "d2"]
+
+
+def test_trap_derived_nodes_leak_on_delete_unless_they_are_their_own_source():
+    """ECOSYSTEM 0.6: without SOURCE a node is stored under "None" and no delete reaches it."""
+    node = to_node(SUMMARY, ["d1", "d2"], {"tenant": "a"})
+    assert node.ref_doc_id == "s1"
+    assert not isinstance(node.relationships[NodeRelationship.SOURCE], list)
+    assert json.loads(node.metadata["sire_chunk_ids"]) == ["c1", "c2"]
+    assert (node.metadata["sire_kind"], node.metadata["sire_level"], node.metadata["tenant"]) == ("sim_summary", 2, "a")
+
+
+@pytest.mark.parametrize(("unit", "documents"), [(CHUNK, ["d1"]), (SUMMARY, ["d1", "d2"])])
+def test_trap_metadata_is_flat_and_survives_a_vector_store(unit, documents):
+    node = to_node(unit, documents)
+    stored = node_to_metadata_dict(node, flat_metadata=True)
+    back = metadata_dict_to_node(json.loads(json.dumps(stored)))
+    assert back == node
+    assert back.hash == node.hash
+
+
+def test_trap_nodes_are_json_and_pickle():
+    node = to_node(SUMMARY, ["d1"])
+    assert TextNode.from_json(node.to_json()) == node
+    assert pickle.loads(pickle.dumps(node)) == node
+
+
+def test_trap_bookkeeping_is_neither_embedded_nor_shown_to_models():
+    """ECOSYSTEM 1.5: metadata keys that are not excluded are printed into the prompt."""
+    node = to_node(CHUNK, ["d1"])
+    for mode in (MetadataMode.LLM, MetadataMode.EMBED):
+        assert "sire_" not in node.get_content(mode)
+        assert "tenant: a" in node.get_content(mode)
+
+
+def test_the_users_excluded_keys_stay_excluded():
+    """Readers exclude file paths and dates; without this they would be printed into every prompt."""
+    given = Document(
+        id_="d",
+        text="Some text.",
+        metadata={"file_path": "/x", "title": "T"},
+        excluded_llm_metadata_keys=["file_path"],
+        excluded_embed_metadata_keys=["file_path"],
+    )
+    retriever = SireRetriever.from_documents([given], recipe="flat")
+    (found,) = retriever.retrieve("text")
+    assert "/x" not in found.node.get_content(MetadataMode.LLM)
+    assert "/x" not in found.node.get_content(MetadataMode.EMBED)
+    assert found.node.metadata["file_path"] == "/x"
+    assert "sire_excluded" not in found.node.metadata
+
+
+def test_trap_scores_do_not_change_the_hash():
+    """ECOSYSTEM 1.6: a score in the metadata changes the hash and defeats the document store."""
+    one, other = to_scored_node(Hit(CHUNK, 0.9, ("d1",))), to_scored_node(Hit(CHUNK, 0.1, ("d1",)))
+    assert one.node.hash == other.node.hash
+    assert one.node is not other.node
+
+
+@pytest.mark.parametrize("score", [0.0, -0.3])
+def test_trap_a_score_of_zero_is_read_as_one(score):
+    """ECOSYSTEM 1.4: `score = n.score or 1.0`."""
+    found = to_scored_node(Hit(CHUNK, score, ("d1",)))
+    assert 0 < found.score < 0.001
+    assert type(to_scored_node(Hit(CHUNK, np.float32(0.5), ("d1",))).score) is float
+
+
+def test_callers_objects_are_not_touched():
+    node = to_node(CHUNK, ["d1"])
+    node.metadata["tenant"] = "changed"
+    assert CHUNK.metadata["tenant"] == "a"

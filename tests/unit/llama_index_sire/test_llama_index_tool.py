@@ -1,0 +1,89 @@
+"""The tool for agents: a clean question in, cited text out."""
+
+import pytest
+from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.tools import FunctionTool, RetrieverTool
+from llama_index_fakes import FunctionLLM
+from pydantic import ValidationError
+
+from llama_index_sire import SireRetriever, create_sire_tool
+from llama_index_sire.tool import SireToolInput, cite
+from sire_core.errors import ConfigurationError
+
+
+def test_trap_the_question_arrives_as_the_model_wrote_it(index_of):
+    """ECOSYSTEM 0.2: `RetrieverTool` turns it into "input is ..."."""
+    heard = []
+    index = index_of()
+
+    class Hearing:
+        path = index.path
+
+        def search(self, query, k, *, filter):  # noqa: A002 - the core's name
+            heard.append((query, k, filter))
+            return index.search(query, k, filter=filter)
+
+    retriever = SireRetriever(Hearing())
+    create_sire_tool(retriever)(query="who founded X?")
+    assert heard == [("who founded X?", 10, None)]
+    RetrieverTool.from_defaults(retriever, description="theirs")(input="who founded X?")
+    assert heard[1][0] != "who founded X?"
+
+
+def test_schema_says_query_k_and_filter(index_of):
+    tool = create_sire_tool(SireRetriever(index_of()), name="look_up", description="Looks things up.")
+    assert isinstance(tool, FunctionTool)
+    assert (tool.metadata.name, tool.metadata.description) == ("look_up", "Looks things up.")
+    schema = tool.metadata.get_parameters_dict()
+    assert list(schema["properties"]) == ["query", "k", "filter"]
+    assert schema["required"] == ["query"]
+    with pytest.raises(ValidationError):
+        SireToolInput(query="x", input="y")
+
+
+async def test_text_is_cited_and_nodes_are_the_raw_output(index_of, question):
+    retriever = SireRetriever(index_of(), similarity_top_k=4)
+    tool = create_sire_tool(retriever)
+    done = tool.call(query=question)
+    assert [n.node_id for n in done.raw_output] == [n.node_id for n in retriever.retrieve(question)]
+    assert done.content == cite(done.raw_output)
+    blocks = done.content.split("\n\n[")
+    assert len(blocks) == 4
+    assert "bruno-hask" in blocks[0].split("]")[0]
+    assert "sire_" not in done.content
+    again = await tool.acall(query=question)
+    assert again.content == done.content
+    assert not done.is_error
+
+
+def test_k_and_filter_of_a_call(index_of, question):
+    retriever = SireRetriever(index_of("flat"), similarity_top_k=4, filters="kind=person")
+    tool = create_sire_tool(retriever)
+    assert len(tool(query=question, k=2).raw_output) == 2
+    found = tool(query=question, filter={"year": {"gt": 1}}).raw_output
+    assert found == []
+    assert tool(query=question, filter="year>1").content == "Nothing was found."
+    assert all(n.metadata["kind"] == "person" for n in tool(query=question, filter={"kind": "person"}).raw_output)
+    assert retriever.similarity_top_k == 4
+    with pytest.raises(ConfigurationError):
+        tool(query=question, filter="???")
+
+
+def test_an_index_is_enough_and_others_are_refused(index_of, question):
+    assert create_sire_tool(index_of())(query=question, k=1).raw_output
+    with pytest.raises(ConfigurationError, match="neither a SireRetriever nor an Index"):
+        create_sire_tool("a string")
+
+
+# LlamaIndex's agents look at deprecated attributes of pydantic.
+@pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20")
+@pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince211")
+async def test_an_agent_uses_the_tool(index_of, question):
+    llm = FunctionLLM(answers=[{"query": question, "k": 3}, "On Hathersay."])
+    agent = FunctionAgent(tools=[create_sire_tool(SireRetriever(index_of()))], llm=llm, streaming=False)
+    answer = await agent.run(question)
+    assert str(answer) == "On Hathersay."
+    (call,) = answer.tool_calls
+    assert call.tool_kwargs == {"query": question, "k": 3}
+    assert len(call.tool_output.raw_output) == 3
+    assert "[bruno-hask" in llm._prompts[1][0][-1].content
