@@ -1,0 +1,69 @@
+"""The LangChain examples run offline and show what they promise."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sire_core.data import demo_documents
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+NAMES = ("langchain_indexing_api", "langchain_own_vector_store", "langchain_quickstart")
+_OFFLINE = (
+    "import runpy, socket, sys, warnings\n"
+    "warnings.simplefilter('error')\n"
+    "def refuse(*a, **k): raise OSError('an example used the network')\n"
+    "socket.socket.connect = refuse\n"
+    "runpy.run_path(sys.argv[1], run_name='__main__')\n"
+)
+
+
+def _run(name):
+    done = subprocess.run(
+        [sys.executable, "-c", _OFFLINE, str(EXAMPLES / f"{name}.py")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_all_examples_are_run_here():
+    assert sorted(path.stem for path in EXAMPLES.glob("langchain_*.py")) == list(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_are_short(name):
+    assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) < 60
+
+
+def test_quickstart_finds_both_hops_and_filters():
+    shown = _run("langchain_quickstart")
+    assert "weather-clerk" in shown
+    assert "ilse-marrable" in shown
+    assert "Answer: In 1931 [ilse-marrable]." in shown
+    people = shown.split("People only: ")[1].splitlines()[0]
+    titles = {document.title for document in demo_documents() if document.metadata["kind"] == "person"}
+    assert len(set(ast.literal_eval(people)) & titles) == 3
+
+
+def test_own_vector_store_is_brought_up_to_date():
+    lines = _run("langchain_own_vector_store").splitlines()
+    first, again, deleted = (ast.literal_eval(line.split(": ", 1)[1]) for line in lines[:3])
+    assert first["num_added"] > 60
+    assert again == {"num_added": 0, "num_updated": 0, "num_skipped": first["num_added"], "num_deleted": 0}
+    assert deleted["num_deleted"] > deleted["num_added"]
+    assert len(lines) == 7
+    assert "northern-wren" not in "".join(lines[3:])
+
+
+def test_indexing_api_keeps_the_index_up_to_date():
+    shown = _run("langchain_indexing_api")
+    assert "First:   {'num_added': 41" in shown
+    assert "'num_skipped': 41" in shown
+    assert "Changed: {'num_added': 1, 'num_updated': 0, 'num_skipped': 39, 'num_deleted': 2}" in shown
+    assert "museum ship now" in shown.split("The tool says:")[1]
