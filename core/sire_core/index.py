@@ -14,6 +14,7 @@ from sire_core.types import BuildReport, Document, Hit
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.models.limits import UsageLimits
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
     from sire_core.recipes.base import Recipe
     from sire_core.search.view import PoolView
@@ -42,6 +43,8 @@ class Index:
         workers: Model calls in flight at once.
         max_failure_ratio: Share of failed passages above which a build stops.
         progress: Called as `progress(stage, done, total)`.
+        limits: Most calls and tokens that one build may spend on models.
+        extraction: `joint` asks once per passage; `native` uses the papers' own separate prompts.
     """
 
     def __init__(
@@ -57,6 +60,8 @@ class Index:
         workers: int = 8,
         max_failure_ratio: float = 0.1,
         progress: Progress | None = None,
+        limits: UsageLimits | None = None,
+        extraction: str = "joint",
     ) -> None:
         self._configuration = Configuration(
             path=Path(path) if path is not None else None,
@@ -69,6 +74,8 @@ class Index:
             workers=workers,
             max_failure_ratio=max_failure_ratio,
             progress=progress or _silent,
+            limits=limits,
+            extraction=extraction,
         )
         self._session = Session(self._configuration)
 
@@ -161,7 +168,7 @@ class Index:
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise QueryError(f"k must be a whole number of at least 1, not {k!r}.")
         where = parse_filter(filter)
-        view, recipe = self._session.reader()
+        view, recipe = await self._session.areader()
         if not view.size:
             return []
         ranking = await recipe.ranker.rank(query, k, view, where)
@@ -179,7 +186,7 @@ class Index:
         from sire_core.search.explanation import explain_hits
 
         hits = await self.asearch(query, k, filter=filter)
-        view, _ = self._session.reader()
+        view, _ = await self._session.areader()
         return explain_hits(query, hits, view)
 
     def stats(self) -> dict[str, Any]:

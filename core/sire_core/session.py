@@ -12,6 +12,7 @@ from sire_core.errors import ConfigurationError, EmbedderMismatchError
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.manifest import BuiltRecipe, Manifest
+    from sire_core.models.limits import UsageLimits
     from sire_core.pipeline.apply import Plan
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
     from sire_core.recipes.base import Recipe
@@ -36,10 +37,14 @@ class Configuration:
     workers: int
     max_failure_ratio: float
     progress: Progress
+    limits: UsageLimits | None = None
+    extraction: str = "joint"
 
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise ConfigurationError(f"workers must be at least 1, not {self.workers}.")
+        if self.extraction not in ("joint", "native"):
+            raise ConfigurationError(f"extraction is 'joint' or 'native', not {self.extraction!r}.")
         if isinstance(self.chunker, str) and self.chunker != "sentences":
             raise ConfigurationError(f"chunker is a SentenceChunker, None or 'sentences', not {self.chunker!r}.")
 
@@ -120,10 +125,18 @@ class Session:
         from sire_core.storage.library import require_built
 
         library = self.library()
-        library.refresh()
+        manifest = library.refresh()
         require_built(library)
-        manifest = library.manifest()
         return manifest, manifest.find(self._configuration.recipe_object, self._configuration.recipe_name)
+
+    async def areader(self) -> tuple[PoolView, Recipe]:
+        """See `reader`; deriving a pool does not hold up the event loop."""
+        import asyncio
+
+        reader, library = self._reader, self._library
+        if reader is not None and library is not None and reader[0] == library.stamp():
+            return reader[1], reader[2]
+        return await asyncio.to_thread(self.reader)
 
     def reader(self) -> tuple[PoolView, Recipe]:
         """The pool as of now and the recipe that ranks it; read again when another generation was published."""
@@ -143,7 +156,7 @@ class Session:
         while True:
             with library.store.snapshot():
                 manifest, built = self.built()
-                pool = library.pool(built)
+                pool = library.pool(built, manifest.generation)
             try:
                 embedder = self._embedder(manifest)
                 break
@@ -186,6 +199,8 @@ class Session:
 
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
+        import asyncio
+
         from sire_core.pipeline.apply import Workers, apply_plan
 
         configuration = self._configuration
@@ -202,9 +217,11 @@ class Session:
                 workers=configuration.workers,
                 max_failure_ratio=configuration.max_failure_ratio,
                 progress=configuration.progress,
+                limits=configuration.limits,
+                native=configuration.extraction == "native",
             )
             report = await apply_plan(library, plan, workers)
-            library.publish()
+            await asyncio.to_thread(library.publish)
         return report
 
     def close(self) -> None:

@@ -97,12 +97,13 @@ class Library:
         """Edges of a recipe's pool."""
         return self.store.edges(list(built.owners)) if built.owners else []
 
-    def pool(self, built: BuiltRecipe) -> Pool:
+    def pool(self, built: BuiltRecipe, generation: int) -> Pool:
         """The recipe's pool: mapped from its files, or derived from the store when they are missing or damaged.
 
-        Call it in the `snapshot` of the store in which the manifest was read.
+        Args:
+            built: One of the manifest's recipes.
+            generation: The manifest's; call this in the `snapshot` of the store in which the manifest was read.
         """
-        generation = self._manifest.generation
         if self.folder is None:
             return Pool.make(self.store, built.owners, generation, None)
         directory = self.folder.pool(built.pool, generation)
@@ -149,7 +150,7 @@ class Library:
         self.folder.clean(lambda name: name in pools)
         if committed.recipes:
             with self.store.snapshot():
-                self.pool(committed.recipes[-1])
+                self.pool(committed.recipes[-1], committed.generation)
         self.folder.write_manifest(committed.to_json())
         self.folder.clean(lambda name: name not in pools)
 
