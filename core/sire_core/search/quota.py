@@ -1,0 +1,146 @@
+"""`Quota`: bounds on how many units of a kind a context holds (IndexRAG section 3.3; ALGORITHMS 4.4, 14.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.quotas import Band, choose
+from sire_core.algorithms.text import count_tokens
+from sire_core.errors import ConfigurationError
+from sire_core.types import Step, UnitKind
+
+if TYPE_CHECKING:
+    from sire_core.protocols import FloatArray, IntArray, Ranking, View
+
+__all__ = ["Band", "Quota"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Selects the best `k` units such that no kind takes more, or less, than its band allows.
+
+    The ranking is read further, each time twice as far, until `k` units are selected or it has no more. What the bands
+    shut out fills the places that are left then, behind everything else.
+
+    Attributes:
+        bands: Kinds and their bands; kinds that are not listed are unbounded.
+        depth: Candidates that are looked at; None for as many as it takes. 20 is the paper's setting, with which a
+            context can come out short.
+        top_up: Whether places that the bands leave empty are filled up from the ranking. The paper does not.
+
+    Raises:
+        ConfigurationError: A kind is unknown or listed twice, a band is empty, or the depth is below one.
+    """
+
+    bands: tuple[tuple[str, Band], ...]
+    depth: int | None = None
+    top_up: bool = True
+
+    def __post_init__(self) -> None:
+        known = {kind.value for kind in UnitKind}
+        kinds = [kind for kind, _ in self.bands]
+        unknown = [kind for kind in kinds if kind not in known]
+        if unknown or len(set(kinds)) < len(kinds):
+            raise ConfigurationError(f"Quotas are for distinct kinds among {', '.join(sorted(known))}, not {kinds}.")
+        for kind, band in self.bands:
+            bounds = [bound for bound in (band.high, band.max_tokens) if bound is not None]
+            if band.low < 0 or min(bounds, default=0) < 0 or (band.high is not None and band.high < band.low):
+                raise ConfigurationError(
+                    f"The band of {kind} must fit 0 <= low <= high and max_tokens >= 0, not {band}."
+                )
+        if self.depth is not None and self.depth < 1:
+            raise ConfigurationError(f"depth must be at least 1 or None, not {self.depth}.")
+
+    async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:  # noqa: ARG002 - the protocol's
+        """Return a ranking whose first `k` are the context."""
+        selected = _Selected(self, ranking, k, view)
+        await selected.top(k)
+        return selected
+
+
+class _Selected:
+    """The context, then what would have come next, then what the bands shut out."""
+
+    def __init__(self, settings: Quota, ranking: Ranking, k: int, view: View) -> None:
+        self._settings = settings
+        self._bands = dict(settings.bands)
+        self._ranking = ranking
+        self._view = view
+        self._k = k
+        self._order: list[int] = []
+        self._within = 0
+        self._lengths: dict[int, int] = {}
+        self._notes: dict[int, str] = {}
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions and the ranker's scores."""
+        if n > len(self._order):
+            await self._extend(n)
+        positions = np.asarray(self._order[:n], dtype=np.int64)
+        return positions, self._ranking.scores_at(positions)
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """The ranker's scores."""
+        return self._ranking.scores_at(positions)
+
+    def path(self, position: int) -> tuple[Step, ...]:
+        """Why the ranker chose a position, and which place of its kind's quota it took."""
+        note = self._notes.get(position)
+        steps = self._ranking.path(position)
+        return (*steps, Step("quota", (), note)) if note else steps
+
+    async def _extend(self, n: int) -> None:
+        depth = self._settings.depth
+        reach = depth or 2 * max(n, self._k)
+        while True:
+            positions = (await self._ranking.top(reach))[0].tolist()
+            order = self._arrange(positions, n)
+            if len(order) >= n or len(positions) < reach or depth is not None:
+                break
+            reach *= 2
+        self._within = len(order)
+        if len(order) < n and self._settings.top_up:
+            ranked = (await self._ranking.top(n + len(order)))[0].tolist()
+            chosen = set(order)
+            order += [position for position in ranked if position not in chosen]
+        self._order = order
+        self._explain()
+
+    def _arrange(self, positions: Sequence[int], n: int) -> list[int]:
+        """The context of `k`, and behind it what the upper bounds allow."""
+        context = self._choose(positions, self._k, self._bands)
+        if n <= self._k:
+            return context
+        chosen = set(context)
+        rest = [position for position in positions if position not in chosen]
+        upper = {kind: Band(0, band.high, band.max_tokens) for kind, band in self._bands.items()}
+        # The context's own entries stand in front and so use up their share of the bounds.
+        return self._choose([*context, *rest], n, upper)
+
+    def _choose(self, positions: Sequence[int], k: int, bands: dict[str, Band]) -> list[int]:
+        kinds = [self._kind(position) for position in positions]
+        return [positions[i] for i in choose(kinds, k, bands, lambda i: self._length(positions[i]))]
+
+    def _kind(self, position: int) -> str:
+        return str(self._view.kind_names[self._view.kinds[position]])
+
+    def _length(self, position: int) -> int:
+        if position not in self._lengths:
+            self._lengths[position] = count_tokens(self._view.units([position])[0].text)
+        return self._lengths[position]
+
+    def _explain(self) -> None:
+        counts: Counter[str] = Counter()
+        for place, position in enumerate(self._order):
+            kind = self._kind(position)
+            counts[kind] += 1
+            band = self._bands.get(kind)
+            if place >= self._within:
+                self._notes[position] = "fills a place that the quotas left empty"
+            elif band is not None and band.high is not None:
+                self._notes[position] = f"{kind} {counts[kind]} of at most {band.high}"

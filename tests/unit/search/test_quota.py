@@ -1,0 +1,164 @@
+"""Quotas: IndexRAG's balanced selection and its generalisation."""
+
+import asyncio
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sire_core.algorithms.quotas import Band, choose
+from sire_core.errors import ConfigurationError
+from sire_core.search.quota import Quota
+from sire_core.search.ranking import ScoredRanking
+from sire_core.types import Step, Unit, UnitKind
+
+RANKED = ["B1", "A1", "B2", "B3", "B4", "A2", "B5", "A3", "A4"]
+NAMES = [kind.value for kind in UnitKind]
+
+
+def chosen(k, bands, lengths=None):
+    groups = [name[0] for name in RANKED]
+    return [RANKED[i] for i in choose(groups, k, bands, (lengths or (lambda _: 0)))]
+
+
+@pytest.mark.parametrize(
+    ("k", "k_b", "expected"),
+    [
+        (5, 2, "B1 A1 B2 A2 A3"),
+        (5, 3, "B1 A1 B2 B3 A2"),
+        (5, 0, "A1 A2 A3 A4"),
+        (5, 5, "B1 A1 B2 B3 B4"),
+        (8, 1, "B1 A1 A2 A3 A4"),
+    ],
+)
+def test_oracle_X1_balanced_selection(k, k_b, expected):
+    assert chosen(k, {"B": Band(high=k_b)}) == expected.split()
+
+
+def test_oracle_quota_with_lower_bound():
+    assert chosen(5, {"A": Band(low=3), "B": Band(high=3)}) == ["B1", "A1", "B2", "A2", "A3"]
+
+
+def test_token_quota_skips_what_does_not_fit():
+    lengths = {"B1": 5, "B2": 9, "B3": 4, "B4": 1}
+    found = chosen(5, {"B": Band(max_tokens=10)}, lambda i: lengths.get(RANKED[i], 100))
+    assert found == ["B1", "A1", "B3", "B4", "A2"]
+
+
+BANDS = st.dictionaries(
+    st.sampled_from("ABC"),
+    st.builds(
+        lambda low, more: Band(low, None if more is None else low + more),
+        st.integers(0, 3),
+        st.none() | st.integers(0, 4),
+    ),
+)
+
+
+@given(st.lists(st.sampled_from("ABCD")), st.integers(1, 12), BANDS)
+def test_choice_keeps_every_band_and_the_order(groups, k, bands):
+    found = choose(groups, k, bands)
+    assert found == sorted(set(found))
+    assert len(found) <= k
+    fits = sum(band.low for band in bands.values()) <= k
+    for group in set(groups):
+        band, taken = bands.get(group, Band()), sum(groups[i] == group for i in found)
+        assert band.high is None or taken <= band.high
+        if fits:
+            assert taken >= min(band.low, groups.count(group))
+    if all(band.low == 0 for band in bands.values()):
+        room = sum(
+            min(groups.count(g), k if g not in bands or bands[g].high is None else bands[g].high) for g in set(groups)
+        )
+        assert len(found) == min(k, room)
+        assert choose(groups, k + 3, bands)[: len(found)] == found
+
+
+class Pool:
+    """A view of a few units whose scores fall with their position."""
+
+    def __init__(self, kinds):
+        self.kinds = np.array([NAMES.index(kind) for kind in kinds], dtype=np.uint8)
+        self.kind_names = NAMES
+        self.read = 0
+
+    def units(self, positions):
+        return [Unit(f"u{p}", UnitKind(NAMES[self.kinds[p]]), "word " * (p + 1), ("c",)) for p in positions]
+
+    def ranking(self):
+        scores = np.linspace(1, 0.1, len(self.kinds), dtype=np.float32)
+        inner, pool = ScoredRanking(scores, None, lambda p: (Step("rank", (), str(p)),)), self
+
+        async def top(n):
+            pool.read = max(pool.read, n)
+            return await inner.top(n)
+
+        return SimpleNamespace(top=top, scores_at=inner.scores_at, path=inner.path)
+
+
+def select(kinds, k, quota, n=None):
+    pool = Pool(kinds)
+
+    async def run():
+        ranking = await quota.select("?", pool.ranking(), k, pool)
+        positions, scores = await ranking.top(n or k)
+        return positions.tolist(), scores, ranking
+
+    positions, scores, ranking = asyncio.run(run())
+    assert scores.tolist() == ranking.scores_at(np.array(positions, dtype=np.int64)).tolist()
+    return positions, ranking, pool
+
+
+MANY = ["bridge"] * 30 + ["aku"] * 4
+
+
+def test_ranking_is_read_until_the_context_is_full():
+    positions, ranking, pool = select(MANY, 5, Quota((("bridge", Band(high=2)),)))
+    assert positions == [0, 1, 30, 31, 32]
+    assert pool.read >= 33
+    assert [step.note for step in ranking.path(1)] == ["1", "bridge 2 of at most 2"]
+    assert [step.step for step in ranking.path(31)] == ["rank"]
+
+
+def test_depth_limits_the_candidates_and_short_contexts_are_filled_up():
+    quota = Quota((("bridge", Band(high=2)),), depth=20)
+    assert select(MANY, 5, quota)[0] == [0, 1, 2, 3, 4]
+    assert select(MANY, 5, Quota(quota.bands, 20, top_up=False))[0] == [0, 1]
+
+
+def test_kinds_left_out_come_last_and_nothing_is_lost():
+    quota = Quota((("chunk", Band(high=0)), ("bridge", Band(high=1))))
+    kinds = ["chunk", "bridge", "bridge", "aku", "chunk", "aku"]
+    positions, ranking, _ = select(kinds, 50, quota)
+    assert positions == [1, 3, 5, 0, 2, 4]
+    assert ranking.path(0)[-1].note == "fills a place that the quotas left empty"
+    for k in range(1, 7):
+        assert select(kinds, k, quota)[0] == positions[:k]
+        assert select(kinds, 2, quota, n=k)[0] == positions[:k]
+
+
+def test_token_quota_counts_the_words_of_the_units():
+    quota = Quota((("bridge", Band(max_tokens=4)),), top_up=False)
+    assert select(["bridge"] * 4, 4, quota)[0] == [0, 1]
+
+
+def test_empty_pool():
+    assert select([], 3, Quota((("bridge", Band(high=1)),)))[0] == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"bands": (("bridges", Band()),)},
+        {"bands": (("aku", Band()), ("aku", Band()))},
+        {"bands": (("aku", Band(low=2, high=1)),)},
+        {"bands": (("aku", Band(low=-1)),)},
+        {"bands": (("aku", Band(max_tokens=-1)),)},
+        {"bands": (), "depth": 0},
+    ],
+)
+def test_impossible_quotas_are_refused(settings):
+    with pytest.raises(ConfigurationError):
+        Quota(**settings)
