@@ -283,7 +283,9 @@ class BuildReport:
         removed: Documents that are gone.
         unchanged: Documents that stayed as they were.
         units: Units of the recipe's pool by kind, after the build.
-        calls: Model calls made; `cached` of them were answered from the store.
+        calls: Requests sent to models, repeated ones included.
+        cached: Answers taken from the store.
+        usage: The same by stage; see `sire_core.models.usage.StageUsage`.
         failures: Chunks or calls that failed; the next build tries them again.
         seconds: Wall time by stage.
         generation: Generation of the index that the report describes.
@@ -298,6 +300,7 @@ class BuildReport:
     cached: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    usage: Mapping[str, Any] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     generation: int = 0

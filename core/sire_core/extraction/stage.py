@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
 from sire_core.errors import BuildError
@@ -58,13 +59,14 @@ async def extract_missing(
         where = {item.chunk.hash: f"{item.chunk.doc_id}#{item.chunk.position}" for item in todo}
         done = 0
         progress("extraction", 0, len(todo))
-        async for batch in extractor.extract(todo):
-            store.put_records(extractor.fingerprint, batch)
-            failures += [Failure(where[r.hash], r.reason) for r in batch if r.status == "failed"]
-            fresh.update(r.hash for r in batch if r.status != "failed")
-            done += len(batch)
-            progress("extraction", done, len(todo))
-        passages = len({chunk.hash for chunk in chunks})
+        async with aclosing(extractor.extract(todo)) as batches:  # type: ignore[type-var] # every extractor is an async generator
+            async for batch in batches:
+                store.put_records(extractor.fingerprint, batch)
+                failures += [Failure(where[r.hash], r.reason) for r in batch if r.status == "failed"]
+                fresh.update(r.hash for r in batch if r.status != "failed")
+                done += len(batch)
+                progress("extraction", done, len(todo))
+            passages = len({chunk.hash for chunk in chunks})
         if len(failures) > max_failure_ratio * passages:
             raise BuildError(
                 f"Extraction failed for {len(failures)} of {passages} passages, first: {failures[0].where}: "

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from sire_core.corpus.changes import CorpusChange, StoredDocument
 from sire_core.corpus.units import CorpusUpdate, chunks_after
 from sire_core.models.fitting import fit_once
-from sire_core.organize.extractive import ExtractiveSummarizer
 from sire_core.pipeline.builder import Builder, BuildSettings
+from sire_core.pipeline.model_side import model_side
 from sire_core.pipeline.planning import Makers
 from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Summarizer
+    from sire_core.models.limits import UsageLimits
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
     from sire_core.recipes.base import Recipe
     from sire_core.storage.library import Library
 
@@ -40,6 +41,8 @@ class Workers:
         workers: Calls in flight at once.
         max_failure_ratio: Share of failed passages above which a build stops.
         progress: Told about every batch.
+        limits: Bounds on model calls and tokens of one build.
+        native: Whether extraction uses the paper's own separate prompts.
     """
 
     recipe: Recipe
@@ -51,6 +54,8 @@ class Workers:
     workers: int
     max_failure_ratio: float
     progress: Progress
+    limits: UsageLimits | None = None
+    native: bool = False
 
 
 async def apply_plan(library: Library, plan: Plan, workers: Workers) -> BuildReport:
@@ -65,28 +70,28 @@ async def apply_plan(library: Library, plan: Plan, workers: Workers) -> BuildRep
 
     corpus = await asyncio.to_thread(_read, library, plan)
     manifest = library.manifest()
-    extractor = workers.extractor or _default_extractor(workers)
-    embedder, extractor = await asyncio.to_thread(_fit, library, corpus, workers.embedder, extractor)
+    models = model_side(library, workers, {chunk.id: chunk.hash for chunk in corpus.chunks})
+    embedder, extractor = await asyncio.to_thread(_fit, library, corpus, workers.embedder, models.extractor)
     model = workers.language_model
-    makers = Makers(
-        extractor=extractor.fingerprint,
-        summarizer=f"model/1:{model.fingerprint}" if model else "extractive/1",
-        language_model=model.fingerprint if model else "",
-    )
     settings = BuildSettings(
         recipe=workers.recipe,
         embedder=embedder,
         extractor=extractor,
-        language_model=model,
-        make_summarizer=lambda tokens: _summarizer(library, workers, tokens),
-        makers=makers,
+        language_model=models.language_model,
+        make_summarizer=models.summarizer,
+        makers=Makers(
+            extractor=extractor.fingerprint,
+            summarizer=f"model/1:{model.fingerprint}" if model else "extractive/1",
+            language_model=model.fingerprint if model else "",
+        ),
         chunker=workers.chunker.settings() if workers.chunker else None,
         seed=manifest.seed if manifest.generation else workers.seed,
         workers=workers.workers,
         max_failure_ratio=workers.max_failure_ratio,
         progress=workers.progress,
     )
-    return await Builder(library.store, library.calls, settings).run(corpus)
+    report = await Builder(library.store, library.calls, settings).run(corpus)
+    return models.complete(report)
 
 
 def _read(library: Library, plan: Plan) -> CorpusUpdate:
@@ -104,23 +109,3 @@ def _fit(
     fitted = fit_once(embedder, "embedder", manifest.embedder, library.calls, texts, refit=bool(corpus.change))
     # The extractor is never fitted again: records made with different statistics would not compare.
     return fitted, fit_once(extractor, "extractor", manifest.extractor, library.calls, texts, refit=False)
-
-
-def _default_extractor(workers: Workers) -> Extractor:
-    if workers.language_model is None:
-        from sire_core.extraction.rules import RulesExtractor
-
-        return RulesExtractor()
-    from sire_core.extraction.model import ModelExtractor
-
-    return ModelExtractor(workers.language_model, concurrency=workers.workers)
-
-
-def _summarizer(library: Library, workers: Workers, max_tokens: int) -> Summarizer:
-    if workers.language_model is None:
-        return ExtractiveSummarizer(max_tokens)
-    from sire_core.models.caching import CachedModel
-    from sire_core.organize.model_summary import ModelSummarizer
-
-    model = CachedModel(workers.language_model, library.calls, stage="summaries")
-    return ModelSummarizer(model, max_tokens=max_tokens, concurrency=workers.workers)
