@@ -15,6 +15,8 @@ from sire_core.types import BuildReport, Document, Hit
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.models.limits import UsageLimits
+    from sire_core.models.prices import Price
+    from sire_core.pipeline.estimate import Estimate
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
     from sire_core.recipes.base import Recipe
     from sire_core.search.view import PoolView
@@ -142,6 +144,23 @@ class Index:
 
         wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
         return await self._session.apply(lambda stored: plan_delete(stored, wanted))
+
+    def estimate(self, documents: Iterable[Document], price: Price | None = None) -> Estimate:
+        """What `build(documents)` would ask of the language model, without asking it anything.
+
+        Extraction is exact, with what is stored deducted; summaries are a range, drawn from a trial without a model.
+
+        Args:
+            documents: As for `build`.
+            price: Of the model; None takes the packaged price table's, if it knows the model.
+        """
+        return _run(self.aestimate(documents, price))
+
+    async def aestimate(self, documents: Iterable[Document], price: Price | None = None) -> Estimate:
+        """See `estimate`."""
+        from sire_core.corpus.validation import check_documents
+
+        return await self._session.estimate(check_documents(documents), price)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.manifest import BuiltRecipe, Manifest
     from sire_core.models.limits import UsageLimits
-    from sire_core.pipeline.apply import Plan
+    from sire_core.models.prices import Price
+    from sire_core.pipeline.apply import Plan, Workers
+    from sire_core.pipeline.estimate import Estimate
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
     from sire_core.recipes.base import Recipe
     from sire_core.search.view import PoolView
@@ -201,28 +204,43 @@ class Session:
         """Change the corpus and everything derived from it, and publish the result."""
         import asyncio
 
-        from sire_core.pipeline.apply import Workers, apply_plan
+        from sire_core.pipeline.apply import apply_plan
 
-        configuration = self._configuration
         library = self.library(create=True)
         with library.writing():
-            manifest = library.manifest()
-            workers = Workers(
-                recipe=configuration.recipe_to_build(manifest),
-                embedder=configuration.embedder_for(manifest),
-                extractor=configuration.extractor,
-                language_model=configuration.language_model,
-                chunker=configuration.chunker_object(),
-                seed=configuration.seed,
-                workers=configuration.workers,
-                max_failure_ratio=configuration.max_failure_ratio,
-                progress=configuration.progress,
-                limits=configuration.limits,
-                native=configuration.extraction == "native",
-            )
-            report = await apply_plan(library, plan, workers)
+            report = await apply_plan(library, plan, self._workers(library.manifest()))
             await asyncio.to_thread(library.publish)
         return report
+
+    async def estimate(self, documents: Sequence[Document], price: Price | None) -> Estimate:
+        """What building these documents would ask of the model."""
+        from sire_core.manifest import Manifest
+        from sire_core.pipeline.estimate import estimate_build
+
+        path = self._configuration.path
+        there = self._library is not None or (path is not None and (path / "index.sqlite").exists())
+        library = self.library() if there else None
+        workers = self._workers(library.manifest() if library else Manifest())
+        return await estimate_build(library, documents, workers, price)
+
+    def _workers(self, manifest: Manifest) -> Workers:
+        """The configuration, its gaps filled from the folder."""
+        from sire_core.pipeline.apply import Workers
+
+        configuration = self._configuration
+        return Workers(
+            recipe=configuration.recipe_to_build(manifest),
+            embedder=configuration.embedder_for(manifest),
+            extractor=configuration.extractor,
+            language_model=configuration.language_model,
+            chunker=configuration.chunker_object(),
+            seed=configuration.seed,
+            workers=configuration.workers,
+            max_failure_ratio=configuration.max_failure_ratio,
+            progress=configuration.progress,
+            limits=configuration.limits,
+            native=configuration.extraction == "native",
+        )
 
     def close(self) -> None:
         """Let go of files."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Extractor, Progress
     from sire_core.types import Chunk, ExtractionRecord
 
-__all__ = ["RecordStore", "extract_missing", "read_records"]
+__all__ = ["RecordStore", "extract_missing", "missing_chunks", "read_records"]
 
 
 class RecordStore(Protocol):
@@ -52,7 +52,7 @@ async def extract_missing(
     Raises:
         BuildError: Too many failures. What succeeded is stored.
     """
-    todo = _missing(chunks, store.known(extractor.fingerprint, [chunk.hash for chunk in chunks]))
+    todo = missing_chunks(chunks, store.known(extractor.fingerprint, [chunk.hash for chunk in chunks]))
     failures: list[Failure] = []
     fresh: set[str] = set()
     if todo:
@@ -87,7 +87,8 @@ def read_records(chunks: Sequence[Chunk], extractor: Extractor, store: RecordSto
     return TitleLinker([chunk.title for chunk in chunks]).link(records, chunks)
 
 
-def _missing(chunks: Sequence[Chunk], known: set[str]) -> list[ChunkInContext]:
+def missing_chunks(chunks: Sequence[Chunk], known: set[str]) -> list[ChunkInContext]:
+    """Distinct passages without a record, each with the text before it in its document."""
     todo: dict[str, ChunkInContext] = {}
     previous: Chunk | None = None
     for chunk in chunks:

@@ -1,0 +1,141 @@
+"""What a build will ask of a model, before it asks: exact for extraction, a range for summaries (DESIGN 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sire_core.corpus.changes import plan_build
+from sire_core.corpus.units import chunks_after
+from sire_core.extraction.stage import missing_chunks
+
+if TYPE_CHECKING:
+    from sire_core.models.prices import CostRange, Price
+    from sire_core.pipeline.apply import Workers
+    from sire_core.storage.library import Library
+    from sire_core.types import Document
+
+__all__ = ["Estimate", "estimate_build"]
+
+_SAMPLE = 1000
+"""Documents of the trial build that the range of summaries is drawn from; larger corpora are scaled up from it."""
+
+_SPREAD = {"sim_summary": (0.6, 1.7), "rel_summary": (0.3, 3.0)}
+"""How far the number of summaries of a model's facts may be from that of the trial's. A model names more or fewer
+entities than the rules do, so aggregates vary far more than passages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a build would cost now.
+
+    Attributes:
+        passages: Passages of the corpus after the build.
+        stored: Distinct passages whose extraction is stored already and costs nothing.
+        extraction: Calls, tokens and price of extraction.
+        summaries: The same of summaries.
+    """
+
+    passages: int
+    stored: int
+    extraction: CostRange
+    summaries: CostRange
+
+    @property
+    def total(self) -> CostRange:
+        """Both together."""
+        return self.extraction + self.summaries
+
+    def describe(self) -> str:
+        """A few lines for people."""
+        lines = [f"{self.passages:,} passages, {self.stored:,} of them extracted already"]
+        for name, cost in (("extraction", self.extraction), ("summaries", self.summaries), ("together", self.total)):
+            lines.append(
+                f"{name:>10}: {_range(cost.calls)} calls, {_range(cost.input_tokens)} input tokens, "
+                f"{_range(cost.output_tokens)} output tokens, {_price(cost)}"
+            )
+        return "\n".join(lines)
+
+
+async def estimate_build(
+    library: Library | None, documents: Sequence[Document], workers: Workers, price: Price | None
+) -> Estimate:
+    """Estimate what `build(documents)` would ask of the model. Asks it nothing.
+
+    Args:
+        library: The index, whose stored records are deducted; None when there is none yet.
+        documents: What would be built.
+        workers: What the index is configured with.
+        price: Price of the model; None looks it up in the packaged table.
+    """
+    from sire_core.extraction.model import ModelExtractor
+    from sire_core.models.prices import CostRange, estimate_extraction, load_prices, price_of
+
+    stored = library.store.documents() if library else {}
+    change = plan_build(stored, documents, workers.chunker)
+    chunks = chunks_after(library.store.chunks() if library else [], change, stored)
+    if workers.language_model is None:
+        return Estimate(len(chunks), 0, CostRange(price=(0.0, 0.0)), CostRange(price=(0.0, 0.0)))
+    price = price or price_of(workers.language_model.fingerprint, load_prices())
+    extraction, known = CostRange().priced(price), set[str]()
+    if workers.recipe.needs_records and workers.extractor is None:
+        extractor = ModelExtractor(workers.language_model, native=workers.native)
+        known = library.calls.known(extractor.fingerprint, [chunk.hash for chunk in chunks]) if library else known
+        extraction = estimate_extraction(missing_chunks(chunks, known), extractor, price=price)
+    summaries = await _summaries(documents, workers, price)
+    if library is not None and not change:
+        # Nothing changes: at best every summary is stored.
+        summaries = CostRange((0, summaries.calls[1]), (0, summaries.input_tokens[1]), (0, summaries.output_tokens[1]))
+    return Estimate(len(chunks), len(known), extraction, summaries.priced(price))
+
+
+async def _summaries(documents: Sequence[Document], workers: Workers, price: Price | None) -> CostRange:
+    """Grow the trees without a model over a sample, in memory, and count what a model would have been asked."""
+    from sire_core.algorithms.text import count_tokens
+    from sire_core.models.lexical_embedder import LexicalEmbedder
+    from sire_core.models.prices import CostRange, estimate_summaries
+    from sire_core.pipeline.apply import apply_plan
+    from sire_core.storage.library import Library
+
+    organizers = [organizer for organizer in workers.recipe.organizers if organizer.needs_summaries]
+    if not organizers or not documents:
+        return CostRange().priced(price)
+    step = max(1, -(-len(documents) // _SAMPLE))
+    sample = documents[::step]
+    trial = Library(None)
+    try:
+        plan = partial(plan_build, given=sample, chunker=workers.chunker)
+        await apply_plan(trial, plan, replace(workers, language_model=None, embedder=LexicalEmbedder()))
+        owners = trial.store.owners()
+        units = {unit.id: unit for owner in owners for unit in trial.store.units(owner)}
+        below: dict[str, int] = {}
+        for edge in trial.store.edges(owners):
+            if edge.kind == "child" and edge.source in units and edge.target in units:
+                below[edge.source] = below.get(edge.source, 0) + count_tokens(units[edge.target].index_text)
+    finally:
+        trial.close()
+    cost = CostRange().priced(price)
+    for kind, (low, high) in _SPREAD.items():
+        sizes = [tokens for found, tokens in below.items() if units[found].kind.value == kind]
+        clusters = (round(low * step * len(sizes)), round(high * step * len(sizes)) + 2 * bool(sizes))
+        tokens = (round(low * step * sum(sizes)), round(high * step * sum(sizes)))
+        cost += estimate_summaries(clusters, tokens, max_tokens=_length(workers), price=price)
+    return cost
+
+
+def _length(workers: Workers) -> int:
+    return int(workers.recipe.config.get("summary_tokens", 200))
+
+
+def _range(pair: tuple[int, int]) -> str:
+    low, high = pair
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _price(cost: CostRange) -> str:
+    if cost.price is None:
+        return "price unknown"
+    low, high = cost.price
+    return f"${low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"${low:.2f} to ${high:.2f}"
