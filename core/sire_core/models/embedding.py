@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
-from sire_core.errors import ModelError
+from sire_core.errors import EmbedderMismatchError, ModelError
 from sire_core.types import digest
 
 if TYPE_CHECKING:
@@ -72,7 +72,13 @@ class UnitEmbedder:
             self._known.update((unit, stored[text]) for unit, text in missing.items())
         if not units:
             return np.empty((0, self._embedder.dimension), dtype=np.float32)
-        return np.stack([self._known[unit.id] for unit in units])
+        try:
+            return np.stack([self._known[unit.id] for unit in units])
+        except ValueError as error:
+            raise EmbedderMismatchError(
+                f"The embedder {self._embedder.fingerprint} answers vectors of another length than those in the index. "
+                "Give the one that it was built with, or build into another folder."
+            ) from error
 
     async def _ask(self, texts: dict[str, str]) -> dict[str, FloatArray]:
         """Embed texts (by hash) in batches, a few at a time."""

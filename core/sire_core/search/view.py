@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
+from sire_core.errors import EmbedderMismatchError
 from sire_core.storage.pool import KIND_NAMES, Pool
 from sire_core.types import Edge, Hit, Step, Unit, UnitKind
 
@@ -96,6 +97,11 @@ class PoolView:
         """Unit-length vector of a question, `[dimension]`."""
         vectors = await self._embedder.embed([query], "query")
         question: FloatArray = unit_rows(np.asarray(vectors, dtype=np.float32))[0]
+        if self.size and len(question) != self.matrix.shape[1]:
+            raise EmbedderMismatchError(
+                f"The embedder {self._embedder.fingerprint} answered a vector of length {len(question)}, but the index "
+                f"holds vectors of length {self.matrix.shape[1]}. Give the embedder that it was built with."
+            )
         return question
 
     def allowed(self, where: Filter | None) -> BoolArray | None:
