@@ -67,7 +67,6 @@ class LangChainChat:
         self._bound = bound_answers
         self._meters: tuple[tuple[UsageMeter, str], ...] = ((self.meter, ""),)
         self._learnt = {"native": True}
-        self._chains: dict[tuple[type[Any] | None, int | None], Runnable[Any, Any]] = {}
 
     def __repr__(self) -> str:
         return f"LangChainChat({self.fingerprint!r})"
@@ -126,13 +125,10 @@ class LangChainChat:
         return await self._send(self._chain(None, room), prompt, suffix, stop, room)
 
     def _chain(self, schema: type[Any] | None, room: int | None) -> Runnable[Any, Any]:
-        key = (schema, room)
-        if key not in self._chains:
-            model = self.chat_model
-            if self._bound and room and getattr(model, "max_tokens", 0) is None:
-                model = model.model_copy(update={"max_tokens": room})
-            self._chains[key] = model if schema is None else _structured(model, schema)
-        return self._chains[key]
+        model = self.chat_model
+        if self._bound and room and getattr(model, "max_tokens", 0) is None:
+            model = model.model_copy(update={"max_tokens": room})
+        return model if schema is None else _structured(model, schema)
 
     async def _send(
         self, chain: Runnable[Any, Any], prompt: Prompt, suffix: str, stop: list[str], room: int | None

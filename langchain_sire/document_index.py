@@ -13,6 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 
+from langchain_sire.callbacks import child_runs
 from langchain_sire.documents import from_langchain
 from langchain_sire.pending import Pending, pending_of
 from langchain_sire.retriever import FilterLike, SireRetriever, make_index
@@ -155,7 +156,8 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         k: int | None = None,
         filter: FilterLike = None,  # noqa: A002 - the word users look for
     ) -> list[Document]:
-        self.flush()
+        with child_runs(run_manager.get_child()):
+            self.flush()
         try:
             return super()._get_relevant_documents(query, run_manager=run_manager, k=k, filter=filter)
         except IndexMissingError:  # an empty store finds nothing
@@ -169,7 +171,8 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         k: int | None = None,
         filter: FilterLike = None,  # noqa: A002 - as above
     ) -> list[Document]:
-        await self.aflush()
+        with child_runs(run_manager.get_child()):
+            await self.aflush()
         try:
             return await super()._aget_relevant_documents(query, run_manager=run_manager, k=k, filter=filter)
         except IndexMissingError:

@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.indexing.base import DocumentIndex
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.runnables import ConfigurableField
 
 from langchain_sire import SireDocumentIndex, SireRetriever
@@ -193,6 +195,31 @@ def test_trap_configured_copies_share_what_waits():
     copy = index.configurable_fields(k=ConfigurableField(id="k"))
     assert len(copy.invoke("Who?", {"configurable": {"k": 2}})) == 2
     assert len(index.invoke("Who?")) == 1
+
+
+async def test_trap_models_that_index_before_a_search_are_children_of_its_run():
+    class Runs(BaseCallbackHandler):
+        def __init__(self):
+            self.retrievers, self.models = [], []
+
+        def on_retriever_start(self, serialized, query, *, run_id, **kwargs):
+            self.retrievers.append(run_id)
+
+        def on_chat_model_start(self, serialized, messages, *, run_id, parent_run_id=None, **kwargs):
+            self.models.append(parent_run_id)
+
+    for number in range(2):
+        index = SireDocumentIndex.open(
+            llm=FakeListChatModel(responses=['{"entities": [], "facts": []}']), recipe="sirerag"
+        )
+        index.upsert([PETRA])
+        runs = Runs()
+        if number:
+            await index.ainvoke("Petra?", {"callbacks": [runs]})
+        else:
+            index.invoke("Petra?", {"callbacks": [runs]})
+        assert runs.models
+        assert set(runs.models) == set(runs.retrievers)
 
 
 def test_save_indexes_what_waits(tmp_path):

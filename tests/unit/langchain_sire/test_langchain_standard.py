@@ -1,11 +1,13 @@
 """LangChain's own standard suites: retrievers for every recipe, document indexes, the tool."""
 
 import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from langchain_tests.integration_tests.indexer import AsyncDocumentIndexTestSuite, DocumentIndexerTestSuite
 from langchain_tests.unit_tests import ToolsUnitTests
 
-from langchain_sire import SireDocumentIndex, SireRetriever, create_sire_tool
+from langchain_sire import SireDocumentIndex, SireRetriever, create_sire_tool, over_vector_store, pool_documents
 from sire_core import recipes
 from sire_core.data import demo_documents
 from sire_core.index import Index
@@ -48,6 +50,24 @@ class TestDocumentIndexAsRetriever(RetrieversIntegrationTests):
     @property
     def retriever_constructor_params(self):
         return {"index": _index("sirerag")}
+
+    @property
+    def retriever_query_example(self):
+        return "Who commanded the Northern Wren?"
+
+
+class TestRetrieverOverVectorStore(RetrieversIntegrationTests):
+    @property
+    def retriever_constructor(self):
+        return SireRetriever
+
+    @property
+    def retriever_constructor_params(self):
+        store = InMemoryVectorStore(DeterministicFakeEmbedding(size=16))
+        index = Index(recipe=over_vector_store("raptor", store))
+        index.build(demo_documents())
+        store.add_documents(pool_documents(index))
+        return {"index": index}
 
     @property
     def retriever_query_example(self):

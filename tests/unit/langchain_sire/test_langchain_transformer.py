@@ -19,6 +19,12 @@ from sire_core.testing.hash_embedder import HashEmbedder
 SCALARS = (str, int, float, bool, type(None))
 
 
+@pytest.fixture
+def documents(documents):
+    """A part of the demo corpus is enough here."""
+    return documents[:14]
+
+
 def test_the_pool_is_passages_and_what_was_made_from_them(documents):
     transformer = SireDocumentTransformer("sirerag")
     assert isinstance(transformer, BaseDocumentTransformer)
