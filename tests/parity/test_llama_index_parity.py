@@ -1,0 +1,65 @@
+"""The same corpus through the core and through LlamaIndex: identical ids in identical order, sync and async."""
+
+import pytest
+from llama_index.core.schema import Document as LlamaDocument
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+
+from llama_index_sire import SireNodeParser, SireRetriever, to_documents
+from sire_core.data import demo_documents, demo_questions
+from sire_core.index import Index
+from sire_core.recipes import REGISTRY
+
+RECIPES = sorted(REGISTRY)
+K = 12
+
+
+def as_llama_index():
+    return [LlamaDocument(id_=d.id, text=d.text, metadata={"title": d.title, **d.metadata}) for d in demo_documents()]
+
+
+@pytest.fixture(scope="module", params=RECIPES)
+def both(request):
+    core = Index(recipe=request.param)
+    core.build(demo_documents())
+    return core, SireRetriever.from_documents(as_llama_index(), recipe=request.param, similarity_top_k=K)
+
+
+def test_same_pool(both):
+    core, retriever = both
+    assert retriever.index.view().ids.tolist() == core.view().ids.tolist()
+
+
+async def test_same_hits_in_the_same_order_sync_and_async(both):
+    core, retriever = both
+    for question in demo_questions():
+        hits = core.search(question.question, K)
+        found = retriever.retrieve(question.question)
+        assert [n.node_id for n in found] == [hit.unit.id for hit in hits]
+        assert [n.text for n in found] == [hit.unit.text for hit in hits]
+        assert [n.score for n in found] == pytest.approx([max(hit.score, 1e-6) for hit in hits], abs=1e-6)
+        again = await retriever.aretrieve(question.question)
+        assert [n.model_dump() for n in again] == [n.model_dump() for n in found]
+
+
+def test_same_hits_under_a_filter(both):
+    core, retriever = both
+    filters = MetadataFilters(filters=[MetadataFilter(key="kind", value="person")])
+    filtered = SireRetriever(retriever.index, similarity_top_k=K, filters=filters)
+    for question in demo_questions():
+        hits = core.search(question.question, K, filter={"kind": "person"})
+        assert [n.node_id for n in filtered.retrieve(question.question)] == [hit.unit.id for hit in hits]
+
+
+def test_the_node_parser_gives_the_same_pool(both):
+    core, retriever = both
+    recipe = core.stats()["recipe"]
+    nodes = SireNodeParser(recipe=recipe)(as_llama_index())
+    assert [node.node_id for node in nodes] == [name.decode() for name in core.view().ids.tolist()]
+    assert [node.text for node in nodes] == [unit.text for unit in core.view().units(range(core.view().size))]
+    assert retriever.index.view().size == len(nodes)
+
+
+def test_documents_are_the_same_but_for_the_title_in_the_metadata():
+    for ours, core in zip(to_documents(as_llama_index()), demo_documents(), strict=True):
+        assert (ours.id, ours.title, ours.text) == (core.id, core.title, core.text)
+        assert ours.metadata == {"title": core.title, **core.metadata}
