@@ -10,14 +10,21 @@ import pytest
 from sire_core.data import demo_documents
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-NAMES = ("langchain_indexing_api", "langchain_own_vector_store", "langchain_quickstart")
-_OFFLINE = (
-    "import runpy, socket, sys, warnings\n"
-    "warnings.simplefilter('error')\n"
-    "def refuse(*a, **k): raise OSError('an example used the network')\n"
-    "socket.socket.connect = refuse\n"
-    "runpy.run_path(sys.argv[1], run_name='__main__')\n"
-)
+NAMES = ("langchain_indexing_api", "langchain_own_models", "langchain_own_vector_store", "langchain_quickstart")
+_OFFLINE = """
+import runpy, socket, sys, warnings
+
+warnings.simplefilter("error")
+connect = socket.socket.connect
+
+def refuse(self, address):
+    if not (isinstance(address, tuple) and address[0] in ("127.0.0.1", "::1")):
+        raise OSError(f"an example used the network: {address}")
+    return connect(self, address)
+
+socket.socket.connect = refuse
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
 
 
 def _run(name):
@@ -67,3 +74,12 @@ def test_indexing_api_keeps_the_index_up_to_date():
     assert "'num_skipped': 41" in shown
     assert "Changed: {'num_added': 1, 'num_updated': 0, 'num_skipped': 39, 'num_deleted': 2}" in shown
     assert "museum ship now" in shown.split("The tool says:")[1]
+
+
+def test_own_models_are_used_and_counted():
+    shown = _run("langchain_own_models")
+    counted = int(shown.split("LangChain counts the same: ")[1].splitlines()[0])
+    read, wrote = shown.split(" calls, ")[1].split(" tokens")[0].replace(",", "").split(" + ")
+    assert counted == int(read) + int(wrote) > 0
+    assert "'aggregate'" in shown
+    assert "northern-wren" in shown
