@@ -23,11 +23,24 @@ _TERM = re.compile(r"\s*([^=!<>]+?)\s*(!=|==|=|<|>)\s*(.+?)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`key operator value`, with operator in eq, ne, in, lt, gt."""
+    """`key operator value`, with operator in eq, ne, in, lt, gt.
+
+    Raises:
+        ConfigurationError: Another operator, or `in` without a list of values.
+    """
 
     key: str
     operator: str
     value: Any
+
+    def __post_init__(self) -> None:
+        if self.operator not in _OPERATORS:
+            known = ", ".join(_OPERATORS)
+            raise ConfigurationError(f"Unknown filter operator {self.operator!r} for {self.key!r}; use one of {known}.")
+        if self.operator == "in":
+            if isinstance(self.value, str) or not isinstance(self.value, (Sequence, set, frozenset)):
+                raise ConfigurationError(f"'in' for {self.key!r} takes a list of values, not {self.value!r}.")
+            object.__setattr__(self, "value", tuple(self.value))
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
         """Whether a chunk with this metadata passes."""
@@ -48,10 +61,22 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`and`, `or` over any number of filters; `not` over one."""
+    """`and`, `or` over one or more filters; `not` over one.
+
+    Raises:
+        ConfigurationError: Another operator, or another number of filters.
+    """
 
     operator: str
     parts: tuple[Filter, ...]
+
+    def __post_init__(self) -> None:
+        if self.operator not in ("and", "or", "not"):
+            raise ConfigurationError(f"Filters are joined by 'and', 'or' or 'not', not by {self.operator!r}.")
+        if not self.parts:
+            raise ConfigurationError(f"'{self.operator}' in a filter takes a non-empty list of filters.")
+        if self.operator == "not" and len(self.parts) != 1:
+            raise ConfigurationError("'not' in a filter takes exactly one filter.")
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
         """Whether a chunk with this metadata passes."""
@@ -92,9 +117,9 @@ def _parse_mapping(given: Mapping[str, Any]) -> Filter | None:
         if key in ("and", "or", "not"):
             parts.append(_parse_group(key, value))
         elif isinstance(value, Mapping):
-            parts.extend(_condition(key, operator, operand) for operator, operand in value.items())
+            parts.extend(Condition(key, operator, operand) for operator, operand in value.items())
         else:
-            parts.append(_condition(key, "eq", value))
+            parts.append(Condition(key, "eq", value))
     if not parts:
         return None
     return parts[0] if len(parts) == 1 else Group("and", tuple(parts))
@@ -104,24 +129,10 @@ def _parse_group(operator: str, value: Any) -> Group:
     items: Sequence[Any] = [value] if isinstance(value, (Mapping, Condition, Group)) else value
     if not isinstance(items, Sequence) or isinstance(items, str) or not items:
         raise ConfigurationError(f"'{operator}' in a filter takes a non-empty list of filters, not {value!r}.")
-    if operator == "not" and len(items) != 1:
-        raise ConfigurationError("'not' in a filter takes exactly one filter.")
     parsed = tuple(parse_filter(item) for item in items)
     if any(part is None for part in parsed):
         raise ConfigurationError(f"'{operator}' in a filter holds an empty filter.")
     return Group(operator, tuple(part for part in parsed if part is not None))
-
-
-def _condition(key: str, operator: str, value: Any) -> Condition:
-    if operator not in _OPERATORS:
-        raise ConfigurationError(
-            f"Unknown filter operator {operator!r} for {key!r}; use one of {', '.join(_OPERATORS)}."
-        )
-    if operator == "in":
-        if isinstance(value, str) or not isinstance(value, (Sequence, set, frozenset)):
-            raise ConfigurationError(f"'in' for {key!r} takes a list of values, not {value!r}.")
-        value = tuple(value)
-    return Condition(key, operator, value)
 
 
 def _parse_text(given: str) -> Filter | None:
@@ -132,7 +143,9 @@ def _parse_text(given: str) -> Filter | None:
         try:
             return parse_filter(json.loads(text))
         except json.JSONDecodeError as error:
-            raise ConfigurationError(f"The filter is not valid JSON ({error}): {given}") from error
+            raise ConfigurationError(f"The filter is not valid JSON ({error}): {given[:200]}") from error
+        except RecursionError as error:
+            raise ConfigurationError("The filter is nested too deeply.") from error
     parts: list[Filter] = []
     for term in text.split(","):
         match = _TERM.match(term)

@@ -47,7 +47,7 @@ class Hybrid:
 
 
 class _Fused:
-    """Reads the rankings as far as `depth`, and to their ends once more than that is wanted."""
+    """Reads the rankings as far as `depth`, and to their ends once more is wanted than they list so far."""
 
     def __init__(self, rankings: Sequence[Ranking], allowed: BoolArray | None, size: int, settings: Hybrid) -> None:
         self._rankings = rankings
@@ -55,14 +55,17 @@ class _Fused:
         self._size = size
         self._settings = settings
         self._reach = 0
+        self._listed = 0
         self._fused = self._scored(np.zeros(size, dtype=np.float32))
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
         """The best `n` positions and their scores."""
-        reach = self._settings.depth if n <= self._settings.depth else self._size
-        if reach > self._reach:
-            self._reach = reach
-            self._fused = self._scored(await self._fuse(reach))
+        for reach in (self._settings.depth, self._size):
+            if self._listed < n and self._reach < reach:
+                self._reach = reach
+                scores = await self._fuse(reach)
+                self._listed = int(np.count_nonzero(scores))
+                self._fused = self._scored(scores)
         return await self._fused.top(n)
 
     def scores_at(self, positions: IntArray) -> FloatArray:

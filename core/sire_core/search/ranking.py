@@ -23,6 +23,8 @@ def best_first(scores: FloatArray, n: int) -> IntArray:
         n: How many; fewer are returned when fewer are finite.
     """
     size = len(scores)
+    if n < 1:
+        return np.empty(0, dtype=np.int64)
     if n < size:
         # Everything at or above the n-th largest score, so that ties at the border are broken by position.
         border = np.partition(scores, size - n)[size - n]
