@@ -15,8 +15,10 @@ from sire_core.testing.contracts import (
 )
 
 VARIANTS = [("flat", {"ranker": "bm25"}), ("sirerag", {"ranker": "hybrid"})]
-VARIANTS += [("sirerag", {"variant": variant}) for variant in "ABCD"]
+VARIANTS += [("sirerag", {"variant": variant}) for variant in "ABCDE"]
 VARIANTS += [
+    ("sirerag", {"cross": "replace"}),
+    ("sirerag", {"cross": "add"}),
     ("sirerag", {"singleton_rule": "code", "entity_key": "lower", "dup_facts": "keep", "split_tokens": 40}),
     ("raptor", {"stop_rule": "none", "max_cluster_tokens": 120, "summary_tokens": 30}),
     ("raptor", {"stop_rule": "official", "depth": 2}),
@@ -39,6 +41,12 @@ def test_recipe_keeps(name, check):
 def test_recipe_with_settings_keeps(variant, check):
     name, settings = variant
     check(lambda: recipe_by_name(name, **settings))
+
+
+@pytest.mark.parametrize("check", [check for check in ABOUT_SETTINGS if check is not check_coverage], ids=label)
+def test_a_hierarchy_of_passages_keeps_all_but_coverage(check):
+    # Overviews join above the first summaries, which therefore do not stand on them.
+    check(lambda: recipe_by_name("sirerag", hierarchy=True, cross="add"))
 
 
 def test_all_checks_run_in_one_call():

@@ -1,14 +1,14 @@
-"""`SimilarityTree`: RAPTOR's tree over chunks, the left tree of SiReRAG (ALGORITHMS 1, 2.3)."""
+"""`SimilarityTree`: RAPTOR's tree over chunks, the left tree of SiReRAG (ALGORITHMS 1, 2.3; switches of 2.6)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sire_core.organize.tree import TreeSettings, grow
+from sire_core.organize.tree import TreeSettings, cluster_units, grow
 from sire_core.protocols import Delta
-from sire_core.types import UnitKind
+from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
@@ -22,9 +22,17 @@ class SimilarityTree:
 
     Attributes:
         tree: How the tree grows.
+        entity_clusters: Whether chunks are also clustered by the entities they mention (SiReRAG's variant E): the
+            sentence "This chunk mentions ..." stands for each chunk, and the clusters of these sentences are added to
+            the clusters of chunks.
+        hierarchy: Whether chunks that give an overview join the tree at level 1 instead of 0 (SiReRAG section 4.1):
+            the first summaries are made of details only. A model's record says which they are; where no record calls
+            any chunk abstract, cues in the text do.
     """
 
     tree: TreeSettings = field(default_factory=TreeSettings)
+    entity_clusters: bool = False
+    hierarchy: bool = False
 
     @property
     def name(self) -> str:
@@ -33,13 +41,13 @@ class SimilarityTree:
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """Reads chunks only."""
+        """Reads chunks, at most their records."""
         return ()
 
     @property
     def needs_records(self) -> bool:
-        """Reads no extraction records."""
-        return False
+        """Whether it reads entities or abstractiveness."""
+        return self.entity_clusters or self.hierarchy
 
     @property
     def needs_summaries(self) -> bool:
@@ -48,12 +56,15 @@ class SimilarityTree:
 
     def settings(self) -> Mapping[str, Any]:
         """Settings that change what is built."""
-        return {"tree": self.tree.as_mapping()}
+        switches = {"entity_clusters": self.entity_clusters, "hierarchy": self.hierarchy}
+        return {"tree": self.tree.as_mapping(), **{name: True for name, on in switches.items() if on}}
 
     def describe(self) -> str:
         """What is built, and what it costs."""
+        also = " and of passages that mention similar entities" if self.entity_clusters else ""
+        above = ", overviews from level 1 on" if self.hierarchy else ""
         return (
-            f"Up to {self.tree.depth} levels of summaries over clusters of similar passages; "
+            f"Up to {self.tree.depth} levels of summaries over clusters of similar passages{also}{above}; "
             "with a language model about 60-135 summary calls per 1,000 passages, without one no calls."
         )
 
@@ -61,10 +72,49 @@ class SimilarityTree:
         """Cluster the corpus anew after any change; summaries that come out the same keep their id and vector."""
         if not change:
             return Delta()
-        grown = await grow(view.chunk_units, UnitKind.SIM_SUMMARY, "sim", self.tree, view)
+        leaves, overviews = _by_abstractiveness(view) if self.hierarchy else (view.chunk_units, ())
+        also = await self._by_entities(leaves, view) if self.entity_clusters else []
+        grown = await grow(
+            leaves, UnitKind.SIM_SUMMARY, "sim", self.tree, view, also=also, joining={1: overviews} if overviews else {}
+        )
         return Delta(
             put_units=grown.units,
             drop_units=tuple(unit.id for unit in view.units()),
             put_edges=grown.edges,
             drop_edges=tuple(view.edges()),
         )
+
+    async def _by_entities(self, leaves: Sequence[Unit], view: BuildView) -> list[list[int]]:
+        """Clusters of chunks by what they mention, as positions among the leaves; chunks without entities stay out."""
+        records = view.records()
+        mentions: list[Unit] = []
+        places: list[int] = []
+        for place, leaf in enumerate(leaves):
+            record = records.get(leaf.chunk_ids[0])
+            if record is not None and record.entities:
+                mentions.append(_mention(leaf, [entity.name for entity in record.entities]))
+                places.append(place)
+        if len(places) < 2:
+            return []
+        vectors = await view.vectors(mentions)
+        chunks = [leaves[place] for place in places]  # the limit counts what will be summarised
+        clusters = await cluster_units(chunks, vectors, self.tree, view.rng("tree", "entities"))
+        return [[places[i] for i in cluster] for cluster in clusters]
+
+
+def _mention(chunk: Unit, names: Sequence[str]) -> Unit:
+    """The sentence that stands for a chunk; it is embedded, and never stored in the pool."""
+    text = f"This chunk mentions {', '.join(dict.fromkeys(names))}."
+    return Unit(unit_id("mention", "", chunk.chunk_ids, text), UnitKind.PROPOSITION, text, chunk.chunk_ids)
+
+
+def _by_abstractiveness(view: BuildView) -> tuple[list[Unit], list[Unit]]:
+    """Details and overviews, each in corpus order."""
+    from sire_core.algorithms.abstractiveness import abstractiveness
+
+    records = view.records()
+    said = [records[u.chunk_ids[0]].abstractiveness if u.chunk_ids[0] in records else "low" for u in view.chunk_units]
+    if "high" not in said:  # extractors without a model leave every record at "low"
+        said = [abstractiveness(unit.text) for unit in view.chunk_units]
+    labeled = list(zip(view.chunk_units, said, strict=True))
+    return [u for u, label in labeled if label != "high"], [u for u, label in labeled if label == "high"]

@@ -11,9 +11,11 @@ from sire_core.errors import ConfigurationError
 from sire_core.types import Edge, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from sire_core.protocols import BuildView, FloatArray
 
-__all__ = ["Tree", "TreeSettings", "grow"]
+__all__ = ["Tree", "TreeSettings", "cluster_units", "grow"]
 
 _OFFICIAL_STOP = 11
 """RAPTOR's code stops when a level has at most reduction dimension + 1 nodes (ALGORITHMS 1.1.1)."""
@@ -59,7 +61,16 @@ class Tree:
     edges: tuple[Edge, ...] = ()
 
 
-async def grow(leaves: Sequence[Unit], kind: UnitKind, name: str, settings: TreeSettings, view: BuildView) -> Tree:
+async def grow(
+    leaves: Sequence[Unit],
+    kind: UnitKind,
+    name: str,
+    settings: TreeSettings,
+    view: BuildView,
+    *,
+    also: Sequence[Sequence[int]] = (),
+    joining: Mapping[int, Sequence[Unit]] | None = None,
+) -> Tree:
     """Grow summaries over leaves, level by level.
 
     Args:
@@ -68,31 +79,81 @@ async def grow(leaves: Sequence[Unit], kind: UnitKind, name: str, settings: Tree
         name: Name of the tree (`sim`, `rel`, `cross`).
         settings: How it grows.
         view: Vectors, summariser, randomness.
+        also: Further clusters of leaves, as positions; summarised beside those that the leaves' vectors form.
+        joining: By level, units that stand beside the new summaries of that level and are clustered with them.
     """
+    joining = joining or {}
     units: list[Unit] = []
     edges: list[Edge] = []
     below = list(leaves)
-    summarizer = view.summarizer(settings.summary_tokens)
     for level in range(1, settings.depth + 1):
-        if _stops(len(below), settings.stop_rule):
+        clusters = await _level_clusters(below, name, level, settings, view, also if level == 1 else ())
+        layer = await _summarize(below, clusters, kind, name, level, settings, view)
+        units.extend(unit for unit, _ in layer)
+        edges.extend(Edge("child", unit.id, below[i].id) for unit, cluster in layer for i in cluster)
+        below = [*{unit.id: unit for unit, _ in layer}.values(), *joining.get(level, ())]
+        if not below:
             break
-        clusters = await _clusters(below, name, level, settings, view)
-        if settings.stop_rule == "default" and len(clusters) >= len(below):
-            break
-        view.progress(f"summaries of {name} level {level}", 0, len(clusters))
-        written = await summarizer.summarize([[below[i] for i in cluster] for cluster in clusters])
-        layer: dict[str, Unit] = {}
-        for cluster, (text, ranked) in zip(clusters, written, strict=True):
-            if text:
-                unit = _summary([below[i] for i in cluster], text, ranked, kind, name, level, view.fingerprint)
-                layer.setdefault(unit.id, unit)
-                edges.extend(Edge("child", unit.id, below[i].id) for i in cluster)
-        view.progress(f"summaries of {name} level {level}", len(clusters), len(clusters))
-        if not layer:
-            break
-        below = list(layer.values())
-        units.extend(below)
-    return Tree(tuple(units), tuple({(e.source, e.target): e for e in edges}.values()))
+    distinct = {unit.id: unit for unit in units}
+    return Tree(tuple(distinct.values()), tuple({(e.source, e.target): e for e in edges}.values()))
+
+
+async def cluster_units(
+    units: Sequence[Unit], vectors: FloatArray, settings: TreeSettings, rng: np.random.Generator
+) -> list[list[int]]:
+    """Clusters of units whose texts together stay within the token limit, as ascending positions.
+
+    Args:
+        units: What is clustered; the limit counts their texts.
+        vectors: What decides who is similar, `[len(units), d]`.
+        settings: Method and limit.
+        rng: Randomness.
+    """
+    import asyncio
+
+    tokens = [count_tokens(unit.text) for unit in units]
+    return await asyncio.to_thread(_cluster_within_limit, vectors, tokens, settings, rng)
+
+
+async def _level_clusters(
+    nodes: Sequence[Unit],
+    name: str,
+    level: int,
+    settings: TreeSettings,
+    view: BuildView,
+    also: Sequence[Sequence[int]],
+) -> list[list[int]]:
+    """Clusters of one level; none where the tree stops."""
+    if _stops(len(nodes), settings.stop_rule):
+        return []
+    clusters = await cluster_units(nodes, await view.vectors(nodes), settings, view.rng("tree", name, str(level)))
+    if settings.stop_rule == "default" and len(clusters) >= len(nodes):
+        return []
+    return [list(cluster) for cluster in dict.fromkeys(tuple(cluster) for cluster in (*clusters, *also))]
+
+
+async def _summarize(
+    nodes: Sequence[Unit],
+    clusters: Sequence[Sequence[int]],
+    kind: UnitKind,
+    name: str,
+    level: int,
+    settings: TreeSettings,
+    view: BuildView,
+) -> list[tuple[Unit, Sequence[int]]]:
+    """A summary of each cluster that has something to say, with the cluster."""
+    if not clusters:
+        return []
+    stage = f"summaries of {name} level {level}"
+    view.progress(stage, 0, len(clusters))
+    members = [[nodes[i] for i in cluster] for cluster in clusters]
+    written = await view.summarizer(settings.summary_tokens).summarize(members)
+    view.progress(stage, len(clusters), len(clusters))
+    return [
+        (_summary(group, text, ranked, kind, name, level, view.fingerprint), cluster)
+        for cluster, group, (text, ranked) in zip(clusters, members, written, strict=True)
+        if text
+    ]
 
 
 def _stops(nodes: int, rule: str) -> bool:
@@ -101,19 +162,8 @@ def _stops(nodes: int, rule: str) -> bool:
     return nodes < (1 if rule == "none" else 2)
 
 
-async def _clusters(
-    nodes: Sequence[Unit], name: str, level: int, settings: TreeSettings, view: BuildView
-) -> list[list[int]]:
-    import asyncio
-
-    vectors = await view.vectors(nodes)
-    tokens = [count_tokens(node.text) for node in nodes]
-    rng = view.rng("tree", name, str(level))
-    return await asyncio.to_thread(_cluster_within_limit, vectors, tokens, settings, rng)
-
-
 def _cluster_within_limit(
-    vectors: FloatArray, tokens: Sequence[int], settings: TreeSettings, rng: Any
+    vectors: FloatArray, tokens: Sequence[int], settings: TreeSettings, rng: np.random.Generator
 ) -> list[list[int]]:
     import numpy as np
 

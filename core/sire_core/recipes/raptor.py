@@ -22,6 +22,7 @@ class RaptorConfig:
         max_cluster_tokens: A cluster with more text is split.
         summary_tokens: Length of a summary.
         stop_rule: `default`, `official` or `none`.
+        hierarchy: Passages that give an overview join the tree at level 1 (SiReRAG section 4.1).
         ranker: `dense`, `bm25` or `hybrid`.
     """
 
@@ -30,6 +31,7 @@ class RaptorConfig:
     max_cluster_tokens: int = 3500
     summary_tokens: int = 200
     stop_rule: str = "default"
+    hierarchy: bool = False
     ranker: str = "dense"
 
 
@@ -47,7 +49,7 @@ def raptor(config: RaptorConfig | None = None, /, **settings: Any) -> Recipe:
         name="raptor",
         summary="summaries over clusters of similar passages, all levels in one pool",
         paper="RAPTOR, Sarthi et al. 2024",
-        organizers=(SimilarityTree(tree),),
+        organizers=(SimilarityTree(tree, hierarchy=c.hierarchy),),
         ranker=make_ranker(c.ranker),
         config=asdict(c),
     )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
+from sire_core.organize.cross_tree import CrossTree
 from sire_core.organize.relatedness_tree import RelatednessTree
 from sire_core.organize.similarity_tree import SimilarityTree
 from sire_core.organize.tree import TreeSettings
 from sire_core.recipes.base import Recipe, configure, make_ranker, register
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Organizer
 
 __all__ = ["SireragConfig", "sirerag"]
 
@@ -19,7 +23,9 @@ _VARIANTS = {
     "B": {"propositions": True},
     "C": {"propositions": True, "aggregates": False},
     "D": {"propositions": True, "aggregates": False, "summaries": False},
+    "E": {},
 }
+_CROSS = ("none", "replace", "add")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +34,11 @@ class SireragConfig:
 
     Attributes:
         variant: The paper's Table 5: `full`; `A` without summaries of aggregates; `B` with all propositions; `C` is B
-            without aggregates; `D` is C without their summaries.
+            without aggregates; `D` is C without their summaries; `E` has no relatedness tree, its similarity tree also
+            clusters passages by the entities they mention.
+        cross: Clusters across both trees (the paper's appendix A): `none`; `replace` makes one tree over passages and
+            aggregates; `add` puts it beside the two trees.
+        hierarchy: Passages that give an overview join the similarity tree one level above the others (section 4.1).
         singleton_rule: `safe`, `code` or `paper`; see `group_facts`.
         entity_key: `norm`, `lower` or `exact`; see `name_key`.
         dup_facts: `drop` or `keep`.
@@ -46,6 +56,8 @@ class SireragConfig:
     """
 
     variant: str = "full"
+    cross: str = "none"
+    hierarchy: bool = False
     singleton_rule: str = "safe"
     entity_key: str = "norm"
     dup_facts: str = "drop"
@@ -73,9 +85,34 @@ def sirerag(config: SireragConfig | None = None, /, **settings: Any) -> Recipe:
         ConfigurationError: Unknown variant or setting.
     """
     c = configure(SireragConfig, config, settings)
+    _check(c)
+    return Recipe(
+        name="sirerag",
+        summary="summaries of similar passages, and facts grouped by the entities they share, in one pool",
+        paper="SiReRAG, Zhang et al. 2025",
+        organizers=_organizers(c),
+        ranker=make_ranker(c.ranker, c.instruction),
+        config=asdict(c),
+    )
+
+
+def _check(c: SireragConfig) -> None:
     if c.variant not in _VARIANTS:
         raise ConfigurationError(f"The variant is one of {', '.join(_VARIANTS)}, not {c.variant!r}.")
+    if c.cross not in _CROSS:
+        raise ConfigurationError(f"cross is one of {', '.join(_CROSS)}, not {c.cross!r}.")
+    if c.cross != "none" and c.variant != "full":
+        raise ConfigurationError(f"cross={c.cross!r} joins whole trees; it needs variant='full', not {c.variant!r}.")
+    if c.cross == "replace" and c.hierarchy:
+        raise ConfigurationError("cross='replace' leaves no similarity tree for hierarchy=True; use cross='add'.")
+
+
+def _organizers(c: SireragConfig) -> tuple[Organizer, ...]:
     tree = TreeSettings(c.depth, c.clustering, c.max_cluster_tokens, c.summary_tokens, c.stop_rule)
+    similar = SimilarityTree(tree, entity_clusters=c.variant == "E", hierarchy=c.hierarchy)
+    if c.variant == "E":
+        return (similar,)
+    parts = {"summaries": False} if c.cross == "replace" else _VARIANTS[c.variant]
     related = RelatednessTree(
         tree=tree,
         singleton_rule=c.singleton_rule,
@@ -84,13 +121,8 @@ def sirerag(config: SireragConfig | None = None, /, **settings: Any) -> Recipe:
         split_tokens=c.split_tokens,
         copy_share=c.copy_share,
         skip_types=tuple(c.skip_types),
-        **_VARIANTS[c.variant],
+        **parts,
     )
-    return Recipe(
-        name="sirerag",
-        summary="summaries of similar passages, and facts grouped by the entities they share, in one pool",
-        paper="SiReRAG, Zhang et al. 2025",
-        organizers=(SimilarityTree(tree), related),
-        ranker=make_ranker(c.ranker, c.instruction),
-        config=asdict(c),
-    )
+    if c.cross == "replace":
+        return (related, CrossTree(tree, "replace"))
+    return (similar, related, CrossTree(tree, "add")) if c.cross == "add" else (similar, related)

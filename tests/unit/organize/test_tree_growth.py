@@ -1,5 +1,7 @@
 """How summary trees grow, through the real index."""
 
+from dataclasses import replace
+
 import pytest
 
 from sire_core.errors import ConfigurationError
@@ -8,6 +10,7 @@ from sire_core.organize.tree import TreeSettings
 from sire_core.recipes import raptor
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.plain_extractor import PlainExtractor
 from sire_core.types import Document
 
 WORDS = [
@@ -92,3 +95,46 @@ def test_depth_zero_builds_no_summary(tmp_path):
 def test_settings_out_of_range(settings):
     with pytest.raises(ConfigurationError):
         TreeSettings(**settings)
+
+
+OVERVIEW = "Gardens are usually kept for food or pleasure, and most of them are shared by various people."
+
+
+def with_overviews(tmp_path, extractor=None, **settings):
+    given = [*documents(11), Document("d90", OVERVIEW), Document("d91", OVERVIEW.replace("Gardens", "Parks"))]
+    recipe = raptor(hierarchy=True, **settings)
+    with Index(tmp_path, recipe=recipe, embedder=HashEmbedder(), extractor=extractor or PlainExtractor()) as index:
+        index.build(given)
+    found = read_contents(tmp_path)
+    levels = {unit.id: unit.level for unit in found.units.values()}
+    documents_of = {chunk.id: chunk.doc_id for chunk in found.chunks.values()}
+    return {
+        level: {documents_of[e.target] for e in found.edges if levels[e.source] == level and e.target in documents_of}
+        for level in (1, 2)
+    }
+
+
+def test_overviews_join_at_level_one(tmp_path):
+    below = with_overviews(tmp_path)
+    assert below == {1: {f"d{i}" for i in range(11)}, 2: {"d90", "d91"}}
+
+
+def test_a_model_decides_what_is_an_overview(tmp_path):
+    class Judged(PlainExtractor):
+        def _record(self, chunk):
+            level = "high" if chunk.doc_id in ("d0", "d1") else "low"
+            return replace(super()._record(chunk), abstractiveness=level)
+
+    below = with_overviews(tmp_path, Judged(), max_cluster_tokens=10000)
+    assert below[2] == {"d0", "d1"}
+    assert {"d90", "d91"} <= below[1]
+
+
+def test_a_corpus_of_overviews_still_grows_a_tree(tmp_path):
+    class AllHigh(PlainExtractor):
+        def _record(self, chunk):
+            return replace(super()._record(chunk), abstractiveness="high")
+
+    below = with_overviews(tmp_path, AllHigh())
+    assert below[1] == set()
+    assert len(below[2]) == 13

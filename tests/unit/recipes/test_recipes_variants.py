@@ -29,22 +29,33 @@ COUNTS = {
     "B": {"chunk": 4, "sim_summary": 2, "aggregate": 5, "rel_summary": 2, "proposition": 8},
     "C": {"chunk": 4, "sim_summary": 2, "rel_summary": 2, "proposition": 8},
     "D": {"chunk": 4, "sim_summary": 2, "proposition": 8},
+    # Of all passages {0, 1} and {2, 3}; of the three that mention somebody {0} and {1, 2}.
+    "E": {"chunk": 4, "sim_summary": 4},
+    # 4 x 30 and 44 tokens in one level of at most 70.
+    "replace": {"chunk": 4, "aggregate": 5, "cross_summary": 3},
+    "add": {"chunk": 4, "sim_summary": 2, "aggregate": 5, "rel_summary": 2, "cross_summary": 3},
 }
 
 
 def built(path, variant):
     # A level over the limit is cut into the fewest parts: 4 x 30 tokens of passages, 44 tokens of aggregates.
-    recipe = sirerag(variant=variant, singleton_rule="code", entity_key="lower", depth=1)
-    similar, related = recipe.organizers
-    similar = replace(similar, tree=replace(similar.tree, max_cluster_tokens=70))
-    related = replace(related, tree=replace(related.tree, max_cluster_tokens=30))
-    recipe = replace(recipe, organizers=(similar, related))
+    switch = {"cross": variant} if variant in ("replace", "add") else {"variant": variant}
+    recipe = sirerag(**switch, singleton_rule="code", entity_key="lower", depth=1)
+    limits = {"similarity_tree": 70, "relatedness_tree": 30, "cross_tree": 70}
+    organizers = tuple(
+        replace(organizer, tree=replace(organizer.tree, max_cluster_tokens=limits[organizer.name]))
+        for organizer in recipe.organizers
+    )
+    recipe = replace(recipe, organizers=organizers)
     with Index(path, recipe=recipe, embedder=HashEmbedder(), extractor=PlainExtractor(FACTS), chunker=None) as index:
         index.build([Document(f"d{i}", text) for i, text in enumerate(PASSAGES)])
         return index.stats(), read_contents(path)
 
 
-@pytest.mark.parametrize(("variant", "total"), [("full", 13), ("A", 11), ("B", 21), ("C", 16), ("D", 14)])
+@pytest.mark.parametrize(
+    ("variant", "total"),
+    [("full", 13), ("A", 11), ("B", 21), ("C", 16), ("D", 14), ("E", 8), ("replace", 12), ("add", 16)],
+)
 def test_oracle_S5_units_per_variant(tmp_path, variant, total):
     stats, contents = built(tmp_path, variant)
     assert stats["kinds"] == COUNTS[variant]
@@ -68,6 +79,43 @@ def test_oracle_S5_rel_summaries_of_C_are_built_over_aggregates(tmp_path):
     assert summaries(full) == summaries(without)
 
 
+def test_variant_E_summarises_passages_by_what_they_mention(tmp_path):
+    _, contents = built(tmp_path, "E")
+    numbers = {chunk.id: int(chunk.doc_id[1:]) for chunk in contents.chunks.values()}
+    children = {}
+    for edge in contents.edges:
+        children.setdefault(edge.source, set()).add(numbers[edge.target])
+    assert sorted(map(sorted, children.values())) == [[0], [0, 1], [1, 2], [2, 3]]
+
+
+@pytest.mark.parametrize("mode", ["replace", "add"])
+def test_cross_summaries_stand_on_chunks_and_aggregates(tmp_path, mode):
+    _, contents = built(tmp_path, mode)
+    kinds = {unit.id: unit.kind.value for unit in contents.units.values()}
+    below = {kinds[edge.target] for edge in contents.edges if kinds[edge.source] == "cross_summary"}
+    assert below == {"chunk", "aggregate"}
+    members = {edge.target for edge in contents.edges if kinds[edge.source] == "cross_summary"}
+    assert {unit for unit, kind in kinds.items() if kind in ("chunk", "aggregate")} == members
+
+
+def test_added_cross_levels_cluster_the_summaries_of_both_trees(tmp_path):
+    recipe = sirerag(cross="add", max_cluster_tokens=60, summary_tokens=30, depth=2, copy_share=None)
+    documents = [Document(f"d{i}", text) for i, text in enumerate(PASSAGES)]
+    with Index(tmp_path, recipe=recipe, embedder=HashEmbedder(), extractor=PlainExtractor(FACTS)) as index:
+        index.build(documents)
+        first = read_contents(tmp_path)
+        index.delete(["d3"])
+        index.add(documents[3:])
+        assert read_contents(tmp_path).said() == first.said()
+    units = first.units
+    below = {
+        (units[edge.target].kind.value, units[edge.target].level)
+        for edge in first.edges
+        if units[edge.source].kind.value == "cross_summary" and units[edge.source].level == 2
+    }
+    assert below == {("sim_summary", 1), ("rel_summary", 1), ("cross_summary", 1)}
+
+
 def test_registry_lists_each_recipe_under_its_name():
     assert {"flat", "raptor", "sirerag"} <= set(REGISTRY)
     assert all(factory().name == name for name, factory in REGISTRY.items())
@@ -80,6 +128,12 @@ def test_unknown_names_and_settings_say_what_there_is():
         recipe_by_name("raptor", max_tokens=5)
     with pytest.raises(ConfigurationError, match="variant"):
         sirerag(variant="Z")
+    with pytest.raises(ConfigurationError, match="replace, add"):
+        sirerag(cross="both")
+    with pytest.raises(ConfigurationError, match="variant='full'"):
+        sirerag(cross="add", variant="A")
+    with pytest.raises(ConfigurationError, match="hierarchy"):
+        sirerag(cross="replace", hierarchy=True)
     with pytest.raises(ConfigurationError, match="ranker"):
         flat(ranker="psychic")
     with pytest.raises(ConfigurationError, match="not both"):

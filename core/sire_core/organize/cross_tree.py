@@ -1,0 +1,91 @@
+"""`CrossTree`: clusters across both of SiReRAG's trees (ALGORITHMS 2.6, cross-tree; the paper's appendix A)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sire_core.errors import ConfigurationError
+from sire_core.organize.tree import TreeSettings, grow
+from sire_core.protocols import Delta
+from sire_core.types import Unit, UnitKind
+
+if TYPE_CHECKING:
+    from sire_core.protocols import BuildView, Change
+
+__all__ = ["CrossTree"]
+
+
+@dataclass(frozen=True, slots=True)
+class CrossTree:
+    """Summaries over chunks and aggregates together, level by level.
+
+    Attributes:
+        tree: How the tree grows.
+        mode: `replace`: this is the only tree, over chunks and aggregates. `add`: it stands beside the two trees, and
+            each of its levels clusters all summaries of the level below, those of the two trees included.
+    """
+
+    tree: TreeSettings = field(default_factory=TreeSettings)
+    mode: str = "replace"
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("replace", "add"):
+            raise ConfigurationError(f"A cross tree's mode is 'replace' or 'add', not {self.mode!r}.")
+
+    @property
+    def name(self) -> str:
+        """Short name."""
+        return "cross_tree"
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Reads aggregates, and the summaries it is added to."""
+        return ("relatedness_tree",) if self.mode == "replace" else ("similarity_tree", "relatedness_tree")
+
+    @property
+    def needs_records(self) -> bool:
+        """Aggregates are made from records."""
+        return True
+
+    @property
+    def needs_summaries(self) -> bool:
+        """Writes summaries."""
+        return True
+
+    def settings(self) -> Mapping[str, Any]:
+        """Settings that change what is built."""
+        return {"tree": self.tree.as_mapping(), "mode": self.mode}
+
+    def describe(self) -> str:
+        """What is built, and what it costs."""
+        return (
+            f"Up to {self.tree.depth} levels of summaries over clusters of passages and aggregates together; "
+            "with a language model as many summary calls as both trees take, without one no calls."
+        )
+
+    async def organize(self, change: Change, view: BuildView) -> Delta:
+        """Cluster both trees anew after any change."""
+        if not change:
+            return Delta()
+        number = {chunk.id: i for i, chunk in enumerate(view.chunks)}
+        levels: dict[int, list[Unit]] = {}
+        for name in self.requires:
+            for unit in _in_corpus_order(view.required(name)[0], number):
+                levels.setdefault(unit.level, []).append(unit)
+        aggregates = [unit for unit in levels.pop(0, []) if unit.kind is UnitKind.AGGREGATE]
+        grown = await grow(
+            [*view.chunk_units, *aggregates], UnitKind.CROSS_SUMMARY, "cross", self.tree, view, joining=levels
+        )
+        return Delta(
+            put_units=grown.units,
+            drop_units=tuple(unit.id for unit in view.units()),
+            put_edges=grown.edges,
+            drop_edges=tuple(view.edges()),
+        )
+
+
+def _in_corpus_order(units: Iterable[Unit], number: Mapping[str, int]) -> list[Unit]:
+    """Stored and new units in one order, whichever of them they are."""
+    return sorted(units, key=lambda unit: (min(number[chunk] for chunk in unit.chunk_ids), unit.id))
