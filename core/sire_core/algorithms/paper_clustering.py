@@ -106,7 +106,7 @@ def _mixture(
     points: NDArray[np.float64], threshold: float, max_components: int, repair: bool
 ) -> list[NDArray[np.int64]]:
     """Members of each component of the mixture with the least BIC, empty components left out."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # ships without annotations
+    from threadpoolctl import threadpool_limits
 
     # One thread: sums of the k-means start then have one order, and these matrices are too small to share anyway.
     with warnings.catch_warnings(), threadpool_limits(limits=1):

@@ -1,4 +1,4 @@
-"""Matching and cutting text: name keys, answer normalisation, tokens, sentences. Pure functions, standard library only."""
+"""Matching and cutting text: name keys, answer normalisation, tokens, sentences. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _QUOTES = "\"'\u2018\u2019\u201c\u201d\u00ab\u00bb`"
 # A full stop after one of these rarely ends a sentence.
 _ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof st sr jr vs etc inc ltd co corp no vol fig eq e.g i.e cf al approx ca b d gen col lt maj capt "
-    "sgt rev hon gov sen rep pres jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k ph.d op ed est dept".split()
+    (
+        "mr mrs ms dr prof st sr jr vs etc inc ltd co corp no vol fig eq e.g i.e cf al approx ca b d gen col "
+        "lt maj capt c fl lit sgt rev hon gov sen rep pres jan feb mar apr jun jul aug sep sept oct nov dec "
+        "u.s u.k ph.d op ed est dept "
+    ).split()
 )
 _BOUNDARY = re.compile(r"(?<![.!?\u3002\uff01\uff1f])([.!?\u3002\uff01\uff1f]+)([\"'\u201d\u2019)\]]*)(\s+|$)|\n\s*\n")
 
