@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray
 
 __all__ = ["LangChainEmbedder", "as_embedder"]
+
+T = TypeVar("T")
 
 _NAMES = ("model", "model_name", "model_id", "deployment")
 
@@ -46,6 +49,8 @@ class LangChainEmbedder:
         self._batch_size = batch_size
         self._concurrency = concurrency
         self._dimension = 0
+        # One limit per loop: a sync build and an async search may share the object.
+        self._free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"LangChainEmbedder({self.fingerprint!r})"
@@ -81,16 +86,30 @@ class LangChainEmbedder:
         if not texts:
             return np.empty((0, self._dimension), dtype=np.float32)
         if kind == "query":
-            rows = [await self._query(text) for text in texts]
-            return self._checked(rows, len(texts))
-        free = asyncio.Semaphore(self._concurrency)
-
-        async def batch(start: int) -> list[list[float]]:
-            async with free:
-                return await self._documents(list(texts[start : start + self._batch_size]))
-
-        parts = await asyncio.gather(*(batch(start) for start in range(0, len(texts), self._batch_size)))
+            return self._checked(await self._all([self._query(text) for text in texts]), len(texts))
+        starts = range(0, len(texts), self._batch_size)
+        parts = await self._all([self._documents(list(texts[at : at + self._batch_size])) for at in starts])
         return self._checked([row for part in parts for row in part], len(texts))
+
+    async def _all(self, calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        """Make calls, few at a time; the first error calls off the rest."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._free:
+            self._free[loop] = asyncio.Semaphore(self._concurrency)
+
+        async def one(waiting: Coroutine[Any, Any, T]) -> T:
+            async with self._free[loop]:
+                return await waiting
+
+        tasks = [asyncio.create_task(one(waiting)) for waiting in calls]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for waiting in calls:
+                waiting.close()
 
     async def _query(self, text: str) -> list[float]:
         try:

@@ -1,5 +1,6 @@
 """LangChain embeddings as an `Embedder`."""
 
+import asyncio
 import threading
 
 import numpy as np
@@ -65,6 +66,36 @@ async def test_order_is_kept_across_batches():
     cut = await LangChainEmbedder(Counting(), batch_size=3).embed(texts)
     whole = await LangChainEmbedder(Counting(), batch_size=100).embed(texts)
     np.testing.assert_array_equal(cut, whole)
+
+
+async def test_concurrency_bounds_all_calls_together():
+    class Watched(Native):
+        active = most = 0
+
+        async def aembed_documents(self, texts):
+            self.active += 1
+            self.most = max(self.most, self.active)
+            await asyncio.sleep(0.005)
+            self.active -= 1
+            return self._rows(texts)
+
+    model = Watched()
+    embedder = LangChainEmbedder(model, batch_size=1, concurrency=3)
+    await asyncio.gather(*(embedder.embed(["a"] * 5) for _ in range(4)))
+    assert model.most == 3
+
+
+async def test_the_first_error_calls_off_the_rest():
+    class Failing(Native):
+        async def aembed_documents(self, texts):
+            self.calls.append(texts)
+            await asyncio.sleep(0.005)
+            raise RuntimeError("quota")
+
+    model = Failing()
+    with pytest.raises(ModelError, match="quota"):
+        await LangChainEmbedder(model, batch_size=1, concurrency=2).embed(["a"] * 50)
+    assert len(model.calls) < 10
 
 
 async def test_queries_go_to_embed_query():
