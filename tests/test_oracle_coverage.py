@@ -1,6 +1,7 @@
 """Every oracle of the specification has a test that carries its id: `test_oracle_<ID>_...`."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -25,6 +26,7 @@ NOT_BUILT_YET = [
 """Oracles of parts that do not exist. Take an id out when its test comes."""
 
 
+@functools.cache
 def covered_oracles():
     found = set()
     for file in TESTS.rglob("test_*.py"):
