@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from sire_core.protocols import Delta, FloatArray, LanguageModel, Progress, Summarizer
     from sire_core.storage.store import Store
-    from sire_core.types import Chunk, Edge, ExtractionRecord, Unit
+    from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
 
 __all__ = ["Corpus", "OrganizerView"]
 
@@ -30,6 +30,7 @@ class Corpus:
         language_model: The user's model, or None.
         seed: Seed of the index.
         progress: Reports progress.
+        failures: Summaries that failed; the summariser adds to it while organizers work.
     """
 
     chunks: Sequence[Chunk]
@@ -40,6 +41,7 @@ class Corpus:
     language_model: LanguageModel | None
     seed: int
     progress: Progress
+    failures: Sequence[Failure] = ()
 
 
 class OrganizerView:

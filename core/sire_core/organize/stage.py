@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError
@@ -52,7 +52,8 @@ async def organize_all(jobs: Sequence[Job], corpus: Corpus, store: Store) -> Map
     """Run organizers one after the other; each sees the deltas of those before it.
 
     Returns:
-        Deltas by build fingerprint; an organizer that stands in several recipes runs once.
+        Deltas by build fingerprint, with the summaries that failed among their failures; an organizer that stands in
+        several recipes runs once.
 
     Raises:
         ConfigurationError: An organizer requires one that does not come before it.
@@ -65,6 +66,10 @@ async def organize_all(jobs: Sequence[Job], corpus: Corpus, store: Store) -> Map
             raise ConfigurationError(f"{job.organizer.name} needs {', '.join(missing)} before it in the recipe.")
         if job.fingerprint not in deltas:
             view = OrganizerView(job.fingerprint, corpus, store, dict(finished))
-            deltas[job.fingerprint] = await job.organizer.organize(job.change, view)
+            before = len(corpus.failures)
+            delta = await job.organizer.organize(job.change, view)
+            # Summaries are written concurrently and fail in any order.
+            failed = sorted(corpus.failures[before:], key=lambda failure: failure.where)
+            deltas[job.fingerprint] = replace(delta, failures=(*delta.failures, *failed))
         finished[job.organizer.name] = (job.fingerprint, deltas[job.fingerprint])
     return deltas

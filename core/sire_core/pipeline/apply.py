@@ -79,6 +79,7 @@ async def apply_plan(library: Library, plan: Plan, workers: Workers) -> BuildRep
         extractor=extractor,
         language_model=models.language_model,
         make_summarizer=models.summarizer,
+        failures=models.failures,
         makers=Makers(
             extractor=extractor.fingerprint,
             summarizer=f"model/1:{model.fingerprint}" if model else "extractive/1",

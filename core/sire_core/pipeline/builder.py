@@ -39,6 +39,7 @@ class BuildSettings:
         extractor: Makes records; fitted.
         language_model: Answers prompts; None without one.
         make_summarizer: Summariser of a length.
+        failures: Summaries that failed; the summariser adds to it while the build works.
         makers: Fingerprints of those.
         chunker: Settings of the chunker, for the manifest.
         seed: Seed of every random choice.
@@ -52,6 +53,7 @@ class BuildSettings:
     extractor: Extractor
     language_model: LanguageModel | None
     make_summarizer: Callable[[int], Summarizer]
+    failures: Sequence[Failure]
     makers: Makers
     chunker: Mapping[str, Any] | None
     seed: int
@@ -62,7 +64,11 @@ class BuildSettings:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One change and everything that follows from it before a single unit is made."""
+    """One change and everything that follows from it before a single unit is made.
+
+    `again` are the owners of recipes in which summaries failed in an earlier build: they are organized once more, the
+    answers that did not fail coming from the store.
+    """
 
     before: Manifest
     corpus: CorpusUpdate
@@ -70,6 +76,12 @@ class _Work:
     following: Sequence[tuple[Recipe, BuiltRecipe]]
     stale: Sequence[BuiltRecipe]
     needs_records: bool
+    again: frozenset[str]
+
+    @property
+    def known(self) -> bool:
+        """Whether the index holds the recipe already."""
+        return (self.target.name, self.target.owners) in [(built.name, built.owners) for built in self.before.recipes]
 
 
 class Builder:
@@ -97,24 +109,35 @@ class Builder:
         work = self._plan(corpus)
         failures, repaired, failed = await self._extract(work)
         changed = bool(work.corpus.change) or bool(repaired)
-        known = {(built.name, built.owners) for built in work.before.recipes}
-        if work.before.generation and not changed and (work.target.name, work.target.owners) in known:
-            # Nothing to build, but this recipe with these search settings is now the one that queries mean.
-            latest = work.before.with_recipe(work.target)
-            if latest != work.before:
-                self._store.commit(Commit(manifest=latest.to_json()))
-            return self._report(work, latest, failures)
-        following = [entry for entry in work.following if changed and entry[1].owners != work.target.owners]
-        owners = [owner for built in work.before.recipes for owner in built.owners]
-        recipes = [*following, (self._settings.recipe, work.target)]
-        jobs = jobs_for(recipes, owners, work.corpus.old_chunks, work.corpus.chunks, repaired)
-        commit, more = await self._organize(work, jobs, work.stale if changed else ())
-        manifest = self._manifest(work, () if changed else work.stale, failed)
+        if work.known and not changed and not work.again:
+            return self._keep(work, failures)
+        commit = await self._organize(work, self._jobs(work, repaired, changed=changed), work.stale if changed else ())
+        failures += tuple(failure for delta in commit.deltas.values() for failure in delta.failures)
+        manifest = self._manifest(work, () if changed else work.stale, failed, commit.deltas)
+        if work.known and not changed and manifest.failed == work.before.failed:
+            return self._keep(work, failures)  # what failed before failed again
         with self._timed("commit"):
             self._store.commit(replace(commit, manifest=manifest.to_json()))
             self._calls.clear_vectors()
             self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])
-        return self._report(work, manifest, (*failures, *more))
+        return self._report(work, manifest, failures)
+
+    def _keep(self, work: _Work, failures: Sequence[Failure]) -> BuildReport:
+        """Nothing to build, but this recipe with these search settings is now the one that queries mean."""
+        latest = work.before.with_recipe(work.target)
+        if latest != work.before:
+            self._store.commit(Commit(manifest=latest.to_json()))
+        return self._report(work, latest, failures)
+
+    def _jobs(self, work: _Work, repaired: frozenset[str], *, changed: bool) -> list[Job]:
+        following = [
+            entry
+            for entry in work.following
+            if entry[1].owners != work.target.owners and (changed or work.again.intersection(entry[1].owners))
+        ]
+        owners = [owner for built in work.before.recipes for owner in built.owners]
+        recipes = [*following, (self._settings.recipe, work.target)]
+        return jobs_for(recipes, owners, work.corpus.old_chunks, work.corpus.chunks, repaired, work.again)
 
     def _plan(self, corpus: CorpusUpdate) -> _Work:
         settings = self._settings
@@ -122,13 +145,17 @@ class Builder:
         self._refuse_other_embedder(before)
         following, stale = follow(before, settings.makers)
         others = bool(corpus.change) and any(recipe.needs_records for recipe, _ in following)
+        target = plan_recipe(settings.recipe, settings.makers)
+        there = (target, *(built for _, built in following))
+        failed = [built for built in there if before.failed.keys() & built.owners]
         return _Work(
             before=before,
             corpus=corpus,
-            target=plan_recipe(settings.recipe, settings.makers),
+            target=target,
             following=following,
             stale=stale,
             needs_records=settings.recipe.needs_records or others,
+            again=frozenset(owner for built in failed for owner in built.owners),
         )
 
     def _refuse_other_embedder(self, before: Manifest) -> None:
@@ -155,9 +182,7 @@ class Builder:
         failed = hashes - self._calls.known(extractor, sorted(hashes))
         return failures, fresh & set(work.before.failed.get(extractor, ())), tuple(sorted(failed))
 
-    async def _organize(
-        self, work: _Work, jobs: Sequence[Job], stale: Sequence[BuiltRecipe]
-    ) -> tuple[Commit, tuple[Failure, ...]]:
+    async def _organize(self, work: _Work, jobs: Sequence[Job], stale: Sequence[BuiltRecipe]) -> Commit:
         settings = self._settings
         refitted = bool(work.before.embedder) and work.before.embedder != settings.embedder.fingerprint
         load = (lambda _: {}) if refitted else self._store.vectors
@@ -174,7 +199,7 @@ class Builder:
             await embedder.embed([unit for delta in deltas.values() for unit in delta.put_units])
             revectors = await self._revectors(embedder, deltas, gone) if refitted else {}
         staying = {chunk.id for chunk in work.corpus.chunks}
-        commit = Commit(
+        return Commit(
             put_documents=work.corpus.change.put_documents,
             drop_documents=work.corpus.change.drop_documents,
             put_chunks=work.corpus.change.put_chunks,
@@ -184,7 +209,6 @@ class Builder:
             revectors=revectors,
             drop_owners=gone,
         )
-        return commit, tuple(failure for delta in deltas.values() for failure in delta.failures)
 
     def _corpus(self, work: _Work, embedder: UnitEmbedder) -> Corpus:
         settings = self._settings
@@ -204,6 +228,7 @@ class Builder:
             language_model=settings.language_model,
             seed=settings.seed,
             progress=settings.progress,
+            failures=settings.failures,
         )
 
     async def _revectors(
@@ -219,7 +244,9 @@ class Builder:
         vectors = await embedder.embed(staying)
         return {unit.id: vector for unit, vector in zip(staying, vectors, strict=True)}
 
-    def _manifest(self, work: _Work, stale: Sequence[BuiltRecipe], failed: Sequence[str]) -> Manifest:
+    def _manifest(
+        self, work: _Work, stale: Sequence[BuiltRecipe], failed: Sequence[str], deltas: Mapping[str, Delta]
+    ) -> Manifest:
         settings = self._settings
         extractor = settings.extractor.fingerprint
         before = work.before
@@ -236,9 +263,15 @@ class Builder:
                 "documents": work.corpus.documents,
                 "chunks": len(work.corpus.chunks),
             },
-            failed={**before.failed, extractor: list(failed)} if work.needs_records else dict(before.failed),
         )
-        return manifest.with_recipe(work.target)
+        manifest = manifest.with_recipe(work.target)
+        gone = {owner for built in before.recipes for owner in built.owners}
+        gone = gone.difference(*(built.owners for built in manifest.recipes)).union(deltas)
+        failures = {key: found for key, found in before.failed.items() if key not in gone}
+        failures |= {owner: [failure.where for failure in delta.failures] for owner, delta in deltas.items()}
+        if work.needs_records:
+            failures[extractor] = list(failed)
+        return replace(manifest, failed={key: found for key, found in failures.items() if found})
 
     def _report(self, work: _Work, manifest: Manifest, failures: Sequence[Failure]) -> BuildReport:
         return BuildReport(

@@ -24,7 +24,7 @@ class ModelSide:
         extractor: Makes records.
         language_model: For organizers; its validated answers are stored. None without a model.
         summarizer: Summariser of a length.
-        failures: Summaries that failed so far.
+        failures: Summaries that failed so far; it grows while the build works.
         meter: Counts and bounds calls; None without a model.
     """
 
@@ -35,7 +35,7 @@ class ModelSide:
     meter: Any = None
 
     def complete(self, report: BuildReport) -> BuildReport:
-        """The report with what the models were asked, and what they failed to answer."""
+        """The report with what the models were asked."""
         if self.meter is None:
             return report
         usage = self.meter.report()
@@ -46,7 +46,6 @@ class ModelSide:
             input_tokens=usage.total.input_tokens,
             output_tokens=usage.total.output_tokens,
             usage=usage.stages,
-            failures=(*report.failures, *self.failures),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,6 +73,7 @@ def jobs_for(
     old: Sequence[Chunk],
     new: Sequence[Chunk],
     repaired: frozenset[str],
+    again: Collection[str] = (),
 ) -> list[Job]:
     """One job per organizer.
 
@@ -82,20 +83,21 @@ def jobs_for(
         old: Chunks before the change.
         new: Chunks after it.
         repaired: Hashes of chunks whose extraction failed before and is there now.
+        again: Build fingerprints whose output is made again from all chunks.
     """
     old_ids = {chunk.id for chunk in old}
     new_ids = {chunk.id for chunk in new}
     added = [chunk for chunk in new if chunk.id not in old_ids]
     removed = [chunk for chunk in old if chunk.id not in new_ids]
-    again = [chunk for chunk in new if chunk.id in old_ids and chunk.hash in repaired]
+    staying = [chunk for chunk in new if chunk.id in old_ids]
+    mended = [chunk for chunk in staying if chunk.hash in repaired]
     jobs = []
     for recipe, built in recipes:
         for organizer, owner in zip(recipe.organizers, built.owners, strict=True):
             if owner not in known_owners:
                 change = Change(added=tuple(new))
-            elif organizer.needs_records:
-                change = Change(added=(*added, *again), removed=(*removed, *again))
             else:
-                change = Change(added=tuple(added), removed=tuple(removed))
+                redone = staying if owner in again else mended if organizer.needs_records else []
+                change = Change(added=(*added, *redone), removed=(*removed, *redone))
             jobs.append(Job(organizer, owner, change))
     return jobs

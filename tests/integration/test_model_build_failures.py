@@ -1,0 +1,195 @@
+"""Builds by a model that fails, over real HTTP: listed with reasons, nothing bad kept, repaired by the next build."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from sire_core import Document, Index
+from sire_core.errors import BuildError
+from sire_core.models.openai_client import OpenAIChat
+from sire_core.models.retry import RetryPolicy
+from sire_core.recipes import raptor, sirerag
+from sire_core.testing.contents import read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_server import ScriptedServer
+from sire_core.testing.scripts import default_script
+from sire_core.types import content_hash
+
+RETRY = RetryPolicy(max_retries=2, base=0.01, cap=0.05, seed=0)
+TOWNS = ["Arle", "Brinn", "Corvo", "Delme", "Essen Hall", "Fjord", "Gullane", "Holm", "Ister", "Jura", "Kemi", "Lindle"]
+DOCUMENTS = [
+    Document(
+        f"d{n}",
+        f"{town} lies on the Marl. {town} has a harbour of {TOWNS[n - 1]}. Its mayor met {TOWNS[n - 2]} in 19{n:02d}.",
+        town,
+    )
+    for n, town in enumerate(TOWNS)
+]
+RECIPE = sirerag(max_cluster_tokens=120, summary_tokens=40)
+
+
+def is_summary(call) -> bool:
+    return call.schema is None
+
+
+def about(town: str):
+    return lambda call: call.fields.get("title") == town
+
+
+class Moody:
+    """Faults that can be switched off, as when a provider has recovered."""
+
+    def __init__(self, fault: str, when) -> None:
+        self.fault, self.when = fault, when
+
+    def __call__(self, call) -> str | None:
+        return self.fault if self.fault and self.when(call) else None
+
+
+def index_at(folder, server: ScriptedServer, **options) -> Index:
+    model = OpenAIChat("m", base_url=server.base_url, retry=RETRY, timeout=5.0)
+    return Index(
+        folder, **{"recipe": RECIPE, "language_model": model, "embedder": HashEmbedder(), "workers": 4, **options}
+    )
+
+
+def undisturbed(folder, **options):
+    with ScriptedServer() as server, index_at(folder, server, **options) as index:
+        assert index.build(DOCUMENTS).failures == ()
+    return read_contents(folder)
+
+
+@pytest.mark.parametrize("fault", ["refusal", "garbage", "server_error", "empty", "wrong_schema", "half_answer"])
+def test_a_passage_that_fails_is_listed_with_its_reason_and_repaired(tmp_path, fault):
+    faults = Moody(fault, about("Corvo"))
+    with ScriptedServer(faults=faults) as server, index_at(tmp_path / "ix", server) as index:
+        report = index.build(DOCUMENTS)
+        assert [failure.where for failure in report.failures] == ["d2#0"]
+        assert report.failures[0].reason
+        assert index.stats()["failed"] == 1
+        assert report.added == len(DOCUMENTS)
+        # Still searched, by the passage itself.
+        assert any("d2" in hit.doc_ids for hit in index.search("Corvo", 5))
+        generation = report.generation
+        again = index.build(DOCUMENTS)
+        assert [failure.where for failure in again.failures] == ["d2#0"]
+        assert again.generation == generation
+        faults.fault = ""
+        asked = server.received
+        mended = index.build(DOCUMENTS)
+        assert mended.failures == ()
+        assert mended.generation == generation + 1
+        assert [entry.call.fields.get("title") for entry in server.log[asked:] if entry.call.fields] == ["Corvo"]
+        assert index.stats()["failed"] == 0
+        asked = server.received
+        assert index.build(DOCUMENTS).generation == mended.generation
+        assert server.received == asked
+    assert read_contents(tmp_path / "ix") == undisturbed(tmp_path / "calm")
+
+
+@pytest.mark.parametrize("fault", ["refusal", "server_error", "empty"])
+def test_a_summary_that_fails_is_listed_and_asked_again_although_nothing_changed(tmp_path, fault):
+    faults = Moody(fault, is_summary)
+    with ScriptedServer(faults=faults) as server, index_at(tmp_path / "ix", server) as index:
+        report = index.build(DOCUMENTS)
+        assert report.failures
+        assert all(failure.where.startswith("summary of") and failure.reason for failure in report.failures)
+        assert not {"sim_summary", "rel_summary"} & set(report.units)
+        assert index.search("Who met in Kemi?")
+        again = index.build(DOCUMENTS)
+        assert again.failures == report.failures
+        assert again.generation == report.generation
+        faults.fault = ""
+        mended = index.build(DOCUMENTS)
+        assert mended.failures == ()
+        assert mended.unchanged == len(DOCUMENTS)
+        assert mended.units["sim_summary"] > 0
+        assert mended.usage["summaries"].calls > 0
+        assert "extraction" not in mended.usage
+        asked = server.received
+        assert index.build(DOCUMENTS).generation == mended.generation
+        assert server.received == asked
+    assert read_contents(tmp_path / "ix") == undisturbed(tmp_path / "calm")
+
+
+def test_one_failed_summary_is_repaired_by_the_build_of_another_recipe(tmp_path):
+    first = []
+
+    def only_the_first(call) -> bool:
+        if is_summary(call) and (not first or call.input == first[0]):
+            first[:] = [call.input]
+            return True
+        return False
+
+    faults = Moody("refusal", only_the_first)
+    with ScriptedServer(faults=faults) as server:
+        with index_at(tmp_path / "ix", server) as index:
+            assert len(index.build(DOCUMENTS).failures) == 1
+        faults.fault = ""
+        with index_at(tmp_path / "ix", server, recipe=raptor(max_cluster_tokens=120, summary_tokens=50)) as index:
+            assert index.build(DOCUMENTS).failures == ()
+        with index_at(tmp_path / "ix", server) as index:
+            asked = server.received
+            assert index.build(DOCUMENTS).failures == ()
+            assert server.received == asked
+    mended, calm = read_contents(tmp_path / "ix"), undisturbed(tmp_path / "calm")
+    assert set(calm.units) <= set(mended.units)
+
+
+def test_too_many_failures_stop_the_build_and_keep_what_succeeded(tmp_path):
+    faults = Moody("refusal", lambda call: call.fields.get("title", "") >= "G")
+    with ScriptedServer(faults=faults) as server:
+        with index_at(tmp_path / "ix", server, max_failure_ratio=0.25) as index, pytest.raises(BuildError) as error:
+            index.build(DOCUMENTS)
+        assert "6 of 12 passages" in str(error.value)
+        assert "max_failure_ratio" in str(error.value)
+        extracted = server.received
+        assert extracted == len(DOCUMENTS)
+        with index_at(tmp_path / "ix", server, max_failure_ratio=0.5) as index:
+            report = index.build(DOCUMENTS)
+            assert len(report.failures) == 6
+            assert report.usage["extraction"].calls == 6
+        faults.fault = ""
+        with index_at(tmp_path / "ix", server, max_failure_ratio=0.0) as index:
+            assert index.build(DOCUMENTS).failures == ()
+    assert read_contents(tmp_path / "ix") == undisturbed(tmp_path / "calm")
+
+
+def test_native_extraction_keeps_every_step_that_was_paid(tmp_path):
+    entities = []
+
+    def one_step(call) -> bool:
+        """The last of the steps of a passage."""
+        return bool(call.fields.get("entities")) and call.fields.get("title") == "Corvo" and not entities.append(call)
+
+    faults = Moody("refusal", one_step)
+    with ScriptedServer(faults=faults) as server, index_at(tmp_path / "ix", server, extraction="native") as index:
+        report = index.build(DOCUMENTS)
+        assert [failure.where for failure in report.failures] == ["d2#0"]
+        assert entities
+        steps = report.usage["extraction"].calls / len(DOCUMENTS)
+        assert steps == 3
+        faults.fault = ""
+        mended = index.build(DOCUMENTS)
+        assert mended.failures == ()
+        assert mended.usage["extraction"].calls == 1
+        assert mended.usage["extraction"].cached == 2
+        assert index.stats()["extraction"] != ""
+    assert read_contents(tmp_path / "ix") == undisturbed(tmp_path / "calm", extraction="native")
+
+
+def test_every_answer_names_the_passages_that_it_was_made_from(tmp_path):
+    with ScriptedServer(default_script) as server, index_at(tmp_path / "ix", server, extraction="native") as index:
+        index.build(DOCUMENTS)
+    hashes = {content_hash(document.title, document.text) for document in DOCUMENTS}
+    with closing(sqlite3.connect(tmp_path / "ix" / "calls.sqlite")) as calls:
+        answers = {key for (key,) in calls.execute("SELECT key FROM answers")}
+        sources: dict[str, set[str]] = {}
+        for key, source in calls.execute("SELECT key, hash FROM answer_sources"):
+            sources.setdefault(key, set()).add(source)
+    assert set(sources) == answers
+    assert set().union(*sources.values()) == hashes
+    assert max(map(len, sources.values())) > 1  # summaries
