@@ -18,6 +18,9 @@ __all__ = ["FORMAT", "Folder"]
 FORMAT = 1
 """Version of the folder layout and of the tables; a folder of another version is refused with advice."""
 
+_MAY_COME_FIRST = ("writer.lock", "pending.jsonl")
+"""Files of ours that may stand in a folder before anything is built: the lock, documents that wait in an adapter."""
+
 
 class Folder:
     """Paths and small files of an index on disk.
@@ -55,7 +58,7 @@ class Folder:
             StorageError: The place is a file, holds something else, or cannot be written.
         """
         if self.path.is_dir() and not self.exists() and not self.calls_file.exists():
-            foreign = sorted(p.name for p in self.path.iterdir() if p.name != "writer.lock")
+            foreign = sorted(p.name for p in self.path.iterdir() if p.name not in _MAY_COME_FIRST)
             if foreign:
                 raise StorageError(
                     f"{self.path} is not an index and not empty (it holds {', '.join(foreign[:3])}). Name a new folder."
