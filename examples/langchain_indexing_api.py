@@ -11,7 +11,7 @@ from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_sire import SireDocumentIndex, create_sire_tool
 from sire_core.data import demo_documents
 
-store = SireDocumentIndex.open(k=4)  # path="folder" keeps it; what is not indexed yet waits on disk beside it
+store = SireDocumentIndex.open(k=4)  # path="folder" keeps it; what is not indexed yet waits on disk in it
 records = InMemoryRecordManager("demo")  # a SQLRecordManager outlives the process
 records.create_schema()
 
@@ -30,7 +30,7 @@ def main() -> None:
     for found in store.invoke("What became of the Northern Wren?"):
         print(f"{found.metadata['score']:.3f}  {found.metadata['kind']:<11}  {found.page_content[:70]}")
     tool = create_sire_tool(store, "atlas", "Knows the archipelago.")  # for create_agent(model, [tool])
-    print("The tool says:", tool.invoke({"query": "museum ship", "k": 1}))
+    print("The tool says: [...]", tool.invoke({"query": "museum ship", "k": 1}).split("] ")[1])
 
 
 if __name__ == "__main__":

@@ -110,25 +110,33 @@ class LangChainChat:
 
     async def _ask(self, prompt: Prompt, schema: type[Any] | None, stop: list[str], room: int | None) -> Completion:
         """One request, in the strongest form that the model has."""
-        if schema is not None and self._learnt["native"]:
-            try:
-                return await self._send(self._chain(schema, room), prompt, "", stop, room)
-            except NotImplementedError:  # raised before anything is sent
-                self._learnt["native"] = False
-            except ModelError as error:
-                if getattr(error.__cause__, "status_code", None) not in _REFUSED_FORMS:
-                    raise
-                answer = await self._send(self._chain(None, room), prompt, schema_hint(schema), stop, room)
-                self._learnt["native"] = False  # the server took the plain form of the same request
-                return answer
-        suffix = "" if schema is None else schema_hint(schema)
-        return await self._send(self._chain(None, room), prompt, suffix, stop, room)
+        chain = None if schema is None else self._native(schema, room)
+        if schema is None or chain is None:
+            suffix = "" if schema is None else schema_hint(schema)
+            return await self._send(self._bounded(room), prompt, suffix, stop, room)
+        try:
+            return await self._send(chain, prompt, "", stop, room)
+        except ModelError as error:
+            if getattr(error.__cause__, "status_code", None) not in _REFUSED_FORMS:
+                raise
+        answer = await self._send(self._bounded(room), prompt, schema_hint(schema), stop, room)
+        self._learnt["native"] = False  # the server took the plain form of the same request
+        return answer
 
-    def _chain(self, schema: type[Any] | None, room: int | None) -> Runnable[Any, Any]:
-        model = self.chat_model
-        if self._bound and room and getattr(model, "max_tokens", 0) is None:
-            model = model.model_copy(update={"max_tokens": room})
-        return model if schema is None else _structured(model, schema)
+    def _native(self, schema: type[Any], room: int | None) -> Runnable[Any, Any] | None:
+        """The model with structured output; None where it has none."""
+        if self._learnt["native"]:
+            try:
+                return _structured(self._bounded(room), schema)
+            except NotImplementedError:
+                self._learnt["native"] = False
+        return None
+
+    def _bounded(self, room: int | None) -> BaseChatModel:
+        """The model with room for an answer; a bound of the user's own stays."""
+        if self._bound and room and getattr(self.chat_model, "max_tokens", 0) is None:
+            return self.chat_model.model_copy(update={"max_tokens": room})
+        return self.chat_model
 
     async def _send(
         self, chain: Runnable[Any, Any], prompt: Prompt, suffix: str, stop: list[str], room: int | None
@@ -170,7 +178,7 @@ async def _answer(chain: Runnable[Any, Any], messages: list[BaseMessage], stop: 
 
     try:
         answer = await call(sync, native)
-    except (SireError, NotImplementedError):
+    except SireError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever the user's class raises; `of_error` raises ours
         return of_error(error, size)

@@ -49,8 +49,7 @@ class LangChainEmbedder:
         self._batch_size = batch_size
         self._concurrency = concurrency
         self._dimension = 0
-        # One limit per loop: a sync build and an async search may share the object.
-        self._free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+        self._limits: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"LangChainEmbedder({self.fingerprint!r})"
@@ -86,30 +85,17 @@ class LangChainEmbedder:
         if not texts:
             return np.empty((0, self._dimension), dtype=np.float32)
         if kind == "query":
-            return self._checked(await self._all([self._query(text) for text in texts]), len(texts))
+            # Questions of different callers do not wait for each other.
+            free = asyncio.Semaphore(self._concurrency)
+            return self._checked(await _all([self._query(text) for text in texts], free), len(texts))
         starts = range(0, len(texts), self._batch_size)
-        parts = await self._all([self._documents(list(texts[at : at + self._batch_size])) for at in starts])
+        batches = [self._documents(list(texts[at : at + self._batch_size])) for at in starts]
+        parts = await _all(batches, self._free())
         return self._checked([row for part in parts for row in part], len(texts))
 
-    async def _all(self, calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-        """Make calls, few at a time; the first error calls off the rest."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._free:
-            self._free[loop] = asyncio.Semaphore(self._concurrency)
-
-        async def one(waiting: Coroutine[Any, Any, T]) -> T:
-            async with self._free[loop]:
-                return await waiting
-
-        tasks = [asyncio.create_task(one(waiting)) for waiting in calls]
-        try:
-            return await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            for waiting in calls:
-                waiting.close()
+    def _free(self) -> asyncio.Semaphore:
+        """The limit of this loop: a sync build and an async one may share the object."""
+        return self._limits.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._concurrency))
 
     async def _query(self, text: str) -> list[float]:
         try:
@@ -143,6 +129,24 @@ class LangChainEmbedder:
             raise ModelError(f"{self.fingerprint} answered vectors of length {matrix.shape[1]}, not {self._dimension}.")
         self._dimension = matrix.shape[1]
         return matrix
+
+
+async def _all(calls: Sequence[Coroutine[Any, Any, T]], free: asyncio.Semaphore) -> list[T]:
+    """Make calls, few at a time; the first error calls off the rest."""
+
+    async def one(waiting: Coroutine[Any, Any, T]) -> T:
+        async with free:
+            return await waiting
+
+    tasks = [asyncio.create_task(one(waiting)) for waiting in calls]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for waiting in calls:
+            waiting.close()
 
 
 def as_embedder(given: Embeddings | Embedder | str | None) -> Embedder | str | None:

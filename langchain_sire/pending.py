@@ -27,7 +27,7 @@ class Pending:
     be wrong because the process ended before the next search.
 
     Args:
-        path: A JSONL file beside the index folder; None keeps everything in memory.
+        path: A JSONL file in the index folder; None keeps everything in memory.
 
     Attributes:
         flushing: Held by who indexes what waits.
@@ -75,7 +75,7 @@ def pending_of(index: Index) -> Pending:
     with _lock:
         if index not in _known:
             path = index.path
-            _known[index] = Pending(None if path is None else path.with_name(f"{path.name}.pending.jsonl"))
+            _known[index] = Pending(None if path is None else path / "pending.jsonl")
         return _known[index]
 
 

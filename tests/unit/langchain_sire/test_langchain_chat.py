@@ -233,6 +233,8 @@ async def test_errors_of_the_model_become_ours_with_their_cause():
     with pytest.raises(ModelError, match="ValueError: quota") as caught:
         await LangChainChat(model(ValueError("quota"))).complete(PROMPT)
     assert isinstance(caught.value.__cause__, ValueError)
+    with pytest.raises(ModelError, match="NotImplementedError"):
+        await LangChainChat(model(NotImplementedError())).complete(PROMPT)
     with pytest.raises(ModelError, match="answered nothing"):
         await LangChainChat(model(" ")).complete(PROMPT)
 

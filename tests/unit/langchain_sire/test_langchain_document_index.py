@@ -1,6 +1,7 @@
 """`SireDocumentIndex`: documents in and out by id, indexed lazily, never lost."""
 
 import json
+import shutil
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
@@ -161,7 +162,7 @@ def test_trap_what_waits_survives_the_process(tmp_path):
     second = SireDocumentIndex(index=Index(tmp_path / "i", chunker=None), k=10)
     second.index.close()
     assert {name for d in second.invoke("Who?") for name in d.metadata["doc_ids"]} == {"petra", "lantern"}
-    assert [p.name for p in tmp_path.iterdir()] == ["i"]
+    assert not (tmp_path / "i" / "pending.jsonl").exists()
 
 
 def test_what_waits_before_the_first_build_survives_too(tmp_path):
@@ -169,6 +170,12 @@ def test_what_waits_before_the_first_build_survives_too(tmp_path):
     assert SireDocumentIndex.open(tmp_path / "new" / "i", recipe="flat").invoke("Petra?")[0].metadata["doc_ids"] == [
         "petra"
     ]
+
+
+def test_a_deleted_folder_takes_what_waited_along(tmp_path):
+    SireDocumentIndex.open(tmp_path / "i", recipe="flat").upsert([PETRA])
+    shutil.rmtree(tmp_path / "i")
+    assert SireDocumentIndex.open(tmp_path / "i", recipe="flat").get(["petra"]) == []
 
 
 def test_a_failed_build_loses_nothing():
@@ -243,7 +250,7 @@ def test_documents_that_were_cut_come_back_whole():
 
 
 def test_file_holds_the_last_word_and_goes_when_done(tmp_path):
-    path = tmp_path / "i.pending.jsonl"
+    path = tmp_path / "pending.jsonl"
     pending = Pending(path)
     pending.put({"a": SireDocument("a", "One\u2028line", metadata={"n": 1}), "b": None})
     pending.put({"a": SireDocument("a", "Two", "T")})
@@ -258,7 +265,7 @@ def test_file_holds_the_last_word_and_goes_when_done(tmp_path):
 
 
 def test_a_line_that_was_cut_off_by_a_kill_harms_no_other(tmp_path):
-    path = tmp_path / "i.pending.jsonl"
+    path = tmp_path / "pending.jsonl"
     Pending(path).put({"a": SireDocument("a", "One")})
     with path.open("a", encoding="utf-8") as lines:
         lines.write(json.dumps({"id": "b", "text": "Half of a"})[:15])

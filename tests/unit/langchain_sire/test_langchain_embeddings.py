@@ -85,6 +85,26 @@ async def test_concurrency_bounds_all_calls_together():
     assert model.most == 3
 
 
+async def test_questions_of_different_callers_do_not_wait_for_each_other():
+    class Watched(Native):
+        active = most = 0
+
+        async def aembed_query(self, text):
+            self.active += 1
+            self.most = max(self.most, self.active)
+            await asyncio.sleep(0.02)
+            self.active -= 1
+            return self._rows([text])[0]
+
+    model = Watched()
+    embedder = LangChainEmbedder(model, concurrency=2)
+    await asyncio.gather(*(embedder.embed(["a"], "query") for _ in range(20)))
+    assert model.most == 20
+    model.most = 0
+    await embedder.embed(["a"] * 20, "query")
+    assert model.most == 2
+
+
 async def test_the_first_error_calls_off_the_rest():
     class Failing(Native):
         async def aembed_documents(self, texts):
