@@ -1,4 +1,4 @@
-"""`SireRetriever`: arguments, documents, tracing, making and keeping."""
+"""`SireRetriever`: arguments, documents, tracing."""
 
 import asyncio
 import copy
@@ -7,7 +7,6 @@ import warnings
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.load import dumpd
 from langchain_core.output_parsers import StrOutputParser
@@ -16,8 +15,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnablePassthrough
 from pydantic import ValidationError
 
-from langchain_sire import LangChainChat, SireRetriever
-from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, QueryError, StorageError
+from langchain_sire import SireRetriever
+from sire_core.errors import ConfigurationError, QueryError
 from sire_core.filters import parse_filter
 from sire_core.protocols import Prompt
 from sire_core.recipes import flat
@@ -266,77 +265,3 @@ def test_trap_trace_parameters_name_index_and_embedder(retriever, question):
     assert told["ls_vector_store_provider"] == "sire"
     assert told["ls_embedding_provider"].startswith("lexical")
     assert BaseRetriever._get_ls_params(retriever)["ls_retriever_name"] == "sire"
-
-
-# --- making and keeping ---------------------------------------------------------------------------------------------
-
-
-def test_from_documents_with_a_recipe_by_name_or_as_an_object(documents, question):
-    by_name = SireRetriever.from_documents(documents, recipe="flat", k=5)
-    by_object = SireRetriever.from_documents(documents, recipe=flat(), k=5)
-    assert by_name.invoke(question) == by_object.invoke(question)
-    with pytest.raises(ConfigurationError, match="no recipe 'hipporag'"):
-        SireRetriever.from_documents(documents, recipe="hipporag")
-
-
-async def test_async_makers_make_the_same(documents, question):
-    sync = SireRetriever.from_documents(documents, recipe="flat")
-    assert (await SireRetriever.afrom_documents(documents, recipe="flat")).invoke(question) == sync.invoke(question)
-    texts, ids = [d.page_content for d in documents], [d.id for d in documents]
-    metadatas = [d.metadata for d in documents]
-    made = await SireRetriever.afrom_texts(texts, metadatas=metadatas, ids=ids, recipe="flat")
-    assert made.invoke(question) == sync.invoke(question)
-    assert SireRetriever.from_texts(texts, None, metadatas, ids=ids, recipe="flat").invoke(question) == made.invoke(
-        question
-    )
-
-
-def test_the_same_texts_without_ids_give_the_same_ids_every_time():
-    texts = ["Petra wrote it.", "Otto sang it."]
-    one, two = (SireRetriever.from_texts(texts, recipe="flat").invoke("Who sang it?") for _ in range(2))
-    assert [d.id for d in one] == [d.id for d in two]
-
-
-def test_save_and_load_and_path(documents, question, tmp_path):
-    retriever = SireRetriever.from_documents(documents, path=tmp_path / "a", k=6)
-    found = retriever.invoke(question)
-    retriever.save(tmp_path / "b")
-    for folder in ("a", "b"):
-        assert SireRetriever.load(tmp_path / folder, k=6).invoke(question) == found
-    with pytest.raises(StorageError, match="Name a new folder"):
-        retriever.save(tmp_path / "b")
-
-
-def test_loading_nothing_says_so_at_once(tmp_path, documents):
-    with pytest.raises(IndexMissingError, match="no index"):
-        SireRetriever.load(tmp_path / "nowhere")
-    SireRetriever.from_documents(documents[:3], recipe="flat", path=tmp_path / "i")
-    with pytest.raises(ConfigurationError, match="does not hold 'raptor'"):
-        SireRetriever.load(tmp_path / "i", recipe="raptor")
-
-
-def test_options_reach_the_index(documents):
-    stages = set()
-    SireRetriever.from_documents(
-        documents[:3], recipe="flat", chunker=None, progress=lambda stage, done, total: stages.add(stage)
-    )
-    assert "embedding" in stages
-    with pytest.raises(TypeError, match="chunk_size"):
-        SireRetriever.from_documents(documents[:3], chunk_size=100)
-
-
-def test_a_chat_model_of_langchain_becomes_ours(documents):
-    model = FakeListChatModel(responses=["x"])
-    retriever = SireRetriever.from_documents(documents[:2], llm=model, recipe="flat")
-    assert retriever.index.stats()["language_model"] == LangChainChat(model).fingerprint
-
-
-def test_contradicting_documents_are_an_error():
-    with pytest.raises(CorpusError, match="'a'"):
-        SireRetriever.from_texts(["One.", "Two."], ids=["a", "a"])
-    with pytest.raises(CorpusError, match="list of LangChain"):
-        SireRetriever.from_documents(Document(page_content="x"))
-
-
-def test_an_empty_corpus_finds_nothing():
-    assert SireRetriever.from_documents([]).invoke("Who?") == []
