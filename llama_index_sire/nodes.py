@@ -17,6 +17,7 @@ PROVENANCE_KEYS = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids")
 """Metadata keys that we add: kind, level, and the sources as JSON lists. Neither embedded nor shown to models."""
 
 _LEAST = 1e-6
+_encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make one per call
 
 
 def to_node(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any] | None = None) -> TextNode:
@@ -32,14 +33,14 @@ def to_node(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any] | None
     """
     is_passage = unit.kind is UnitKind.CHUNK
     metadata = dict(unit.metadata) if is_passage else dict(shared or {})
-    excluded = json.loads(metadata.pop(EXCLUDED_KEY, "{}"))
+    excluded = json.loads(metadata.pop(EXCLUDED_KEY)) if EXCLUDED_KEY in metadata else {}
     if not is_passage and unit.title:
         metadata["title"] = unit.title
     metadata.update(
         sire_kind=unit.kind.value,
         sire_level=unit.level,
-        sire_doc_ids=json.dumps(list(doc_ids), ensure_ascii=False),
-        sire_chunk_ids=json.dumps(list(unit.chunk_ids)),
+        sire_doc_ids=_encode(doc_ids),
+        sire_chunk_ids=_encode(unit.chunk_ids),
     )
     source = (
         RelatedNodeInfo(node_id=doc_ids[0], node_type=ObjectType.DOCUMENT)

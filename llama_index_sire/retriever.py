@@ -12,6 +12,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle
+from llama_index.core.settings import Settings
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index_instrumentation import get_dispatcher
 
@@ -47,7 +48,7 @@ class SireRetriever(BaseRetriever):
         similarity_top_k: How many nodes.
         filters: `MetadataFilters`, or what the core reads, on the metadata of the documents. A derived node passes only
             if all its passages pass.
-        callback_manager: As for every retriever; so are the rest.
+        callback_manager: `Settings.callback_manager` when left out.
         object_map: For recursive retrieval.
         objects: For recursive retrieval.
         verbose: For recursive retrieval.
@@ -74,7 +75,12 @@ class SireRetriever(BaseRetriever):
         self.similarity_top_k = similarity_top_k
         self.filters = filters
         self._mirror: StoreMirror | None = None
-        super().__init__(callback_manager=callback_manager, object_map=object_map, objects=objects, verbose=verbose)
+        super().__init__(
+            callback_manager=callback_manager or Settings.callback_manager,
+            object_map=object_map,
+            objects=objects,
+            verbose=verbose,
+        )
 
     # --- making one -------------------------------------------------------------------------------------------------
 
