@@ -202,14 +202,13 @@ class Session:
 
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
-        import asyncio
-
         from sire_core.pipeline.apply import apply_plan
+        from sire_core.pipeline.finish import finish_in_thread
 
         library = self.library(create=True)
         with library.writing():
             report = await apply_plan(library, plan, self._workers(library.manifest()))
-            await asyncio.to_thread(library.publish)
+            await finish_in_thread(library.publish)
         return report
 
     async def estimate(self, documents: Sequence[Document], price: Price | None) -> Estimate:

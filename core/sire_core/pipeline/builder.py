@@ -15,6 +15,7 @@ from sire_core.manifest import BuiltRecipe, Manifest
 from sire_core.models.embedding import UnitEmbedder
 from sire_core.organize.build_view import Corpus
 from sire_core.organize.stage import Job, organize_all
+from sire_core.pipeline.finish import finish_in_thread
 from sire_core.pipeline.planning import Makers, follow, jobs_for, plan_recipe
 from sire_core.protocols import Delta
 from sire_core.recipes.base import Recipe
@@ -117,10 +118,13 @@ class Builder:
         if work.known and not changed and manifest.failed == work.before.failed:
             return self._keep(work, failures)  # what failed before failed again
         with self._timed("commit"):
-            self._store.commit(replace(commit, manifest=manifest.to_json()))
-            self._calls.clear_vectors()
-            self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])
+            await finish_in_thread(lambda: self._commit(replace(commit, manifest=manifest.to_json()), manifest))
         return self._report(work, manifest, failures)
+
+    def _commit(self, commit: Commit, manifest: Manifest) -> None:
+        self._store.commit(commit)
+        self._calls.clear_vectors()
+        self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])
 
     def _keep(self, work: _Work, failures: Sequence[Failure]) -> BuildReport:
         """Nothing to build, but this recipe with these search settings is now the one that queries mean."""

@@ -27,7 +27,7 @@ DOCUMENTS = st.builds(
 )
 CORPORA = st.lists(DOCUMENTS, max_size=7, unique_by=lambda document: document.id)
 STEPS = st.lists(st.tuples(st.sampled_from(["build", "update", "delete"]), CORPORA), min_size=1, max_size=4)
-SLOW = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def index_at(path, **options):
