@@ -49,6 +49,27 @@ def test_baselines_stand_beside_every_recipe(dataset, tmp_path):
     assert "8 of 8 questions" in result.stderr
 
 
+def test_ablations_stand_beside_the_papers_figures(dataset, tmp_path):
+    dataset = dataset.rename(tmp_path / "musique-demo")
+    file = tmp_path / "rows.json"
+    table = run("eval", dataset, "--recipe", "sirerag", "--ablations", "--json", file, "--to", tmp_path / "ix").stdout
+    rows = {row["recipe"]: row for row in json.loads(file.read_text(encoding="utf-8"))}
+    assert rows["SiReRAG"]["paper"] == {"table": "T4", "dataset": "musique", "EM": 40.5, "F1": 53.08}
+    assert rows["instruction embedded"]["paper"] == {"table": "code"}
+    assert {row["extraction"].split("/")[0] for row in rows.values()} == {"none", "rules"}
+    pools = {name: row["pool"] for name, row in rows.items()}
+    assert pools["BM25 over SiReRAG's pool"] == pools["SiReRAG"]
+    assert pools["BM25 over passages"] == 41 < pools["RAPTOR"] < pools["SiReRAG"]
+    assert pools["B: and all propositions"] > pools["C: B without aggregates"] > pools["D: C without their summaries"]
+    first = next(line for line in table.splitlines() if "| SiReRAG " in line)
+    assert [cell.strip() for cell in first.split("|")[1:5]] == ["T4", "SiReRAG", "40.5", "53.1"]
+    # A second run finds every variant, whichever was built last.
+    run("eval", dataset, "--recipe", "sirerag", "--ablations", "--json", file, "--to", tmp_path / "ix")
+    again = {row["recipe"]: row for row in json.loads(file.read_text(encoding="utf-8"))}
+    assert {name: row["pool"] for name, row in again.items()} == pools
+    assert {name: row["recall"] for name, row in again.items()} == {n: row["recall"] for n, row in rows.items()}
+
+
 def test_a_sample_is_seeded_and_rows_are_reproducible(dataset, tmp_path):
     def rows(seed, folder):
         run(
@@ -92,6 +113,7 @@ def test_an_index_of_other_documents_is_not_overwritten(dataset, tmp_path):
     ("words", "message"),
     [
         (("-r", "nope"), "There is no recipe 'nope'"),
+        (("-r", "flat", "--ablations"), "no ablations of 'flat'"),
         (("--json", "{tmp}/nothing/r.json"), "there is no folder"),
         (("--embedder", "nope"), "unknown embedder"),
         (("--extractions", "{tmp}/nothing"), "Cannot read the recorded extractions"),

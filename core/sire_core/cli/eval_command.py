@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.evaluation import run_evaluation
+from sire_core.cli.evaluation import run_ablations, run_evaluation
 from sire_core.cli.options import IndexOptions
 from sire_core.cli.output import note, say
 from sire_core.cli.progress import reporting
@@ -32,7 +32,11 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     recipes: Annotated[
         list[str] | None,
         typer.Option(
-            "--recipes", "-r", metavar="R,R", help="Recipes, separated by commas or several times. Default: all."
+            "--recipes",
+            "--recipe",
+            "-r",
+            metavar="R,R",
+            help="Recipes, separated by commas or several times. Default: all.",
         ),
     ] = None,
     embedder: arguments.Embedder = None,
@@ -48,6 +52,9 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     by_kind: Annotated[
         bool, typer.Option("--by-kind", help="Also what each kind of unit brought: hits and points of recall.")
     ] = False,
+    ablations: Annotated[
+        bool, typer.Option("--ablations", help="The rows of the recipes' papers, with the papers' figures beside ours.")
+    ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the rows here.")] = None,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="DIR", help="Keep the index here. Default: a temporary folder.")
@@ -59,14 +66,15 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
 
     All rows share one folder: passages are embedded once (in the baselines' build seconds) and extracted once (in those
     of the first recipe that needs it).
+    With --ablations the rows are those of the recipe's paper instead, whose answers came from other models.
 
     Example: sire eval data/musique -r raptor,sirerag --limit 50 --json rows.json
     """
     from sire_core.evaluate.datasets import load_dataset
-    from sire_core.evaluate.report import format_table, write_rows
+    from sire_core.evaluate.report import format_ablations, format_table, write_rows
     from sire_core.evaluate.runner import EvalConfig
 
-    names = _names(recipes)
+    names = _names(recipes, ablations)
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise ConfigurationError(
             f"--json {json_file}: there is no folder {json_file.absolute().parent}. Make it first."
@@ -84,27 +92,36 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     questions = len(dataset.measurable)
     asked = f"{min(limit or questions, questions):,} of {questions:,} questions"
     note(f"{dataset.name}: {len(dataset.documents):,} passages, {asked}.")
+    config = EvalConfig(budget=budget, limit=limit, seed=seed)
     with reporting() as progress:
-        rows = run_evaluation(dataset, names, options, EvalConfig(budget=budget, limit=limit, seed=seed), progress)
+        if ablations:
+            tables = [run_ablations(dataset, name, options, config, progress) for name in names]
+        else:
+            tables = [run_evaluation(dataset, names, options, config, progress)]
+    rows = [row for table in tables for row in table]
     if json_file is not None:
         write_rows(json_file, rows)
-    say(format_table(rows))
+    say("\n\n".join(map(format_ablations if ablations else format_table, tables)))
     if by_kind:
         _say_kinds(rows)
 
 
-def _names(given: list[str] | None) -> list[str]:
-    """Names of recipes, each once; all but the baseline when none was given.
+def _names(given: list[str] | None, ablations: bool) -> list[str]:
+    """Names of recipes, each once; without any given, all but the baseline, or all that have ablations.
 
     Raises:
-        ConfigurationError: One is unknown.
+        ConfigurationError: One is unknown, or has no ablations when they are asked for.
     """
     from sire_core.recipes import REGISTRY, recipe_by_name
+    from sire_core.recipes.ablations import ablations_of, recipes_with_ablations
 
     split = [name.strip() for word in given or () for name in word.split(",") if name.strip()]
-    names = list(dict.fromkeys(split)) or sorted(name for name in REGISTRY if name != "flat")
+    known = recipes_with_ablations() if ablations else sorted(name for name in REGISTRY if name != "flat")
+    names = list(dict.fromkeys(split)) or known
     for name in names:
         recipe_by_name(name)
+        if ablations:
+            ablations_of(name)
     return names
 
 

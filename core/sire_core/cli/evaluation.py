@@ -15,11 +15,11 @@ from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.rows import Row
+    from sire_core.evaluate.rows import Row, Setup
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import Embedder, Progress
 
-__all__ = ["BASELINES", "run_evaluation"]
+__all__ = ["BASELINES", "run_ablations", "run_evaluation"]
 
 BASELINES = ("bm25", "dense", "hybrid")
 """Rows that are always there: the recipe `flat` with each ranker."""
@@ -44,20 +44,65 @@ def run_evaluation(
     Raises:
         ConfigurationError: There is nothing to ask, or the folder holds another corpus.
     """
-    if not dataset.measurable:
-        raise ConfigurationError(f"No question of {dataset.name} has gold passages ('supporting') or answers.")
+    from sire_core.evaluate.rows import Setup
+
     rows = []
-    with _folder(options.folder) as folder:
-        _refuse_other_corpus(dataset, folder)
-        shared = replace(options, folder=folder, embedder=_embedder(options, folder), writes=True)
+    with _shared(dataset, options) as shared:
         for name in dict.fromkeys(("flat", *recipes)):
             seconds = _build(dataset, replace(shared, recipe=name), progress)
             # A row `flat` beside `dense` only for those who asked for it.
             rankers = (*BASELINES, *([None] if name in recipes else [])) if name == "flat" else (None,)
             for ranker in rankers:
                 asked = replace(shared, recipe=name, ranker=ranker, writes=False)
-                rows.append(_ask(dataset, ranker or name, asked, config, seconds, progress))
+                rows.append(_ask(dataset, Setup(ranker or name, build_s=seconds), asked, config, progress))
     return rows
+
+
+def run_ablations(
+    dataset: DataSet, recipe: str, options: IndexOptions, config: EvalConfig, progress: Progress
+) -> list[Row]:
+    """Build every row of a recipe's paper in one folder, and ask all of them the questions.
+
+    Args:
+        dataset: Corpus and questions.
+        recipe: A recipe with ablations; see `sire_core.recipes.ablations`.
+        options: How indexes are made; without a folder a temporary one is used.
+        config: What is measured.
+        progress: Told about every batch and question.
+
+    Returns:
+        A row per ablation, with the paper's figures in `Setup.paper`. `build_s` is what a row costs beyond the vectors
+        and records of the rows before it.
+
+    Raises:
+        ConfigurationError: No ablations, nothing to ask, or the folder holds another corpus.
+    """
+    from sire_core.evaluate.rows import Setup
+    from sire_core.recipes import recipe_by_name
+    from sire_core.recipes.ablations import ablations_of
+
+    rows = []
+    with _shared(dataset, options) as shared:
+        for ablation in ablations_of(recipe):
+            # Every setting is named: an unnamed one means what the folder was built with last.
+            settings = recipe_by_name(ablation.recipe, **ablation.settings).config
+            asked = replace(shared, recipe=ablation.recipe, settings=settings)
+            seconds = _build(dataset, asked, progress)
+            printed, figures = ablation.figures(dataset.name)
+            paper = {"table": ablation.table, **({"dataset": printed, **figures} if printed else {})}
+            setup = Setup(ablation.label, build_s=seconds, paper=paper)
+            rows.append(_ask(dataset, setup, replace(asked, writes=False), config, progress))
+    return rows
+
+
+@contextmanager
+def _shared(dataset: DataSet, options: IndexOptions) -> Iterator[IndexOptions]:
+    """Options of all rows: one folder and one embedder, whose model is loaded once."""
+    if not dataset.measurable:
+        raise ConfigurationError(f"No question of {dataset.name} has gold passages ('supporting') or answers.")
+    with _folder(options.folder) as folder:
+        _refuse_other_corpus(dataset, folder)
+        yield replace(options, folder=folder, embedder=_embedder(options, folder), writes=True)
 
 
 def _build(dataset: DataSet, options: IndexOptions, progress: Progress) -> float:
@@ -73,25 +118,22 @@ def _build(dataset: DataSet, options: IndexOptions, progress: Progress) -> float
     return seconds
 
 
-def _ask(
-    dataset: DataSet, name: str, options: IndexOptions, config: EvalConfig, seconds: float, progress: Progress
-) -> Row:
-    from sire_core.evaluate.rows import Setup
+def _ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfig, progress: Progress) -> Row:
     from sire_core.evaluate.runner import evaluate
     from sire_core.models.sync import run_sync
 
     with open_index(options) as index:
         stats = index.stats()
-        setup = Setup(name, stats["embedder"], stats["extraction"] or "none", stats["units"], seconds)
+        setup = replace(
+            setup, embedder=stats["embedder"], extraction=stats["extraction"] or "none", pool=stats["units"]
+        )
         # The first search opens the pool and makes the inverted index: not the time of a query.
         index.search(dataset.measurable[0].question, 1)
-        return run_sync(
-            evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(f"questions to {name}", *at))
-        )
+        stage = f"questions to {setup.recipe}"
+        return run_sync(evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)))
 
 
 def _embedder(options: IndexOptions, folder: Path) -> Embedder:
-    """One embedder for all rows, so that its model is loaded once."""
     from sire_core.models.embedders import resolve_embedder
 
     return resolve_embedder(options.embedder or manifest_of(folder).embedder_spec or None)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.rows import Row
 
-__all__ = ["format_table", "write_rows"]
+_LEFT_OUT = ("recipe", "embedder", "extraction", "R@2", "R@10", "R@5 literal", "MRR")  # for lines that fit a screen
+
+__all__ = ["format_ablations", "format_table", "write_rows"]
 
 
 def write_rows(path: str | Path, rows: Sequence[Row]) -> None:
@@ -48,27 +50,49 @@ def format_table(rows: Sequence[Row]) -> str:
     return "\n\n".join(_block([row for row in rows if row.dataset == name]) for name in names)
 
 
+def format_ablations(rows: Sequence[Row]) -> str:
+    """Markdown: what a paper prints for its rows, beside what ours found on one data set.
+
+    Args:
+        rows: With `Setup.paper`: `table`, `dataset`, and figures by metric.
+    """
+    named = next((row.setup.paper["dataset"] for row in rows if row.setup.paper.get("dataset")), "")
+    metrics = list(dict.fromkeys(key for row in rows for key in row.setup.paper if key not in ("table", "dataset")))
+    lines = []
+    for row in rows:
+        paper = row.setup.paper
+        printed = {f"paper {name}": f"{paper[name]:.1f}" if name in paper else "-" for name in metrics}
+        ours = {name: cell for name, cell in _cells(row, sorted(row.ks)).items() if name not in _LEFT_OUT}
+        label = row.setup.recipe.replace("|", "\\|")
+        lines.append({"table": paper.get("table", ""), "row": label, **printed, **ours})
+    return "\n".join([f"{_heading(rows)}; figures of the paper: {named or 'none'}", "", *_markdown(lines, 2)])
+
+
 def _block(rows: Sequence[Row]) -> str:
     ks = sorted({k for row in rows for k in row.ks})
-    lines = [_cells(row, ks) for row in rows]
+    return "\n".join([_heading(rows), "", *_markdown([_cells(row, ks) for row in rows], 3)])
+
+
+def _markdown(lines: Sequence[Mapping[str, str]], left: int) -> list[str]:
+    """A table of cells by column, all lines with the same columns; the first `left` ones are aligned to the left."""
     header = list(lines[0])
     table = [header, *([line[name] for name in header] for line in lines)]
     widths = [max(len(line[column]) for line in table) for column in range(len(header))]
-    left = sum(name in ("recipe", "embedder", "extraction") for name in header)
     rule = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
-    shown = [
+    return [
         "| "
         + " | ".join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
         + " |"
         for line in (table[0], rule, *table[1:])
     ]
+
+
+def _heading(rows: Sequence[Row]) -> str:
     first = rows[0]
     questions = _distinct(len(row.results) for row in rows)
     heading = f"**{first.dataset}**: {first.passages:,} passages, {questions} questions"
     budgets = _distinct(row.budget for row in rows if row.budget)
-    if budgets:
-        heading += f", budget of {budgets} tokens"
-    return "\n".join([heading, "", *shown])
+    return f"{heading}, budget of {budgets} tokens" if budgets else heading
 
 
 def _distinct(numbers: Iterable[int]) -> str:

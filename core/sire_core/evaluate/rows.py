@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any
@@ -22,6 +22,7 @@ class Setup:
         extraction: Where the records came from: none, the LLM-free extractor, a model, a recording.
         pool: Number of units.
         build_s: Wall seconds of the build.
+        paper: Table of a paper and the figures that it prints for this row, if it is one.
     """
 
     recipe: str
@@ -29,6 +30,7 @@ class Setup:
     extraction: str = ""
     pool: int = 0
     build_s: float = 0.0
+    paper: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,7 @@ class Row:
             "query_p50_ms": round(self.query_p50_ms(), 2),
             "dataset": self.dataset,
             "budget": self.budget,
+            **({"paper": dict(self.setup.paper)} if self.setup.paper else {}),
             "by_type": {name: _rounded(value) for name, value in self.by_type().items()},
             "by_kind": {
                 name: {key: round(value, 2) for key, value in counts.items()} for name, counts in self.by_kind().items()

@@ -1,0 +1,96 @@
+"""The rows of SiReRAG's tables 2, 4, 5, 6 and 8 with the paper's figures (ALGORITHMS 10).
+
+Left out: the ColBERT rows of table 6, because there is no late-interaction ranker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sire_core.recipes.ablations import Ablation, register_ablations
+
+__all__: list[str] = []
+
+_SETS = ("musique", "2wiki", "hotpotqa", "average")
+
+
+def _scores(*pairs: tuple[float, float]) -> Mapping[str, Mapping[str, float]]:
+    """EM and F1 on the three sets, and their mean."""
+    return {name: {"EM": em, "F1": f1} for name, (em, f1) in zip(_SETS, pairs, strict=True)}
+
+
+_CROSS = _scores((40.2, 53.06), (58.3, 65.25), (60.3, 75.71), (52.93, 64.67))
+_RAPTOR = {
+    **_scores((36.4, 49.09), (53.8, 61.45), (58.0, 73.08), (49.4, 61.21)),
+    "quality": {"accuracy": 78.88},
+}
+_INSTRUCTION = "Answer in as few words as possible."
+
+register_ablations(
+    "sirerag",
+    (
+        Ablation("T4, T2", "RAPTOR", "raptor", {}, _RAPTOR),
+        Ablation("T4", "SiReRAG", "sirerag", {}, _scores((40.5, 53.08), (59.6, 67.94), (61.7, 76.48), (53.93, 65.83))),
+        Ablation(
+            "T5",
+            "A: no summaries of aggregates",
+            "sirerag",
+            {"variant": "A"},
+            _scores((37.5, 50.38), (57.7, 65.75), (61.2, 75.99), (52.13, 64.04)),
+        ),
+        Ablation(
+            "T5",
+            "B: and all propositions",
+            "sirerag",
+            {"variant": "B"},
+            _scores((39.1, 51.80), (58.1, 65.53), (60.8, 75.26), (52.67, 64.20)),
+        ),
+        Ablation(
+            "T5",
+            "C: B without aggregates",
+            "sirerag",
+            {"variant": "C"},
+            _scores((34.7, 47.82), (53.2, 60.22), (58.9, 73.38), (48.93, 60.47)),
+        ),
+        Ablation(
+            "T5",
+            "D: C without their summaries",
+            "sirerag",
+            {"variant": "D"},
+            _scores((33.9, 46.19), (53.0, 59.13), (57.0, 71.09), (47.97, 58.80)),
+        ),
+        Ablation(
+            "T5",
+            "E: entity clusters instead",
+            "sirerag",
+            {"variant": "E"},
+            _scores((34.8, 47.32), (53.5, 59.93), (56.6, 71.84), (48.30, 59.70)),
+        ),
+        Ablation(
+            "T6",
+            "BM25 over passages",
+            "flat",
+            {"ranker": "bm25"},
+            _scores((25.9, 35.88), (53.0, 58.58), (57.7, 71.32), (45.53, 55.26)),
+        ),
+        Ablation(
+            "T6",
+            "BM25 over RAPTOR's pool",
+            "raptor",
+            {"ranker": "bm25"},
+            _scores((27.0, 38.91), (50.6, 57.0), (56.9, 70.88), (44.83, 55.60)),
+        ),
+        Ablation(
+            "T6",
+            "BM25 over SiReRAG's pool",
+            "sirerag",
+            {"ranker": "bm25"},
+            _scores((35.0, 47.66), (58.2, 65.72), (61.7, 75.88), (51.63, 63.09)),
+        ),
+        Ablation("T8", "cross-tree, replacing both", "sirerag", {"cross": "replace"}, _CROSS),
+        Ablation("T8", "cross-tree, beside both", "sirerag", {"cross": "add"}, _CROSS),
+        Ablation("T2", "RAPTOR over a hierarchy", "raptor", {"hierarchy": True}, {"quality": {"accuracy": 78.76}}),
+        Ablation("code", "instruction embedded", "sirerag", {"instruction": _INSTRUCTION}),
+        Ablation("ours", "BM25 and vectors fused", "sirerag", {"ranker": "hybrid"}),
+    ),
+)

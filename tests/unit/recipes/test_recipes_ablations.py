@@ -1,0 +1,38 @@
+"""Rows of papers, and the figures that they print."""
+
+import pytest
+
+from sire_core.errors import ConfigurationError
+from sire_core.recipes.ablations import ablations_of, recipes_with_ablations
+from sire_core.recipes.base import recipe_by_name
+
+
+@pytest.mark.parametrize("name", recipes_with_ablations())
+def test_every_row_is_a_recipe_with_settings_of_its_own(name):
+    rows = ablations_of(name)
+    assert len({row.label for row in rows}) == len(rows)
+    made = [recipe_by_name(row.recipe, **row.settings) for row in rows]
+    assert len({repr((recipe.name, recipe.config)) for recipe in made}) == len(rows)
+
+
+@pytest.mark.parametrize("name", recipes_with_ablations())
+def test_printed_averages_are_averages(name):
+    for row in ablations_of(name):
+        sets = [figures for key, figures in row.paper.items() if key not in ("average", "quality")]
+        for metric, average in row.paper.get("average", {}).items():
+            assert sum(figures[metric] for figures in sets) / len(sets) == pytest.approx(average, abs=0.011)
+
+
+def test_figures_are_found_by_the_name_of_the_data_set():
+    row = next(row for row in ablations_of("sirerag") if row.label.startswith("E:"))
+    assert row.figures("2WikiMultiHopQA-dev") == ("2wiki", {"EM": 53.5, "F1": 59.93})
+    assert row.figures("hotpot_dev_distractor") == ("hotpotqa", {"EM": 56.6, "F1": 71.84})
+    assert row.figures("my own set") == ("average", {"EM": 48.3, "F1": 59.7})
+    hierarchy = next(row for row in ablations_of("sirerag") if row.table == "T2")
+    assert hierarchy.figures("QuALITY") == ("quality", {"accuracy": 78.76})
+    assert hierarchy.figures("musique") == ("", {})
+
+
+def test_recipes_without_a_paper_have_none():
+    with pytest.raises(ConfigurationError, match="sirerag"):
+        ablations_of("flat")
