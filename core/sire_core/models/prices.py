@@ -21,6 +21,8 @@ __all__ = ["CostRange", "Price", "estimate_extraction", "estimate_summaries", "l
 _LEAST_RECORD = 15
 _LEAST_SUMMARY = 2
 _SUMMARY_SLACK = 1.5
+# Prompts of the later steps of native extraction, in prompts of the first: they hold its answer.
+_LATER_STEPS = (0.5, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +113,8 @@ def estimate_extraction(
 ) -> CostRange:
     """Calls and prompt tokens of extraction: exact in calls, and in prompt tokens as far as `count` is.
 
-    Prompt tokens range from a server that does not count the JSON schema to one that does. Of native extraction, three
-    calls the first is exact and the others are taken to be as long.
+    Prompt tokens range from a server that does not count the JSON schema to one that does. Of native extraction only
+    the first step is exact; the later ones hold its answer, and may be half or twice as long.
 
     Args:
         items: The chunks of the corpus, each with the text before it. Equal passages are asked once.
@@ -132,10 +134,10 @@ def estimate_extraction(
         read += fixed.setdefault(rendered.system, count(rendered.system)) + count(rendered.user)
         wrote += extractor.answer_room(item)
     calls = len(todo) * extractor.calls_per_chunk
-    read *= extractor.calls_per_chunk
+    later = (extractor.calls_per_chunk - 1) * read
     cost = CostRange(
         (calls, calls),
-        (read, read + schema * calls),
+        (read + round(_LATER_STEPS[0] * later), read + round(_LATER_STEPS[1] * later) + schema * calls),
         (_LEAST_RECORD * calls, wrote * extractor.calls_per_chunk),
     )
     return cost.priced(price)
