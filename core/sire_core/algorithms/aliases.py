@@ -1,0 +1,99 @@
+"""Which names mean the same entity: union-find over alias groups, with guards (ALGORITHMS 5.2.3). Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["AliasMerges", "merge_aliases"]
+
+
+@dataclass(frozen=True, slots=True)
+class AliasMerges:
+    """Names that were merged, and merges that were refused.
+
+    Attributes:
+        canonical: The chosen name of every name that occurs; its own for one that was not merged.
+        merged: Groups of more than one name, the canonical one first.
+        refused: (name, alias, reason) of every claim that was not followed.
+    """
+
+    canonical: Mapping[str, str]
+    merged: tuple[tuple[str, ...], ...]
+    refused: tuple[tuple[str, str, str], ...]
+
+
+def merge_aliases(
+    groups: Iterable[Sequence[str]], types: Mapping[str, str] | None = None, max_names: int = 8
+) -> AliasMerges:
+    """Merge names that a passage says are one entity.
+
+    The first name of a group is the entity, the others are its aliases. The canonical name is the longest, ties in
+    lexicographic order.
+
+    Args:
+        groups: Alias groups in corpus order. A group of one name only makes the name known.
+        types: Types by name where they are known; two names of different types are not merged.
+        max_names: A merge that would make a group larger than this is refused.
+
+    Returns:
+        The merges. A short form that several longer names claim (`Jackson` of two Jacksons) joins none of them.
+    """
+    listed = [tuple(dict.fromkeys(name for name in group if name)) for group in groups]
+    found = _Groups(listed, types or {}, max_names)
+    refused: dict[tuple[str, str, str], None] = {}
+    for group in listed:
+        for alias in group[1:]:
+            if reason := found.merge(group[0], alias):
+                refused[(group[0], alias, reason)] = None
+    ordered = [sorted(names, key=lambda name: (-len(name), name)) for names in found.members.values()]
+    canonical = {name: names[0] for names in ordered for name in names}
+    return AliasMerges(
+        canonical={name: canonical[name] for name in found.parents},
+        merged=tuple(tuple(names) for names in ordered if len(names) > 1),
+        refused=tuple(refused),
+    )
+
+
+class _Groups:
+    """Union-find over names that refuses some unions."""
+
+    def __init__(self, groups: Sequence[Sequence[str]], types: Mapping[str, str], max_names: int) -> None:
+        self.parents = {name: name for group in groups for name in group}
+        self.members = {name: [name] for name in self.parents}
+        self._types = {name: types.get(name, "") for name in self.parents}
+        self._ambiguous = _ambiguous(groups)
+        self._max_names = max_names
+
+    def merge(self, name: str, alias: str) -> str:
+        """Join two names; says why when that is refused."""
+        one, other = self._find(name), self._find(alias)
+        if one == other:
+            return ""
+        if alias in self._ambiguous:
+            return "several names have this short form"
+        types = self._types[one], self._types[other]
+        if all(types) and types[0] != types[1]:
+            return f"types differ: {types[0]} and {types[1]}"
+        if len(self.members[one]) + len(self.members[other]) > self._max_names:
+            return f"more than {self._max_names} names"
+        self.parents[other] = one
+        self.members[one] += self.members.pop(other)
+        self._types[one] = types[0] or types[1]
+        return ""
+
+    def _find(self, name: str) -> str:
+        while self.parents[name] != name:
+            self.parents[name] = self.parents[self.parents[name]]
+            name = self.parents[name]
+        return name
+
+
+def _ambiguous(groups: Iterable[Sequence[str]]) -> set[str]:
+    """Aliases with fewer words than two or more names that claim them."""
+    claims: dict[str, set[str]] = {}
+    for group in groups:
+        for alias in group[1:]:
+            if len(alias.split()) < len(group[0].split()):
+                claims.setdefault(alias, set()).add(group[0])
+    return {alias for alias, names in claims.items() if len(names) > 1}

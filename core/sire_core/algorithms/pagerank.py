@@ -1,0 +1,166 @@
+"""Personalised PageRank by forward push (ALGORITHMS 5.4, PPR variant; Andersen, Chung and Lang 2006)."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from sire_core.algorithms.graphs import CSRGraph
+
+__all__ = ["PageRankScores", "has_compiler", "personalized_pagerank"]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRankScores:
+    """Scores of nodes and how far they may be off.
+
+    Attributes:
+        scores: `[n]`, never above the true value.
+        error: Sum over all nodes of what is missing; the scores and this sum to 1.
+    """
+
+    scores: NDArray[np.float64]
+    error: float
+
+
+def has_compiler() -> bool:
+    """Whether numba (the extra `fast`) is there."""
+    return _compiled() is not None
+
+
+def personalized_pagerank(
+    graph: CSRGraph,
+    seeds: NDArray[np.float64],
+    follow: float = 0.5,
+    *,
+    threshold: float = 1e-7,
+    compiled: bool | None = None,
+) -> PageRankScores:
+    """Where a walker is who starts at a seed and at every step follows an edge or else returns to a seed.
+
+    Mass waits at nodes as a residual. In rounds, every node whose residual is above the threshold times its degree
+    keeps its share and pushes the rest along its edges. At a node without edges the walker returns to a seed.
+
+    Args:
+        graph: The graph.
+        seeds: `[n]`, at least 0; divided by their sum.
+        follow: Probability of following an edge, at least 0 and below 1.
+        threshold: Residuals up to this, per edge of a node, are left where they are; the error is at most
+            `threshold * (edges + nodes without edges)`.
+        compiled: Whether to use numba; None uses it where it is installed. The result is the same up to rounding.
+
+    Raises:
+        ConfigurationError: No seed, a negative one, or a setting out of its range.
+    """
+    if not 0 <= follow < 1:
+        raise ConfigurationError(f"The probability of following an edge is at least 0 and below 1, not {follow}.")
+    if not threshold > 0:
+        raise ConfigurationError(f"The threshold of a push must be above 0, not {threshold}.")
+    total = float(seeds.sum())
+    if len(seeds) != graph.size or not np.isfinite(total) or total <= 0 or seeds.min() < 0:
+        raise ConfigurationError("Seeds are one weight per node, none negative, at least one above 0.")
+    start = np.asarray(seeds / total, dtype=np.float64)
+    push = _compiled() if compiled is not False else None
+    if compiled and push is None:
+        raise ConfigurationError('Compiled PageRank needs numba: pip install "sire-rag[fast]"')
+    arguments = (graph.indptr, graph.targets, graph.probabilities, start, float(follow), float(threshold))
+    scores, residual = (push or _push_arrays)(*arguments)
+    return PageRankScores(scores, float(residual.sum()))
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> Callable[..., Any] | None:
+    try:
+        numba = importlib.import_module("numba")  # by name: it has no type hints and may be absent
+    except ImportError:
+        return None
+    # Compiled at the first call; the machine code is kept on disk where that is possible.
+    return numba.njit(cache=True, nogil=True)(_push_loops)  # type: ignore[no-any-return]  # untyped decorator
+
+
+def _push_loops(
+    indptr: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    probabilities: NDArray[np.float64],
+    start: NDArray[np.float64],
+    follow: float,
+    threshold: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The push as loops, for the compiler."""
+    n = len(start)
+    scores = np.zeros(n)
+    residual = start.copy()
+    limits = threshold * np.maximum(1, indptr[1:] - indptr[:-1])
+    frontier = np.flatnonzero(residual > limits)
+    waiting = np.zeros(n, dtype=np.bool_)
+    following = np.empty(n, dtype=np.int64)
+    while len(frontier):
+        mass = residual[frontier]
+        residual[frontier] = 0.0
+        count = 0
+        stuck = 0.0
+        for i in range(len(frontier)):
+            node = frontier[i]
+            scores[node] += (1.0 - follow) * mass[i]
+            if indptr[node] == indptr[node + 1]:
+                stuck += follow * mass[i]
+                continue
+            for edge in range(indptr[node], indptr[node + 1]):
+                target = targets[edge]
+                residual[target] += follow * mass[i] * probabilities[edge]
+                if residual[target] > limits[target] and not waiting[target]:
+                    waiting[target] = True
+                    following[count] = target
+                    count += 1
+        if stuck > 0.0:
+            for node in range(n):
+                residual[node] += stuck * start[node]
+                if residual[node] > limits[node] and not waiting[node]:
+                    waiting[node] = True
+                    following[count] = node
+                    count += 1
+        frontier = following[:count].copy()
+        waiting[frontier] = False
+    return scores, residual
+
+
+def _push_arrays(
+    indptr: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    probabilities: NDArray[np.float64],
+    start: NDArray[np.float64],
+    follow: float,
+    threshold: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The same push with whole arrays, for those without a compiler."""
+    n = len(start)
+    scores = np.zeros(n)
+    residual = start.copy()
+    limits = threshold * np.maximum(1, np.diff(indptr))
+    frontier = np.flatnonzero(residual > limits)
+    while len(frontier):
+        mass = residual[frontier]
+        residual[frontier] = 0.0
+        scores[frontier] += (1.0 - follow) * mass
+        first = indptr[frontier]
+        lengths = indptr[frontier + 1] - first
+        ends = np.cumsum(lengths)
+        edges = np.arange(ends[-1]) + np.repeat(first - ends + lengths, lengths)
+        moved = np.repeat(follow * mass, lengths) * probabilities[edges]
+        residual += np.bincount(targets[edges], weights=moved, minlength=n)
+        stuck = follow * float(mass[lengths == 0].sum())
+        if stuck > 0.0:
+            residual += stuck * start
+        frontier = np.flatnonzero(residual > limits)
+    return scores, residual

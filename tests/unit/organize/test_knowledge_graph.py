@@ -1,0 +1,125 @@
+import json
+
+import pytest
+
+from sire_core import Document, Index
+from sire_core.extraction.rules import RulesExtractor
+from sire_core.organize.mentions import find_mentions
+from sire_core.recipes import pagerank
+from sire_core.testing.contents import read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, UnitKind
+
+CORPUS = [
+    Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)"),
+    Document("vale", "Mira Vale was a director. Her mother was Anna Vale.", "Mira Vale"),
+    Document("anna", "Anna Vale was a painter in Port Amber.", "Anna Vale"),
+    Document("port", "Port Amber is a harbor.", "Port Amber"),
+]
+
+# Fitted beforehand: an index fits it on its first batch, and other statistics are another extractor.
+EXTRACTOR = RulesExtractor().fit([f"{document.title}\n{document.text}" for document in CORPUS])
+
+
+def chunk_and_record(title, text, entities=(), facts=()):
+    chunk = Chunk(title, title, 0, title, text)
+    return chunk, ExtractionRecord(chunk.hash, "m", "p", entities=tuple(entities), facts=tuple(facts))
+
+
+def folder(path, **settings):
+    return Index(path, recipe=pagerank(**settings), embedder=HashEmbedder(), extractor=EXTRACTOR)
+
+
+def edges_of(path):
+    return {
+        (e.kind, e.source, e.target, json.dumps(dict(e.metadata), sort_keys=True)) for e in read_contents(path).edges
+    }
+
+
+def test_names_are_only_those_that_the_passage_spells_out():
+    duke = Entity("n1", "Earl Corin, Duke of Amber", "Person", ("Earl Corin",))
+    found = find_mentions([chunk_and_record("", "Earl Corin sailed.", [duke])])
+    assert list(found.entities["earl corin, duke of amber"][""].names) == ["Earl Corin"]
+
+
+def test_titles_are_entities_with_and_without_their_bracket():
+    found = find_mentions([chunk_and_record("Aylwin (film)", "A drama.")])
+    mention = found.entities["aylwin"]["Aylwin (film)"]
+    assert mention.is_title
+    assert list(mention.names) == ["Aylwin (film)", "Aylwin"]
+
+
+def test_aliases_merge_only_where_they_are_entities_and_only_when_asked():
+    fred = Entity("n1", "Fred Gehrke", "Person", ("Clarence Fred Gehrke", "Freddie"))
+    passages = [
+        chunk_and_record("a", "Fred Gehrke, born Clarence Fred Gehrke.", [fred]),
+        chunk_and_record("b", "Clarence Fred Gehrke played.", [Entity("n1", "Clarence Fred Gehrke", "Person")]),
+    ]
+    merged = find_mentions(passages)
+    assert set(merged.entities["clarence fred gehrke"]) == {"a", "b"}
+    assert merged.merges.merged == (("clarence fred gehrke", "fred gehrke"),)
+    apart = find_mentions(passages, disambiguate=False)
+    assert set(apart.entities["fred gehrke"]) == {"a"}
+    assert set(apart.entities["clarence fred gehrke"]) == {"b"}
+
+
+def test_values_are_no_entities_unless_a_passage_is_titled_by_them():
+    year = Entity("n1", "1912", "Date")
+    plain = chunk_and_record("x", "It was 1912.", [year])
+    assert "1912" not in find_mentions([plain], skip_types=("Date",)).entities
+    assert "1912" in find_mentions([plain, chunk_and_record("1912", "A year.")], skip_types=("Date",)).entities
+
+
+def test_triples_join_entities_and_literals_and_show_no_foreign_name():
+    entities = [Entity("n1", "Mira Vale"), Entity("n2", "Foreign Name"), Entity("n3", "1912", "Date")]
+    triples = (Triple("n1", "met", "n2"), Triple("n1", "sold", "rope"), Triple("n1", "born", "n3"))
+    fact = Fact("f1", "Mira Vale met him in 1912.", ("n1", "n2"), triples=triples)
+    found = find_mentions([chunk_and_record("x", "Mira Vale met him in 1912.", entities, [fact])], skip_types=("Date",))
+    assert [t.text for t in found.triples] == [fact.text, "Mira Vale sold rope", "Mira Vale born 1912"]
+    assert next((t.head, t.tail) for t in found.triples) == ("mira vale", "foreign name")
+
+
+def test_without_units_the_pool_holds_passages_and_edges_only(tmp_path):
+    with folder(tmp_path / "i") as index:
+        assert dict(index.build(CORPUS).units) == {"chunk": 4}
+    found = read_contents(tmp_path / "i")
+    assert {edge.kind for edge in found.edges} == {"mentions"}
+    assert all(edge.source in found.chunks for edge in found.edges)
+
+
+def test_with_units_a_relation_stands_on_every_passage_that_states_it(tmp_path):
+    said = [Document(title, "Mira Vale painted Anna Vale.", title) for title in ("Mira Vale", "Notes")]
+    with folder(tmp_path / "i", index_units=True) as index:
+        index.build([*said, *CORPUS[2:]])
+    found = read_contents(tmp_path / "i")
+    names = [unit.text for unit in found.units.values() if unit.kind is UnitKind.ENTITY]
+    assert {"Mira Vale", "Anna Vale", "Port Amber"} <= set(names)
+    relation = next(unit for unit in found.units.values() if unit.text == "Mira Vale painted Anna Vale")
+    assert relation.kind is UnitKind.RELATION
+    assert [found.chunks[chunk].doc_id for chunk in relation.chunk_ids] == ["Mira Vale", "Notes"]
+    ends = [found.units[e.target].text for e in found.edges if e.source == relation.id and e.kind == "relates"]
+    assert sorted(ends) == ["Anna Vale", "Mira Vale"]
+
+
+@pytest.mark.parametrize("units", [False, True])
+def test_incremental_equals_at_once_and_touches_only_what_differs(tmp_path, units):
+    with folder(tmp_path / "grown", index_units=units) as index:
+        index.build(CORPUS[:2])
+        before = edges_of(tmp_path / "grown")
+        index.add(CORPUS[2:])
+        index.add([Document("extra", "Zora Quill painted Port Amber.", "Zora Quill")])
+        index.delete(["extra"])
+    with folder(tmp_path / "fresh", index_units=units) as index:
+        index.build(CORPUS)
+    assert edges_of(tmp_path / "grown") == edges_of(tmp_path / "fresh")
+    assert read_contents(tmp_path / "grown").units == read_contents(tmp_path / "fresh").units
+    assert before & edges_of(tmp_path / "grown")
+
+
+def test_hubs_keep_only_the_passages_they_title(tmp_path):
+    notes = [Document(f"n{i}", f"Note {i} speaks of Port Amber at length.", f"Note {i}") for i in range(12)]
+    with folder(tmp_path / "i") as index:
+        index.build([CORPUS[3], *notes])
+    found = read_contents(tmp_path / "i")
+    port = [edge for edge in found.edges if "Port Amber" in edge.metadata["names"]]
+    assert [found.chunks[edge.source].doc_id for edge in port] == ["port"]
