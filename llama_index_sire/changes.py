@@ -16,7 +16,7 @@ from sire_core.types import Unit, UnitKind
 if TYPE_CHECKING:
     from sire_core.index import Index
 
-__all__ = ["NodeChange", "PoolSnapshot", "node_change", "read_pool"]
+__all__ = ["NodeChange", "PoolSnapshot", "document_ids", "node_change", "read_pool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,14 @@ def read_pool(index: Index) -> PoolSnapshot:
         documents=tuple(known),
         generation=view.generation,
     )
+
+
+def document_ids(index: Index) -> list[str]:
+    """Ids of the documents in an index; none when it was never built."""
+    try:
+        return [name for name, _ in index.view().pool.document_metadata()]
+    except IndexMissingError:
+        return []
 
 
 def _common(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

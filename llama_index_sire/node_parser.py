@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
-from llama_index_sire.changes import NodeChange, PoolSnapshot, node_change, read_pool
+from llama_index_sire.changes import NodeChange, PoolSnapshot, document_ids, node_change, read_pool
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.ledger import Ledger
@@ -133,11 +134,12 @@ class SireNodeParser(NodeParser):
         documents = to_documents(nodes, self.title_key)
         if not documents and not gone:
             return NodeChange()
-        before = read_pool(index)
+        # A large pool takes a while to read: that leaves the loop.
+        before = await asyncio.to_thread(read_pool, index)
         if gone:
             await index.adelete(gone)
         report = await index.aupdate(documents)
-        after = read_pool(index)
+        after = await asyncio.to_thread(read_pool, index)
         ledger = self._ledger()
         held = list(dict.fromkeys((*ledger.read(), *after.derived)))
         if self.persist_dir:
@@ -145,7 +147,9 @@ class SireNodeParser(NodeParser):
         given = [document.id for document in documents]
         # An unchanged document is only seen again when the store does not have it: the last run did not get there.
         again = report.unchanged > 0
-        return node_change(before, after, [*given, *gone], held, again=again, embed=self.embed_nodes)
+        return await asyncio.to_thread(
+            node_change, before, after, [*given, *gone], held, again=again, embed=self.embed_nodes
+        )
 
     def _index(self, show_progress: bool) -> Index:
         model = self.embed_model
@@ -195,7 +199,7 @@ class SireNodeParser(NodeParser):
     def _missing(self, index: Index, nodes: Sequence[BaseNode]) -> list[str]:
         """Documents of the index that are not given."""
         given = {node.ref_doc_id or node.node_id for node in nodes}
-        return [document for document in read_pool(index).documents if document not in given]
+        return [document for document in document_ids(index) if document not in given]
 
     def _stored(self, document: str) -> bool:
         assert self.docstore is not None

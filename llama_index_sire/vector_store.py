@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -106,19 +107,19 @@ class StoreMirror:
 
     async def follow(self, change: Callable[[], Awaitable[BuildReport]]) -> BuildReport:
         """Change the index, then the store."""
-        before = read_pool(self._index)
+        # A large pool takes a while to read: that leaves the loop.
+        before = await asyncio.to_thread(read_pool, self._index)
         in_step = self._ledger.generation() == before.generation
         report = await change()
-        after = read_pool(self._index)
+        after = await asyncio.to_thread(read_pool, self._index)
         if not in_step or before.generation != after.generation:
             held = list(dict.fromkeys((*self._ledger.read(), *after.derived)))
             self._ledger.write(held)
-            if in_step:
-                await self._write(node_change(before, after, held=held, embed=True))
-            else:
-                everything = tuple(dict.fromkeys((*before.documents, *after.documents)))
-                known = PoolSnapshot(documents=everything)
-                await self._write(node_change(known, after, everything, held, again=True, embed=True))
+            everything = () if in_step else tuple(dict.fromkeys((*before.documents, *after.documents)))
+            known = before if in_step else PoolSnapshot(documents=everything)
+            await self._write(
+                await asyncio.to_thread(node_change, known, after, everything, held, again=not in_step, embed=True)
+            )
             self._ledger.write(after.derived, after.generation)
         return report
 
