@@ -16,7 +16,7 @@ from sire_core.models.embedding import UnitEmbedder
 from sire_core.organize.build_view import Corpus
 from sire_core.organize.stage import Job, organize_all
 from sire_core.pipeline.finish import finish_in_thread
-from sire_core.pipeline.planning import Makers, follow, jobs_for, plan_recipe
+from sire_core.pipeline.planning import Makers, follow, jobs_for, plan_recipe, refuse_loss
 from sire_core.protocols import Delta
 from sire_core.recipes.base import Recipe
 from sire_core.storage.store import CORPUS, Commit
@@ -148,6 +148,8 @@ class Builder:
         before = Manifest.from_json(self._store.manifest())
         self._refuse_other_embedder(before)
         following, stale = follow(before, settings.makers)
+        if corpus.change:
+            refuse_loss(stale, settings.makers)
         others = bool(corpus.change) and any(recipe.needs_records for recipe, _ in following)
         target = plan_recipe(settings.recipe, settings.makers)
         there = (target, *(built for _, built in following))

@@ -15,7 +15,7 @@ from sire_core.recipes.base import REGISTRY, Recipe
 if TYPE_CHECKING:
     from sire_core.types import Chunk
 
-__all__ = ["Makers", "follow", "jobs_for", "plan_recipe"]
+__all__ = ["Makers", "follow", "jobs_for", "plan_recipe", "refuse_loss"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,22 @@ def follow(manifest: Manifest, makers: Makers) -> tuple[list[tuple[Recipe, Built
         else:
             stale.append(built)
     return following, stale
+
+
+def refuse_loss(stale: Sequence[BuiltRecipe], makers: Makers) -> None:
+    """Refuse a change of the corpus that would throw away what another model was paid for.
+
+    Raises:
+        ConfigurationError: A recipe that cannot follow was built by a model or from recorded extractions.
+    """
+    for built in stale:
+        records = built.extraction if not built.extraction.startswith("rules/") else ""
+        maker = built.language_model or records
+        if maker and maker not in (makers.language_model, makers.extractor):
+            raise ConfigurationError(
+                f"The recipe {built.name!r} of this index was built with {maker}. Changing documents without it would "
+                "replace what it wrote. Give the same language_model (and extractor), or build into another folder."
+            )
 
 
 def jobs_for(
