@@ -70,6 +70,15 @@ def test_ablations_stand_beside_the_papers_figures(dataset, tmp_path):
     assert {name: row["recall"] for name, row in again.items()} == {n: row["recall"] for n, row in rows.items()}
 
 
+def test_clusters_are_judged_without_asking(dataset, tmp_path):
+    result = run("eval", dataset, "--clusters", "--json", tmp_path / "r.json")
+    (report,) = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert 0 < report["supporting"]["similarity"] <= 100
+    assert report["candidates"] == {"similarity": None, "relatedness": None}
+    assert "| relatedness " in result.stdout
+    assert "--clusters looks at no recipe" in run("eval", dataset, "--clusters", "-r", "flat", code=1).stderr
+
+
 def test_a_sample_is_seeded_and_rows_are_reproducible(dataset, tmp_path):
     def rows(seed, folder):
         run(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Clusters = list[NDArray[np.int64]]
 
-__all__ = ["soft_clusters", "split_by_tokens"]
+__all__ = ["clusters_within_limit", "soft_clusters", "split_by_tokens"]
 
 _SMALLEST = 11  # As many texts as the reference's 10 dimensions plus one are a single cluster.
 
@@ -121,6 +121,36 @@ def split_by_tokens(
         else:
             done += _cut_in_order(members, lengths[members], limit)
     return _ordered([part for part in done if len(part)])
+
+
+def clusters_within_limit(
+    vectors: NDArray[np.float32],
+    tokens: Sequence[int] | NDArray[np.int64],
+    limit: int,
+    *,
+    rng: np.random.Generator,
+    method: str = "leiden",
+) -> Clusters:
+    """Soft clusters, none longer than the limit: one level of a summary tree.
+
+    Args:
+        vectors: `[n, d]`.
+        tokens: Tokens of every row.
+        limit: Most tokens of a cluster.
+        rng: See `soft_clusters`.
+        method: See `soft_clusters`.
+
+    Returns:
+        As `split_by_tokens`, each cluster once, by the cluster it is a part of.
+
+    Raises:
+        ConfigurationError: As `soft_clusters` and `split_by_tokens`.
+    """
+    within: dict[tuple[int, ...], NDArray[np.int64]] = {}
+    for cluster in soft_clusters(vectors, method=method, rng=rng):
+        for part in split_by_tokens(cluster, tokens, vectors, limit, method=method, rng=rng):
+            within.setdefault(tuple(part.tolist()), part)
+    return list(within.values())
 
 
 def _leiden(graph: csr_array, resolution: float, rng: np.random.Generator) -> Clusters:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.evaluation import run_ablations, run_evaluation
+from sire_core.cli.evaluation import run_ablations, run_clusters, run_evaluation
 from sire_core.cli.options import IndexOptions
 from sire_core.cli.output import note, say
 from sire_core.cli.progress import reporting
@@ -55,6 +55,10 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     ablations: Annotated[
         bool, typer.Option("--ablations", help="The rows of the recipes' papers, with the papers' figures beside ours.")
     ] = False,
+    clusters: Annotated[
+        bool,
+        typer.Option("--clusters", help="Instead: how many gold pairs clusters by text and by topic bring together."),
+    ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the rows here.")] = None,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="DIR", help="Keep the index here. Default: a temporary folder.")
@@ -74,6 +78,8 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     from sire_core.evaluate.report import format_ablations, format_table, write_rows
     from sire_core.evaluate.runner import EvalConfig
 
+    if clusters and (ablations or recipes):
+        raise ConfigurationError("--clusters looks at no recipe; leave --recipes and --ablations out.")
     names = _names(recipes, ablations)
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise ConfigurationError(
@@ -89,6 +95,12 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
         max_failure_ratio=max_failure_ratio,
     )
     dataset = load_dataset(dataset_dir)
+    if clusters:
+        report = run_clusters(dataset, options)
+        if json_file is not None:
+            write_rows(json_file, [report])
+        say(report.table())
+        return
     questions = len(dataset.measurable)
     asked = f"{min(limit or questions, questions):,} of {questions:,} questions"
     note(f"{dataset.name}: {len(dataset.documents):,} passages, {asked}.")

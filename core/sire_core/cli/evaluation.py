@@ -14,12 +14,13 @@ from sire_core.cli.output import count, note
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from sire_core.evaluate.clusters import ClusterReport
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import Row, Setup
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import Embedder, Progress
 
-__all__ = ["BASELINES", "run_ablations", "run_evaluation"]
+__all__ = ["BASELINES", "run_ablations", "run_clusters", "run_evaluation"]
 
 BASELINES = ("bm25", "dense", "hybrid")
 """Rows that are always there: the recipe `flat` with each ranker."""
@@ -93,6 +94,19 @@ def run_ablations(
             setup = Setup(ablation.label, build_s=seconds, paper=paper)
             rows.append(_ask(dataset, setup, replace(asked, writes=False), config, progress))
     return rows
+
+
+def run_clusters(dataset: DataSet, options: IndexOptions) -> ClusterReport:
+    """Cluster the passages by their texts and by their topics, and compare both with the gold passages of questions.
+
+    Raises:
+        ConfigurationError: No question has two gold passages.
+    """
+    from sire_core.evaluate.clusters import evaluate_clusters
+    from sire_core.models.embedders import resolve_embedder
+    from sire_core.models.sync import run_sync
+
+    return run_sync(evaluate_clusters(dataset, resolve_embedder(options.embedder), seed=options.seed or 0))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.rows import Row
@@ -17,8 +17,15 @@ _LEFT_OUT = ("recipe", "embedder", "extraction", "R@2", "R@10", "R@5 literal", "
 __all__ = ["format_ablations", "format_table", "write_rows"]
 
 
-def write_rows(path: str | Path, rows: Sequence[Row]) -> None:
-    """Write rows as a JSON list (`Row.as_json`); the file is replaced in one step.
+class Jsonable(Protocol):
+    """A result that can be written."""
+
+    def as_json(self) -> dict[str, Any]:
+        """JSON-serialisable values."""
+
+
+def write_rows(path: str | Path, rows: Sequence[Jsonable]) -> None:
+    """Write rows as a JSON list (`as_json`); the file is replaced in one step.
 
     Raises:
         ConfigurationError: The file cannot be written.

@@ -111,8 +111,13 @@ async def cluster_units(
     """
     import asyncio
 
+    from sire_core.algorithms.clustering import clusters_within_limit
+
     tokens = [count_tokens(unit.text) for unit in units]
-    return await asyncio.to_thread(_cluster_within_limit, vectors, tokens, settings, rng)
+    clusters = await asyncio.to_thread(
+        clusters_within_limit, vectors, tokens, settings.max_cluster_tokens, rng=rng, method=settings.clustering
+    )
+    return [cluster.tolist() for cluster in clusters]
 
 
 async def _level_clusters(
@@ -160,23 +165,6 @@ def _stops(nodes: int, rule: str) -> bool:
     if rule == "official":
         return nodes <= _OFFICIAL_STOP
     return nodes < (1 if rule == "none" else 2)
-
-
-def _cluster_within_limit(
-    vectors: FloatArray, tokens: Sequence[int], settings: TreeSettings, rng: np.random.Generator
-) -> list[list[int]]:
-    import numpy as np
-
-    from sire_core.algorithms.clustering import soft_clusters, split_by_tokens
-
-    lengths = np.asarray(tokens, dtype=np.int64)
-    within: dict[tuple[int, ...], None] = {}
-    for cluster in soft_clusters(vectors, method=settings.clustering, rng=rng):
-        parts = split_by_tokens(
-            cluster, lengths, vectors, settings.max_cluster_tokens, method=settings.clustering, rng=rng
-        )
-        within.update((tuple(int(i) for i in part), None) for part in parts)
-    return [list(cluster) for cluster in within]
 
 
 def _summary(

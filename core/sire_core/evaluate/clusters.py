@@ -1,0 +1,204 @@
+"""What clusters of passages bring together, judged without any answer (SiReRAG section 3; ALGORITHMS 9.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sire_core.evaluate.datasets import DataSet
+    from sire_core.protocols import Embedder
+
+    Clusters = Sequence[Sequence[int] | NDArray[np.int64]]
+
+__all__ = ["ClusterReport", "compare_clusters", "evaluate_clusters", "tfidf_topics"]
+
+_TOKEN_LIMIT = 3500
+_WORD = r"\b[^\W\d]\w+\b"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReport:
+    """Table 1 of the paper. Shares are 0..100; None where there are no gold pairs.
+
+    Attributes:
+        dataset: Name of the data set.
+        clusters: Number of clusters by similarity and by relatedness.
+        placed: Share of all pairs of passages that are together in some cluster: what the coverage costs.
+        supporting: Share of the pairs of passages that support one question, by similarity and by relatedness.
+        candidates: The same for all candidate passages of one question.
+        overlap: Of the supporting pairs found by similarity, and of those found by relatedness, the share that both
+            found.
+    """
+
+    dataset: str
+    clusters: tuple[int, int]
+    placed: tuple[float, float]
+    supporting: tuple[float | None, float | None]
+    candidates: tuple[float | None, float | None]
+    overlap: tuple[float | None, float | None]
+
+    def as_json(self) -> dict[str, Any]:
+        """As `sire eval --clusters --json` writes it."""
+        names = ("similarity", "relatedness")
+        return {
+            "dataset": self.dataset,
+            **{
+                key: {
+                    name: None if value is None else round(value, 2)
+                    for name, value in zip(names, getattr(self, key), strict=True)
+                }
+                for key in ("clusters", "placed", "supporting", "candidates", "overlap")
+            },
+        }
+
+    def table(self) -> str:
+        """For people, with the paper's figures on MuSiQue (GPT-4o topics, Gaussian mixtures)."""
+        lines = [
+            f"**{self.dataset}**: clusters of passages, shares in percent",
+            "",
+            "| by                         | clusters | supporting pairs | candidate pairs | overlap | of all pairs |",
+            "| -------------------------- | -------: | ---------------: | --------------: | ------: | -----------: |",
+        ]
+        for i, name in enumerate(("similarity", "relatedness")):
+            cells = [_shown(values[i]) for values in (self.supporting, self.candidates, self.overlap)]
+            lines.append(
+                f"| {name:<26} | {self.clusters[i]:>8,} | {cells[0]:>16} | {cells[1]:>15} | {cells[2]:>7} | "
+                f"{self.placed[i]:>12.3f} |"
+            )
+        for name, (found, among, shared) in _PAPER.items():
+            lines.append(f"| {name:<26} | {'-':>8} | {found:>16} | {among:>15} | {shared:>7} | {'-':>12} |")
+        return "\n".join(lines)
+
+
+_PAPER = {
+    "paper, MuSiQue similarity": ("19.14", "10.70", "50.15"),
+    "paper, MuSiQue relatedness": ("13.94", "8.51", "68.85"),
+}
+
+
+def compare_clusters(
+    similarity: Clusters,
+    relatedness: Clusters,
+    supporting: Clusters,
+    candidates: Clusters,
+    passages: int,
+    name: str = "",
+) -> ClusterReport:
+    """Compare any two clusterings by the pairs they bring together.
+
+    Args:
+        similarity: Members by row number.
+        relatedness: Members by row number.
+        supporting: Per question, the rows that support it.
+        candidates: Per question, all rows that go with it; empty when unknown.
+        passages: Number of rows.
+        name: Of the data set.
+    """
+    from sire_core.algorithms.cluster_pairs import coverage, overlap, pairs
+
+    similar, related, gold, every = (pairs(group) for group in (similarity, relatedness, supporting, candidates))
+    total = max(1, passages * (passages - 1) // 2)
+    found = [coverage(codes, gold) for codes in (similar, related)]
+    shared = (overlap(similar, related, gold), overlap(related, similar, gold))
+    return ClusterReport(
+        dataset=name,
+        clusters=(len(similarity), len(relatedness)),
+        placed=(100 * len(similar) / total, 100 * len(related) / total),
+        supporting=_both(found, known=len(gold) > 0),
+        candidates=_both([coverage(codes, every) for codes in (similar, related)], known=len(every) > 0),
+        overlap=(100 * shared[0] if found[0] else None, 100 * shared[1] if found[1] else None),
+    )
+
+
+async def evaluate_clusters(
+    dataset: DataSet, embedder: Embedder, *, topics: Sequence[str] | None = None, seed: int = 0
+) -> ClusterReport:
+    """Cluster passages by their vectors, and by the vectors of their topics, as the trees do.
+
+    Args:
+        dataset: Passages and questions. Candidates of a question are the ids under `candidates` in its metadata.
+        embedder: Makes both kinds of vectors; fitted on the passages if it has to be.
+        topics: A topic per passage, for example a model's; `tfidf_topics` of the texts unless given.
+        seed: Of the clustering.
+
+    Raises:
+        ConfigurationError: No question has two gold passages, or the topics are not one per passage.
+    """
+    import asyncio
+
+    row = {document.id: i for i, document in enumerate(dataset.documents)}
+    supporting = [[row[doc_id] for doc_id in question.supporting] for question in dataset.questions]
+    if not any(len(set(group)) > 1 for group in supporting):
+        raise ConfigurationError(f"No question of {dataset.name} has two gold passages ('supporting').")
+    candidates = [
+        [row[doc_id] for doc_id in question.metadata.get("candidates", ()) if doc_id in row]
+        for question in dataset.questions
+    ]
+    texts = list(dataset.texts.values())
+    topics = tfidf_topics(texts) if topics is None else topics
+    if len(topics) != len(texts):
+        raise ConfigurationError(f"There are {len(texts)} passages and {len(topics)} topics; give one for each.")
+    titled = [f"{d.title}\n{text}" if d.title else text for d, text in zip(dataset.documents, texts, strict=True)]
+    if hasattr(embedder, "from_state") and not getattr(embedder, "fitted", True):
+        embedder = await asyncio.to_thread(embedder.fit, titled)  # type: ignore[attr-defined]  # it is a Fittable
+    groups = [await _clustered(embedder, given, texts, seed) for given in (titled, topics)]
+    return compare_clusters(groups[0], groups[1], supporting, candidates, len(texts), dataset.name)
+
+
+def tfidf_topics(texts: Sequence[str], words: int = 5) -> list[str]:
+    """The words that tell a text from the others, best first, without any model: stands in for a model's topic.
+
+    Args:
+        texts: Passages without their titles.
+        words: How many of each.
+    """
+    import numpy as np
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    from sire_core.extraction.lexicon import FUNCTION_WORDS
+
+    # The library's own list takes "mill", "fire" and "system" for function words.
+    stop = sorted(word for word in FUNCTION_WORDS if word.isalpha() and len(word) > 1)
+    vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words=stop, token_pattern=_WORD)
+    try:
+        weights = vectorizer.fit_transform(texts).tocsr()
+    except ValueError:  # no text has a word that is not a stop word
+        return ["" for _ in texts]
+    names = vectorizer.get_feature_names_out()
+    topics = []
+    for start, end in zip(weights.indptr[:-1], weights.indptr[1:], strict=True):
+        columns, values = weights.indices[start:end], weights.data[start:end]
+        best = np.lexsort((columns, -values))[:words]
+        topics.append(" ".join(names[columns[best]]))
+    return topics
+
+
+async def _clustered(embedder: Embedder, given: Sequence[str], passages: Sequence[str], seed: int) -> Clusters:
+    """Clusters of passages by the vectors of what is given for them; the token limit counts the passages."""
+    import asyncio
+
+    import numpy as np
+
+    from sire_core.algorithms.clustering import clusters_within_limit
+    from sire_core.algorithms.text import count_tokens
+    from sire_core.algorithms.vectors import unit_rows
+
+    vectors = unit_rows(np.asarray(await embedder.embed(given, "document"), dtype=np.float32))
+    tokens = [count_tokens(text) for text in passages]
+    rng = np.random.default_rng(seed)
+    return await asyncio.to_thread(clusters_within_limit, vectors, tokens, _TOKEN_LIMIT, rng=rng)
+
+
+def _both(shares: Sequence[float], *, known: bool) -> tuple[float | None, float | None]:
+    return (100 * shares[0], 100 * shares[1]) if known else (None, None)
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
