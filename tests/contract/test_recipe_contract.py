@@ -23,6 +23,12 @@ VARIANTS += [
     ("raptor", {"stop_rule": "none", "max_cluster_tokens": 120, "summary_tokens": 30}),
     ("raptor", {"stop_rule": "official", "depth": 2}),
 ]
+VARIANTS += [
+    ("indexrag", {"stage1": "summary", "base_store": "any", "k_b": None}),
+    ("indexrag", {"stage1": "chunks", "k_b": 0, "max_docs": 2, "max_facts": 1, "cap_order": "first"}),
+    ("indexrag", {"stage2": False, "depth": 3, "ranker": "hybrid"}),
+    ("indexrag", {"bridge_tokens": 30, "tau": 2}),
+]
 ABOUT_SETTINGS = (check_provenance, check_coverage, check_filters, check_order, check_odd_corpora)
 
 

@@ -74,15 +74,17 @@ class _Selected:
         self._k = k
         self._order: list[int] = []
         self._within = 0
+        self._scores: dict[int, float] = {}
         self._lengths: dict[int, int] = {}
-        self._notes: dict[int, str] = {}
+        self._notes: dict[int, Step] = {}
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
         """The best `n` positions and the ranker's scores."""
         if n > len(self._order):
             await self._extend(n)
-        positions = np.asarray(self._order[:n], dtype=np.int64)
-        return positions, self._ranking.scores_at(positions)
+        found = self._order[:n]
+        scores = np.array([self._scores[position] for position in found], dtype=np.float32)
+        return np.asarray(found, dtype=np.int64), scores
 
     def scores_at(self, positions: IntArray) -> FloatArray:
         """The ranker's scores."""
@@ -92,24 +94,30 @@ class _Selected:
         """Why the ranker chose a position, and which place of its kind's quota it took."""
         note = self._notes.get(position)
         steps = self._ranking.path(position)
-        return (*steps, Step("quota", (), note)) if note else steps
+        return (*steps, note) if note else steps
 
     async def _extend(self, n: int) -> None:
         depth = self._settings.depth
         reach = depth or 2 * max(n, self._k)
         while True:
-            positions = (await self._ranking.top(reach))[0].tolist()
+            positions = await self._read(reach)
             order = self._arrange(positions, n)
             if len(order) >= n or len(positions) < reach or depth is not None:
                 break
             reach *= 2
         self._within = len(order)
         if len(order) < n and self._settings.top_up:
-            ranked = (await self._ranking.top(n + len(order)))[0].tolist()
+            ranked = await self._read(n + len(order))
             chosen = set(order)
             order += [position for position in ranked if position not in chosen]
         self._order = order
         self._explain()
+
+    async def _read(self, n: int) -> list[int]:
+        positions, scores = await self._ranking.top(n)
+        found: list[int] = positions.tolist()
+        self._scores.update(zip(found, scores.tolist(), strict=True))
+        return found
 
     def _arrange(self, positions: Sequence[int], n: int) -> list[int]:
         """The context of `k`, and behind it what the upper bounds allow."""
@@ -141,6 +149,6 @@ class _Selected:
             counts[kind] += 1
             band = self._bands.get(kind)
             if place >= self._within:
-                self._notes[position] = "fills a place that the quotas left empty"
+                self._notes[position] = Step("top_up", (), "fills a place that the quotas left empty")
             elif band is not None and band.high is not None:
-                self._notes[position] = f"{kind} {counts[kind]} of at most {band.high}"
+                self._notes[position] = Step("quota", (), f"{kind} {counts[kind]} of at most {band.high}")

@@ -1,0 +1,90 @@
+"""Bridging facts without a model: complementary facts of two documents as one text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from sire_core.algorithms.text import name_key, tokenize
+from sire_core.extraction.lexicon import FUNCTION_WORDS
+from sire_core.organize.bridge_entities import Evidence, SourceFact
+
+__all__ = ["BridgeFact", "JoinedFacts"]
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeFact:
+    """A bridging fact and the chunks that it stands on, most telling first."""
+
+    text: str
+    chunk_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedFacts:
+    """Joins, for pairs of documents that share an entity, the two facts that add most to each other.
+
+    A pair of facts is informative when either says enough that the other does not; of a pair of documents the most
+    informative pair of facts is kept, of an entity the most informative pairs of documents. A document about the entity
+    comes second, so that the text reads on from the mention to what is mentioned.
+
+    Attributes:
+        max_pairs: Most bridging facts per entity.
+        min_new: Content words that each fact must have beyond the other one and the entity's name.
+        max_chars: A pair that is longer is left out; a shorter one of the same documents may take its place.
+    """
+
+    max_pairs: int = 3
+    min_new: int = 3
+    max_chars: int = 600
+
+    async def write(self, evidence: Sequence[Evidence]) -> list[tuple[BridgeFact, ...]]:
+        """Bridging facts of each entity, most informative first."""
+        import asyncio
+
+        return await asyncio.to_thread(lambda: [self.join(found) for found in evidence])
+
+    def join(self, evidence: Evidence) -> tuple[BridgeFact, ...]:
+        """Bridging facts of one entity, most informative first."""
+        pairs = sorted(self._pairs(evidence), key=lambda pair: -pair[0])
+        facts = [_joined(evidence.name, left, right) for _, left, right in pairs[: self.max_pairs]]
+        return tuple({fact.text: fact for fact in facts}.values())
+
+    def _pairs(self, evidence: Evidence) -> Iterator[tuple[int, SourceFact, SourceFact]]:
+        name = set(tokenize(evidence.name))
+        weighed = [
+            (name_key(title) == evidence.key, [(fact, _content(fact.text) - name) for fact in facts])
+            for title, facts in evidence.documents
+        ]
+        for (left_about, left), (_, right) in combinations(weighed, 2):
+            best = self._best(right, left) if left_about else self._best(left, right)
+            if best is not None:
+                yield best
+
+    def _best(
+        self, left: Sequence[tuple[SourceFact, set[str]]], right: Sequence[tuple[SourceFact, set[str]]]
+    ) -> tuple[int, SourceFact, SourceFact] | None:
+        best: tuple[int, SourceFact, SourceFact] | None = None
+        for one, own in left:
+            for other, others in right:
+                new = min(len(own - others), len(others - own))
+                fits = new >= self.min_new and len(one.text) + len(other.text) < self.max_chars
+                if fits and (best is None or new > best[0]):
+                    best = (new, one, other)
+        return best
+
+
+def _joined(name: str, left: SourceFact, right: SourceFact) -> BridgeFact:
+    text = f"{_resolved(left.text, name)} {_resolved(right.text, name)}"
+    return BridgeFact(text, tuple(dict.fromkeys((*left.chunk_ids, *right.chunk_ids))))
+
+
+def _resolved(text: str, name: str) -> str:
+    """A fact that names the entity by a shorter form gets the full name in front."""
+    words, wanted = f" {' '.join(tokenize(text))} ", f" {' '.join(tokenize(name))} "
+    return text if wanted in words else f"{name}: {text}"
+
+
+def _content(text: str) -> set[str]:
+    return {word for word in tokenize(text) if word not in FUNCTION_WORDS}

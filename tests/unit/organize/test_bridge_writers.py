@@ -1,0 +1,70 @@
+"""Bridging facts: joined without a model, and written by one."""
+
+import asyncio
+import json
+
+from sire_core.organize.bridge_entities import Evidence, SourceFact
+from sire_core.organize.joined_facts import JoinedFacts
+from sire_core.organize.model_bridges import ModelBridges
+from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.types import Failure
+
+FILM = SourceFact("Aylwin is a silent drama film directed by Henry Edwards.", ("film",))
+SHORT = SourceFact("Edwards made films.", ("film",))
+BORN = SourceFact("Edwards was born in Weston-super-Mare in Somerset.", ("person",))
+EVIDENCE = Evidence("henry edwards", "Henry Edwards", (("Henry Edwards", (BORN,)), ("Aylwin", (SHORT, FILM))))
+
+
+def test_joined_facts_read_on_from_the_mention_to_what_is_mentioned():
+    (found,) = JoinedFacts().join(EVIDENCE)
+    assert found.text == f"{FILM.text} Henry Edwards: {BORN.text}"
+    assert found.chunk_ids == ("film", "person")
+
+
+def test_pairs_that_tell_nothing_new_are_left_out():
+    same = SourceFact("Henry Edwards directed a silent drama film, Aylwin.", ("other",))
+    assert JoinedFacts().join(Evidence("henry edwards", "Henry Edwards", (("A", (FILM,)), ("B", (same,))))) == ()
+    assert JoinedFacts(max_chars=60).join(EVIDENCE) == ()
+    assert JoinedFacts(min_new=30).join(EVIDENCE) == ()
+
+
+def test_no_more_pairs_than_allowed_and_the_most_informative_first():
+    titles = [
+        (f"T{i}", (SourceFact(f"Rye has {' '.join(f'word{i}x{j}' for j in range(i + 3))}.", (f"c{i}",)),))
+        for i in range(4)
+    ]
+    found = JoinedFacts(max_pairs=2).join(Evidence("rye", "Rye", tuple(titles)))
+    assert [fact.chunk_ids for fact in found] == [("c2", "c3"), ("c1", "c2")]
+
+
+def ask(*answers, evidence=EVIDENCE):
+    model = ScriptedModel(list(answers))
+    return asyncio.run(ModelBridges(model).write([evidence]))[0], model
+
+
+def test_model_answers_are_checked():
+    good = "The director of Aylwin was born in Weston-super-Mare."
+    answer = [good, good.lower(), BORN.text.upper(), "", "  ", "long " * 100]
+    found, model = ask(json.dumps({"facts": answer}))
+    assert [fact.text for fact in found] == [good]
+    assert found[0].chunk_ids == ("person", "film")
+    (call,) = model.log
+    assert json.loads(call.data)["documents"][1] == {"title": "Aylwin", "facts": [SHORT.text, FILM.text]}
+
+
+def test_a_bare_list_and_an_empty_one_are_answers():
+    assert [fact.text for fact in ask('["Aylwin and Weston belong together."]')[0]] == [
+        "Aylwin and Weston belong together."
+    ]
+    assert ask("[]")[0] == ()
+
+
+def test_what_cannot_be_read_is_a_failure_not_an_empty_answer():
+    found, model = ask("no", "no again")
+    assert isinstance(found, Failure)
+    assert "Henry Edwards" in found.where
+    assert len(model.log) == 2
+
+
+def test_no_entities_ask_nobody():
+    assert asyncio.run(ModelBridges(ScriptedModel([])).write([])) == []
