@@ -18,7 +18,6 @@ ORACLES = [
 ]  # fmt: skip
 NOT_BUILT_YET = [
     "I1", "I2", "I3", "I4", "I5", "I6", "I7",
-    "M1", "M2", "M4",
     "E1", "E2", "E3", "E4", "E5", "E6", "E7", "E8", "E9", "E10",
     "Q1", "Q2", "Q3",
 ]  # fmt: skip

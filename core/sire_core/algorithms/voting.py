@@ -1,0 +1,46 @@
+"""Votes for passages (ALGORITHMS 5.3.3), and a model's order in numbers (5.3.4). Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+__all__ = ["count_votes", "parse_order"]
+
+T = TypeVar("T")
+P = TypeVar("P")
+
+_NUMBER = re.compile(r"\d+")
+
+
+def count_votes(items: Iterable[tuple[float, Iterable[P]]]) -> dict[P, float]:
+    """Add up votes.
+
+    Args:
+        items: Per recalled item the worth of its vote and its passages. An item votes once for each of its passages,
+            however often it names one.
+
+    Returns:
+        Votes by passage, in order of the first vote.
+    """
+    votes: dict[P, float] = {}
+    for worth, passages in items:
+        for passage in dict.fromkeys(passages):
+            votes[passage] = votes.get(passage, 0.0) + worth
+    return votes
+
+
+def parse_order(answer: str, items: Sequence[T]) -> list[T]:
+    """Reorder items as a model's answer says.
+
+    Args:
+        answer: Any text; its whole numbers count, from 0. Numbers out of range and repeated ones are passed over.
+        items: In the order in which they were numbered.
+
+    Returns:
+        The items named, then all others in their old order.
+    """
+    numbers = (int(found) for found in _NUMBER.findall(answer) if len(found) < 10)
+    first = dict.fromkeys(number for number in numbers if number < len(items))
+    return [items[number] for number in first] + [item for i, item in enumerate(items) if i not in first]

@@ -1,0 +1,160 @@
+"""`MixRecall`: entities, relations and passages recalled together elect passages: MS-RAG (ALGORITHMS 5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.neighborhood import nearby_entities, nearby_relations
+from sire_core.algorithms.voting import count_votes
+from sire_core.errors import ConfigurationError
+from sire_core.search.ranking import ScoredRanking, best_first
+from sire_core.search.relation_graph import RelationGraph
+from sire_core.types import Step
+
+if TYPE_CHECKING:
+    from sire_core.filters import Filter
+    from sire_core.protocols import FloatArray, IntArray, Ranking, View
+
+__all__ = ["MixRecall"]
+
+_SHOWN = 5
+"""Votes that a path lists."""
+_TIE = 1e-4
+"""Worth of a cosine of 1 among passages with equal votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MixRecall:
+    """Ranks passages by the votes of what is similar to the question and of its neighbours in the graph.
+
+    Needs `KnowledgeGraph(index_units=True)`. Passages without a vote follow by cosine, entities and relations come
+    behind all passages. Entities and relations that a filter forbids are neither recalled nor walked through.
+
+    Attributes:
+        entities: Entities recalled by cosine (the paper's lambda 1); 0 turns it off.
+        relations: Relations recalled (lambda 2).
+        chunks: Passages recalled (lambda 3).
+        entity_hops: How far entities are expanded; the paper does not say.
+        relation_hops: How far relations are expanded (lambda h).
+        fanout: At every hop only so many relations most similar to the question are kept; None keeps all, the paper's
+            letter.
+        vote: `count` (the paper's letter: every item is worth its weight) or `similarity` (times its cosine).
+        hop_decay: An item found h hops away is worth this to the power of h; 1 is the paper's letter.
+        entity_weight: Worth of an entity's vote.
+        relation_weight: Worth of a relation's vote.
+        chunk_weight: Worth of a passage's vote.
+        fusion: `vote`, or `priority`: passages of entities, then of relations, then those recalled themselves (the
+            paper's row without voting).
+    """
+
+    entities: int = 5
+    relations: int = 10
+    chunks: int = 10
+    entity_hops: int = 1
+    relation_hops: int = 4
+    fanout: int | None = 10
+    vote: str = "similarity"
+    hop_decay: float = 0.5
+    entity_weight: float = 1.0
+    relation_weight: float = 1.0
+    chunk_weight: float = 1.0
+    fusion: str = "vote"
+
+    def __post_init__(self) -> None:
+        if self.vote not in ("count", "similarity"):
+            raise ConfigurationError(f"vote is 'count' or 'similarity', not {self.vote!r}.")
+        if self.fusion not in ("vote", "priority"):
+            raise ConfigurationError(f"fusion is 'vote' or 'priority', not {self.fusion!r}.")
+
+    async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
+        """Rank the units that pass the filter."""
+        import asyncio
+
+        question = await view.embed_query(query)
+        return await asyncio.to_thread(self._rank, question, view, where)
+
+    def _rank(self, question: FloatArray, view: View, where: Filter | None) -> Ranking:
+        if not view.size:
+            return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
+        graph = RelationGraph.of(view)
+        allowed = view.allowed(where)
+        cosines = np.asarray(view.matrix @ question, dtype=np.float32)
+        open_cosines = cosines if allowed is None else np.where(allowed, cosines, -np.inf).astype(np.float32)
+        recalled = self._recall(graph, open_cosines)
+        worth = {item: self._worth(kind, hop, float(cosines[item])) for item, (kind, hop) in recalled.items()}
+        voters: dict[int, list[int]] = {}
+        for item in recalled:
+            for passage in graph.passages(item, view):
+                voters.setdefault(passage, []).append(item)
+        scores = cosines - 5.0  # entities and relations
+        scores[graph.chunks] = cosines[graph.chunks] - 2.0  # passages without a vote
+        if self.fusion == "priority":
+            scores[list(voters)] = np.arange(len(voters), 0, -1)
+        else:
+            votes = count_votes((worth[item], graph.passages(item, view)) for item in recalled)
+            for passage, vote in votes.items():
+                if vote > 0:
+                    scores[passage] = vote + _TIE * max(float(cosines[item]) for item in voters[passage])
+        return ScoredRanking(scores, allowed, _Reasons(view, cosines, recalled, voters).path)
+
+    def _recall(self, graph: RelationGraph, cosines: FloatArray) -> dict[int, tuple[str, int]]:
+        """Kind and distance of every recalled unit: entities, relations, passages, each by distance and cosine."""
+        entities = _top(graph.entities, cosines, self.entities)
+        relations = _top(graph.relations, cosines, self.relations)
+        near, on_the_way = nearby_entities(entities, graph.incidence, self.entity_hops, self.fanout, cosines)  # type: ignore[arg-type]  # an array is indexed like a sequence
+        linked = nearby_relations(relations, graph.incidence, self.relation_hops, self.fanout, cosines)  # type: ignore[arg-type]  # as above
+        for relation, hop in on_the_way.items():
+            linked[relation] = min(hop, linked.get(relation, hop))
+        found = {item: ("entity", hop) for item, hop in near.items()}
+        for relation in sorted(linked, key=lambda item: linked[item]):
+            found[relation] = ("relation", linked[relation])
+        found.update((chunk, ("chunk", 0)) for chunk in _top(graph.chunks, cosines, self.chunks))
+        return found
+
+    def _worth(self, kind: str, hop: int, cosine: float) -> float:
+        weights = {"entity": self.entity_weight, "relation": self.relation_weight, "chunk": self.chunk_weight}
+        similarity = max(0.0, cosine) if self.vote == "similarity" else 1.0
+        return float(weights[kind] * self.hop_decay**hop * similarity)
+
+
+def _top(positions: IntArray, cosines: FloatArray, n: int) -> list[int]:
+    """The `n` positions with the highest cosine, best first."""
+    if n < 1 or not len(positions):
+        return []
+    found: list[int] = positions[best_first(cosines[positions], n)].tolist()
+    return found
+
+
+class _Reasons:
+    """Who voted for a passage; texts are read for the hits only."""
+
+    def __init__(
+        self,
+        view: View,
+        cosines: FloatArray,
+        recalled: Mapping[int, tuple[str, int]],
+        voters: Mapping[int, list[int]],
+    ) -> None:
+        self._view = view
+        self._cosines = cosines
+        self._recalled = recalled
+        self._voters = voters
+
+    def path(self, position: int) -> tuple[Step, ...]:
+        """One step per vote, then the cosine."""
+        view = self._view
+        steps = []
+        ordered = sorted(self._voters.get(position, ()), key=lambda item: self._recalled[item][1])[:_SHOWN]
+        for item, unit in zip(ordered, view.units(ordered), strict=True):
+            kind, hop = self._recalled[item]
+            what = "itself" if item == position else repr(unit.text)
+            where = f", {hop} hops from what the question recalls" if hop else ""
+            note = f"vote of {what}, cosine {self._cosines[item]:.3f} with the question{where}"
+            steps.append(Step(f"vote:{kind}", (unit.id,), note))
+        kind = view.kind_names[view.kinds[position]]
+        note = f"cosine {self._cosines[position]:.3f} with the question"
+        return (*steps, Step(f"vector:{kind}", (str(view.ids[position].decode()),), note))

@@ -1,0 +1,64 @@
+"""Entities, relations and passages of a pool as a graph of positions: what `MixRecall` walks on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.neighborhood import Incidence
+from sire_core.organize.knowledge_graph import RELATES
+from sire_core.types import UnitKind
+
+if TYPE_CHECKING:
+    from sire_core.protocols import IntArray, View
+
+__all__ = ["RelationGraph"]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationGraph:
+    """Positions by kind, who stands at whom, and who votes for which passages.
+
+    Attributes:
+        chunks: Positions of the passages.
+        entities: Positions of the entities.
+        relations: Positions of the relations.
+        incidence: Relations and entities by position.
+        passages_of_chunk: Position of the passage that stands on each chunk number.
+    """
+
+    chunks: IntArray
+    entities: IntArray
+    relations: IntArray
+    incidence: Incidence
+    passages_of_chunk: IntArray
+
+    @classmethod
+    def of(cls, view: View) -> RelationGraph:
+        """The graph of a pool, made once per snapshot."""
+        graph: RelationGraph = view.derived("relation graph", lambda: cls._read(view))
+        return graph
+
+    @classmethod
+    def _read(cls, view: View) -> RelationGraph:
+        names = list(view.kind_names)
+        chunks, entities, relations = (
+            np.flatnonzero(view.kinds == names.index(kind.value)).astype(np.int64)
+            for kind in (UnitKind.CHUNK, UnitKind.ENTITY, UnitKind.RELATION)
+        )
+        number = {view.ids[i].decode(): i for i in (*entities.tolist(), *relations.tolist())}
+        ends = [edge for edge in view.edges() if edge.kind == RELATES]
+        pairs = [(number[e.source], number[e.target]) for e in ends if e.source in number and e.target in number]
+        indptr, indices = view.chunk_pointers
+        owner = np.zeros(int(indices.max(initial=-1)) + 1, dtype=np.int64)
+        for position in chunks.tolist():
+            owner[indices[indptr[position] : indptr[position + 1]]] = position
+        return cls(chunks, entities, relations, Incidence.from_pairs(sorted(pairs)), owner)
+
+    def passages(self, position: int, view: View) -> list[int]:
+        """Positions of the passages that a unit stands on, each once."""
+        indptr, indices = view.chunk_pointers
+        found: list[int] = self.passages_of_chunk[indices[indptr[position] : indptr[position + 1]]].tolist()
+        return list(dict.fromkeys(found))

@@ -1,0 +1,89 @@
+"""`Rerank`: a language model says which of the first passages help most, in numbers only (ALGORITHMS 5.3.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.voting import parse_order
+from sire_core.errors import ConfigurationError
+from sire_core.protocols import Prompt
+from sire_core.types import Step
+
+if TYPE_CHECKING:
+    from sire_core.protocols import FloatArray, IntArray, Ranking, View
+
+__all__ = ["Rerank"]
+
+_INSTRUCTIONS = (
+    "The data holds a question and numbered passages. Name the two passages that help most to answer the question, the "
+    "more helpful one first. Answer with their numbers only, joined by #, for example 2#0."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rerank:
+    """Puts first what the language model picks from the head of a ranking. Without a model nothing changes.
+
+    Attributes:
+        pool: How many of the first hits the model sees (the paper's lambda 4); the order beyond them stays.
+    """
+
+    pool: int = 5
+
+    def __post_init__(self) -> None:
+        if self.pool < 1:
+            raise ConfigurationError(f"The model needs at least one passage to rank, not {self.pool}.")
+
+    async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:  # noqa: ARG002 - what the model sees does not depend on k
+        """One call of the model.
+
+        Raises:
+            ModelError: The call failed.
+        """
+        positions, scores = await ranking.top(self.pool)
+        if view.language_model is None or len(positions) < 2:
+            return ranking
+        texts = [unit.index_text for unit in view.units(positions)]
+        passages = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts))
+        answer = await view.language_model.complete(
+            Prompt(_INSTRUCTIONS, f"Question: {query}\n\n{passages}"), max_tokens=20
+        )
+        order: list[int] = parse_order(answer.text, positions.tolist())
+        return _Reordered(ranking, np.array(order, dtype=np.int64), scores)
+
+
+class _Reordered:
+    """A ranking with another order of its first positions; their scores stay with the places."""
+
+    def __init__(self, ranking: Ranking, head: IntArray, scores: FloatArray) -> None:
+        self._ranking = ranking
+        self._head = head
+        self._scores = scores
+        self._place = {position: place for place, position in enumerate(head.tolist())}
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions and their scores."""
+        positions, scores = await self._ranking.top(max(n, len(self._head)))
+        rest = len(self._head)
+        return (
+            np.concatenate((self._head, positions[rest:]))[:n],
+            np.concatenate((self._scores, scores[rest:]))[:n],
+        )
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """Scores of given positions."""
+        scores = np.array(self._ranking.scores_at(positions))
+        for i, position in enumerate(positions.tolist()):
+            if position in self._place:
+                scores[i] = self._scores[self._place[position]]
+        return scores
+
+    def path(self, position: int) -> tuple[Step, ...]:
+        """The ranking's own steps, and the place that the model gave."""
+        steps = self._ranking.path(position)
+        if position not in self._place:
+            return steps
+        return (*steps, Step("rerank", (), f"place {self._place[position] + 1} after the language model looked"))
