@@ -1,0 +1,160 @@
+"""What works on a corpus while an index is built."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sire_core.protocols.arrays import FloatArray
+    from sire_core.protocols.models import LanguageModel
+    from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
+
+__all__ = ["BuildView", "Change", "ChunkInContext", "Delta", "Extractor", "Organizer", "Progress", "Summarizer"]
+
+
+Progress = Callable[[str, int, int], None]
+"""Called as `progress(stage, done, total)` while an index is built. Must return quickly."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkInContext:
+    """A chunk and the text before it in the same document (empty at the start)."""
+
+    chunk: Chunk
+    previous: str = ""
+
+
+class Extractor(Protocol):
+    """Makes one `ExtractionRecord` per chunk."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names model and prompt version; records are stored under (chunk hash, fingerprint)."""
+
+    @property
+    def links_titles(self) -> bool:
+        """Whether titles of other documents that a fact names become entities when records are read."""
+
+    def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
+        """Yield records in batches as they are ready, failed ones included; every chunk gets exactly one.
+
+        Each batch is stored before the next one is asked for.
+        """
+
+
+class Summarizer(Protocol):
+    """Writes the text of a summary unit."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the method, its settings and its model."""
+
+    async def summarize(self, clusters: Sequence[Sequence[Unit]]) -> Sequence[tuple[str, tuple[str, ...]]]:
+        """Summarise each cluster of units.
+
+        Returns:
+            Per cluster the text (empty when there is nothing to say) and the ids of the members, most telling first.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happened to the corpus, as chunks. A first build adds everything to nothing."""
+
+    added: tuple[Chunk, ...] = ()
+    removed: tuple[Chunk, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What an organizer does to its own part of the pool. Dropping comes first, then putting."""
+
+    put_units: tuple[Unit, ...] = ()
+    drop_units: tuple[str, ...] = ()
+    put_edges: tuple[Edge, ...] = ()
+    drop_edges: tuple[Edge, ...] = ()
+    state: Mapping[str, Any] | None = None
+    failures: tuple[Failure, ...] = ()
+
+
+class BuildView(Protocol):
+    """What an organizer may read while it works: the corpus after the change, and its own past."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Build fingerprint of the organizer: goes into the ids of its units."""
+
+    @property
+    def chunks(self) -> Sequence[Chunk]:
+        """All chunks after the change, ordered by (document sequence, position, id)."""
+
+    @property
+    def chunk_units(self) -> Sequence[Unit]:
+        """One unit per distinct passage, in the order of `chunks`."""
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The user's model, or None."""
+
+    def records(self) -> Mapping[str, ExtractionRecord]:
+        """Extraction records by chunk id; failed ones are left out."""
+
+    def units(self) -> Sequence[Unit]:
+        """Units that this organizer put before."""
+
+    def edges(self) -> Sequence[Edge]:
+        """Edges that this organizer put before."""
+
+    def state(self) -> Mapping[str, Any]:
+        """State that this organizer stored before; empty at first."""
+
+    def required(self, organizer: str) -> tuple[Sequence[Unit], Sequence[Edge], Delta]:
+        """Units and edges of a required organizer after the change, and its delta."""
+
+    async def vectors(self, units: Sequence[Unit]) -> FloatArray:
+        """Unit-length vectors of the units' index texts, `[len(units), dimension]`; stored ones are reused."""
+
+    def rng(self, *names: str) -> np.random.Generator:
+        """A generator that depends on the index seed and `names` only."""
+
+    def summarizer(self, max_tokens: int) -> Summarizer:
+        """The model-based summariser where there is a model, else the extractive one."""
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Report progress."""
+
+
+class Organizer(Protocol):
+    """Builds a part of the pool from the corpus."""
+
+    @property
+    def name(self) -> str:
+        """Short name, unique within a recipe."""
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of organizers whose output it reads."""
+
+    @property
+    def needs_records(self) -> bool:
+        """Whether it reads extraction records."""
+
+    @property
+    def needs_summaries(self) -> bool:
+        """Whether it writes summaries."""
+
+    def settings(self) -> Mapping[str, Any]:
+        """Every setting that changes what is built; part of the build fingerprint."""
+
+    def describe(self) -> str:
+        """One sentence for users: what is built, and what it costs."""
+
+    async def organize(self, change: Change, view: BuildView) -> Delta:
+        """Bring the organizer's part of the pool up to date with the change."""

@@ -1,0 +1,119 @@
+"""Language models and embedders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.protocols.arrays import FloatArray
+
+__all__ = ["Completion", "Embedder", "Fittable", "LanguageModel", "Prompt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model is asked.
+
+    Attributes:
+        instructions: Our words.
+        data: Untrusted text (passages, questions). The client fences and escapes it, so that it can neither steer the
+            instructions nor close a delimiter.
+        images: Bytes of images for vision models.
+    """
+
+    instructions: str
+    data: str = ""
+    images: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's answer. `parsed` is set when a schema was asked for; `finish` is `stop`, `length` or `refusal`."""
+
+    text: str
+    parsed: Any = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    finish: str = "stop"
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """A chat model."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the model and every setting that changes its answers."""
+
+    async def complete(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+    ) -> Completion:
+        """Answer a prompt.
+
+        Args:
+            prompt: Instructions and data.
+            schema: A pydantic model class; the answer is validated against it and returned as `parsed`.
+            stop: Texts that end the answer.
+            max_tokens: Upper bound of the answer.
+            temperature: 0 for repeatable answers.
+
+        Raises:
+            RefusalError: The model declined.
+            ModelError: The call failed, or the answer did not fit the schema after one repair.
+            LimitExceededError: A usage limit would be passed.
+        """
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns text into vectors."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the model; two embedders with the same fingerprint give the same vectors."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+
+    async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
+        """Embed texts.
+
+        Args:
+            texts: Any number of texts.
+            kind: `document` or `query`; some models treat them differently.
+
+        Returns:
+            float32 `[len(texts), dimension]`; the index normalises the rows.
+        """
+
+
+@runtime_checkable
+class Fittable(Protocol):
+    """An embedder or extractor that learns from the first batch and is then frozen.
+
+    The index fits it once, stores `state()` before anything is made with it, and restores it with `from_state`.
+    """
+
+    @property
+    def fitted(self) -> bool:
+        """Whether `fit` or `from_state` has run."""
+
+    def fit(self, texts: Sequence[str]) -> Fittable:
+        """Return a fitted copy. Deterministic in `texts`."""
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Arrays (no objects) that restore the fitted copy."""
+
+    def from_state(self, state: Mapping[str, NDArray[Any]]) -> Fittable:
+        """Return a copy restored from `state()`."""

@@ -1,0 +1,121 @@
+"""What ranks a pool and turns the ranking into context."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sire_core.filters import Filter
+    from sire_core.protocols.arrays import BoolArray, FloatArray, IntArray
+    from sire_core.protocols.models import LanguageModel
+    from sire_core.types import Edge, Hit, Step, Unit
+
+__all__ = ["RankedSource", "Ranker", "Ranking", "Selector", "View"]
+
+
+class View(Protocol):
+    """A read-only snapshot of one recipe's pool, for rankers and selectors. Positions are row numbers."""
+
+    @property
+    def generation(self) -> int:
+        """Generation of the index this snapshot shows."""
+
+    @property
+    def size(self) -> int:
+        """Number of units."""
+
+    @property
+    def matrix(self) -> FloatArray:
+        """Unit-length vectors, `[size, dimension]`, memory-mapped."""
+
+    @property
+    def kinds(self) -> NDArray[np.uint8]:
+        """Codes into `kind_names`, `[size]`."""
+
+    @property
+    def kind_names(self) -> Sequence[str]:
+        """`UnitKind` values by code."""
+
+    @property
+    def ids(self) -> NDArray[np.bytes_]:
+        """Unit ids, ASCII, `[size]`."""
+
+    @property
+    def chunk_pointers(self) -> tuple[IntArray, IntArray]:
+        """CSR of provenance: unit i stands on chunk numbers `indices[indptr[i]:indptr[i + 1]]`."""
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The user's model, or None."""
+
+    @property
+    def directory(self) -> Path | None:
+        """Where derived structures of this snapshot may be kept for the next process; None in memory."""
+
+    async def embed_query(self, query: str) -> FloatArray:
+        """Unit-length vector of a question, `[dimension]`."""
+
+    def allowed(self, where: Filter | None) -> BoolArray | None:
+        """Units that pass a filter (all their chunks pass), `[size]`; None when everything passes."""
+
+    def units(self, positions: Sequence[int] | IntArray) -> list[Unit]:
+        """Read units."""
+
+    def hits(self, positions: IntArray, scores: NDArray[np.float32], ranking: Ranking) -> list[Hit]:
+        """Read units as hits, with their documents and the reasons that the ranking gives.
+
+        A derived unit cites its passages in the order in which the ranking itself prefers them.
+        """
+
+    def edges(self) -> Sequence[Edge]:
+        """All edges of the pool."""
+
+    def derived(self, name: str, make: Callable[[], Any]) -> Any:
+        """A structure derived from this snapshot (an inverted index, a CSR graph), made once and shared by queries."""
+
+
+class Ranking(Protocol):
+    """An ordered, lazily extended list of unit positions."""
+
+    async def top(self, n: int) -> tuple[IntArray, NDArray[np.float32]]:
+        """The best `n` positions and scores, or fewer when the pool is exhausted. Best first, ties by position."""
+
+    def scores_at(self, positions: IntArray) -> NDArray[np.float32]:
+        """Scores of given positions, whether they are near the top or not; orders the citations of a derived unit."""
+
+    def path(self, position: int) -> tuple[Step, ...]:
+        """Why a position is where it is."""
+
+
+class Ranker(Protocol):
+    """Orders the pool for a question. Holds settings only, never the state of a query."""
+
+    async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
+        """Rank the units that pass the filter.
+
+        Args:
+            query: The question.
+            n: How many will probably be read.
+            view: The pool.
+            where: Filter on chunk metadata.
+        """
+
+
+class Selector(Protocol):
+    """Turns a ranking into the context of an answer."""
+
+    async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:
+        """Return a ranking whose first `k` are the context; topped up from `ranking` when it runs short."""
+
+
+class RankedSource(Protocol):
+    """The user's own vector store as a source of rankings."""
+
+    def rank(self, query: str, n: int, where: Filter | None = None) -> Awaitable[Sequence[tuple[str, float]]]:
+        """The best `n` (unit id, score) pairs."""
