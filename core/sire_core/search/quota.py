@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sire_core.algorithms.quotas import Band, choose
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import ConfigurationError
@@ -82,6 +80,8 @@ class _Selected:
         """The best `n` positions and the ranker's scores."""
         if n > len(self._order):
             await self._extend(n)
+        import numpy as np  # recipes name selectors, and importing them must stay cheap
+
         found = self._order[:n]
         scores = np.array([self._scores[position] for position in found], dtype=np.float32)
         return np.asarray(found, dtype=np.int64), scores
