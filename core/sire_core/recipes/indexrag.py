@@ -10,7 +10,6 @@ from sire_core.errors import ConfigurationError
 from sire_core.organize.atomic_knowledge import AtomicKnowledge
 from sire_core.organize.bridging_facts import BridgingFacts
 from sire_core.recipes.base import Recipe, configure, make_ranker, register
-from sire_core.search.quota import Quota
 
 __all__ = ["IndexragConfig", "indexrag"]
 
@@ -69,6 +68,8 @@ def indexrag(config: IndexragConfig | None = None, /, **settings: Any) -> Recipe
     Raises:
         ConfigurationError: A setting is unknown or impossible.
     """
+    from sire_core.search.quota import Quota
+
     c = configure(IndexragConfig, config, settings)
     if c.stage1 not in ("qa", "summary", "chunks"):
         raise ConfigurationError(f"stage1 is 'qa', 'summary' or 'chunks', not {c.stage1!r}.")

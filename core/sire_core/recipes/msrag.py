@@ -8,8 +8,6 @@ from typing import Any
 from sire_core.errors import ConfigurationError
 from sire_core.organize.knowledge_graph import KnowledgeGraph
 from sire_core.recipes.base import Recipe, configure, register
-from sire_core.search.mix_recall import MixRecall
-from sire_core.search.rerank import Rerank
 
 __all__ = ["MsragConfig", "msrag"]
 
@@ -67,6 +65,9 @@ def msrag(config: MsragConfig | None = None, /, **settings: Any) -> Recipe:
     Raises:
         ConfigurationError: Unknown setting.
     """
+    from sire_core.search.mix_recall import MixRecall
+    from sire_core.search.rerank import Rerank
+
     c = configure(MsragConfig, config, settings)
     if c.rerank not in ("model", "none"):
         raise ConfigurationError(f"rerank is 'model' or 'none', not {c.rerank!r}.")

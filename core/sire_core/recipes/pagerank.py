@@ -7,7 +7,6 @@ from typing import Any
 
 from sire_core.organize.knowledge_graph import KnowledgeGraph
 from sire_core.recipes.base import Recipe, configure, register
-from sire_core.search.pagerank import PageRank
 
 __all__ = ["PagerankConfig", "pagerank"]
 
@@ -47,6 +46,8 @@ def pagerank(config: PagerankConfig | None = None, /, **settings: Any) -> Recipe
         config: Settings as an object.
         **settings: Or one by one; see `PagerankConfig`.
     """
+    from sire_core.search.pagerank import PageRank
+
     c = configure(PagerankConfig, config, settings)
     return Recipe(
         name="pagerank",
