@@ -24,7 +24,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("SIRE_DATA", ROOT.parent / "shared" / "data"))
-THREADS = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Recorder:
@@ -39,6 +39,7 @@ class Recorder:
         self.fingerprint = "recorded"
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> np.ndarray:
+        """Ask and remember, or remember."""
         if self.inner is not None:
             vectors = await self.inner.embed(texts, kind)
             self.remembered.update(zip(texts, vectors, strict=True))
@@ -82,12 +83,12 @@ def build(folder: Path, data: Path, limit: int | None) -> dict[str, float]:
 def load(folder: Path) -> dict[str, float]:
     """Open an index and read its first hit's worth of pool, against `np.load` of the same vectors."""
     from sire_core.session import Configuration, Session  # noqa: F401 - importing is not loading
-    from sire_core.storage.library import Library
+    from sire_core.storage.index_files import IndexFiles
 
     matrix = next((folder / "index" / "derived").glob("*/matrix.npy"))
 
     def ours() -> None:
-        library = Library(folder / "index")
+        library = IndexFiles(folder / "index")
         library.pool(library.manifest().recipes[-1], library.manifest().generation)
         library.close()
 
@@ -107,7 +108,12 @@ def search(folder: Path) -> dict[str, float]:
     for question, vector in questions.items():  # side by side, so that both see the same machine
         found.append(timed(lambda q=question: index.search(q, 10)))
         raw.append(timed(lambda v=vector: matrix @ v))
-    return {"units": len(matrix), "dimension": matrix.shape[1], "scan": float(np.median(raw)), "search": float(np.median(found))}
+    return {
+        "units": len(matrix),
+        "dimension": matrix.shape[1],
+        "scan": float(np.median(raw)),
+        "search": float(np.median(found)),
+    }
 
 
 def imports() -> dict[str, float]:
@@ -174,7 +180,9 @@ def main() -> None:
         ("search p50 / one raw scan", searched["search"] / searched["scan"], 1.3),
         ("import / import numpy", imported["sire_core"] / imported["numpy"], 1.5),
     ]
-    print(f"{built['passages']:.0f} passages, {searched['units']:.0f} units x {searched['dimension']:.0f}, one thread\n")
+    print(
+        f"{built['passages']:.0f} passages, {searched['units']:.0f} units x {searched['dimension']:.0f}, one thread\n"
+    )
     print("| what | measured | goal, at most |\n|---|---|---|")
     for what, value, goal in rows:
         print(f"| {what} | {value:.2f} | {goal:g} |")

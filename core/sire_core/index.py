@@ -211,7 +211,7 @@ class Index:
     def stats(self) -> dict[str, Any]:
         """Counts of the recipe's pool, and what the index was built with."""
         manifest, built = self._session.built()
-        kinds = self._session.library().counts(built)
+        kinds = self._session.files().counts(built)
         return {
             "units": sum(kinds.values()),
             "kinds": kinds,
@@ -254,7 +254,7 @@ class Index:
         Raises:
             StorageError: The folder holds something already.
         """
-        self._session.library().save(Path(path))
+        self._session.files().save(Path(path))
 
     def close(self) -> None:
         """Let go of files. The next use opens them again; an index in memory is gone."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
     from sire_core.recipes.base import Recipe
     from sire_core.search.view import PoolView
-    from sire_core.storage.library import Library
+    from sire_core.storage.index_files import IndexFiles
     from sire_core.types import BuildReport, Document
 
 __all__ = ["Configuration", "Session"]
@@ -106,11 +106,11 @@ class Session:
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
-        self._library: Library | None = None
+        self._library: IndexFiles | None = None
         self._reader: tuple[tuple[int, int], PoolView, Recipe] | None = None
         self._lock = threading.RLock()
 
-    def library(self, *, create: bool = False) -> Library:
+    def files(self, *, create: bool = False) -> IndexFiles:
         """The open index.
 
         Raises:
@@ -118,16 +118,16 @@ class Session:
         """
         with self._lock:
             if self._library is None:
-                from sire_core.storage.library import Library
+                from sire_core.storage.index_files import IndexFiles
 
-                self._library = Library(self._configuration.path, create=create)
+                self._library = IndexFiles(self._configuration.path, create=create)
             return self._library
 
     def built(self) -> tuple[Manifest, BuiltRecipe]:
         """The manifest, and the recipe in it that the configuration means."""
-        from sire_core.storage.library import require_built
+        from sire_core.storage.index_files import require_built
 
-        library = self.library()
+        library = self.files()
         manifest = library.refresh()
         require_built(library)
         return manifest, manifest.find(self._configuration.recipe_object, self._configuration.recipe_name)
@@ -143,7 +143,7 @@ class Session:
 
     def reader(self) -> tuple[PoolView, Recipe]:
         """The pool as of now and the recipe that ranks it; read again when another generation was published."""
-        stamp = self.library().stamp()
+        stamp = self.files().stamp()
         reader = self._reader
         if reader is None or reader[0] != stamp:
             with self._lock:
@@ -155,7 +155,7 @@ class Session:
     def _read(self) -> tuple[PoolView, Recipe]:
         from sire_core.search.view import PoolView
 
-        library = self.library()
+        library = self.files()
         while True:
             with library.store.snapshot():
                 manifest, built = self.built()
@@ -176,7 +176,7 @@ class Session:
         if not manifest.embedder:  # nothing was ever embedded
             return None
         given = self._configuration.embedder_for(manifest)
-        embedder = restore(given, "embedder", manifest.embedder, self.library().calls)
+        embedder = restore(given, "embedder", manifest.embedder, self.files().calls)
         if embedder.fingerprint != manifest.embedder:
             raise EmbedderMismatchError(
                 f"This index was built with the embedder {manifest.embedder}, not with {embedder.fingerprint}. "
@@ -189,7 +189,7 @@ class Session:
         from sire_core.types import Document
 
         self.built()
-        store = self.library().store
+        store = self.files().store
         chunks: dict[str, list[str]] = {}
         for chunk in store.chunks():
             if wanted is None or chunk.doc_id in wanted:
@@ -205,7 +205,7 @@ class Session:
         from sire_core.pipeline.apply import apply_plan
         from sire_core.pipeline.finish import finish_in_thread
 
-        library = self.library(create=True)
+        library = self.files(create=True)
         with library.writing():
             report = await apply_plan(library, plan, self._workers(library.manifest()))
             await finish_in_thread(library.publish)
@@ -218,7 +218,7 @@ class Session:
 
         path = self._configuration.path
         there = self._library is not None or (path is not None and (path / "index.sqlite").exists())
-        library = self.library() if there else None
+        library = self.files() if there else None
         workers = self._workers(library.manifest() if library else Manifest())
         return await estimate_build(library, documents, workers, price)
 

@@ -32,7 +32,10 @@ def test_python_snippet_runs_and_prints(code: str, tmp_path: Path) -> None:
 
 
 def test_two_document_snippet_finds_both_documents(tmp_path: Path) -> None:
-    output = run([sys.executable, "-c", next(code for code in PYTHON if "Ten lines" not in code and "my-folder" in code)], tmp_path)
+    output = run(
+        [sys.executable, "-c", next(code for code in PYTHON if "Ten lines" not in code and "my-folder" in code)],
+        tmp_path,
+    )
     assert "film" in output
     assert "person" in output
 

@@ -155,11 +155,11 @@ def _embedder(options: IndexOptions, folder: Path) -> Embedder:
 
 def _refuse_other_corpus(dataset: DataSet, folder: Path) -> None:
     """A build makes the folder hold exactly the data set; that must not cost anybody an index of their own."""
-    from sire_core.storage.library import Library
+    from sire_core.storage.index_files import IndexFiles
 
     if not manifest_of(folder).generation:
         return
-    library = Library(folder)
+    library = IndexFiles(folder)
     try:
         others = set(library.store.documents()) - {document.id for document in dataset.documents}
     finally:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sire_core.models.limits import UsageLimits
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
     from sire_core.recipes.base import Recipe
-    from sire_core.storage.library import Library
+    from sire_core.storage.index_files import IndexFiles
 
 __all__ = ["Plan", "Workers", "apply_plan"]
 
@@ -58,7 +58,7 @@ class Workers:
     native: bool = False
 
 
-async def apply_plan(library: Library, plan: Plan, workers: Workers) -> BuildReport:
+async def apply_plan(library: IndexFiles, plan: Plan, workers: Workers) -> BuildReport:
     """Change the corpus and everything derived from it.
 
     Args:
@@ -95,7 +95,7 @@ async def apply_plan(library: Library, plan: Plan, workers: Workers) -> BuildRep
     return models.complete(report)
 
 
-def _read(library: Library, plan: Plan) -> CorpusUpdate:
+def _read(library: IndexFiles, plan: Plan) -> CorpusUpdate:
     stored = library.store.documents()
     change = plan(stored)
     old = library.store.chunks()
@@ -103,7 +103,7 @@ def _read(library: Library, plan: Plan) -> CorpusUpdate:
 
 
 def _fit(
-    library: Library, corpus: CorpusUpdate, embedder: Embedder, extractor: Extractor
+    library: IndexFiles, corpus: CorpusUpdate, embedder: Embedder, extractor: Extractor
 ) -> tuple[Embedder, Extractor]:
     manifest = library.manifest()
     texts = [chunk.index_text for chunk in corpus.chunks]

@@ -14,7 +14,7 @@ from sire_core.extraction.stage import missing_chunks
 if TYPE_CHECKING:
     from sire_core.models.prices import CostRange, Price
     from sire_core.pipeline.apply import Workers
-    from sire_core.storage.library import Library
+    from sire_core.storage.index_files import IndexFiles
     from sire_core.types import Document
 
 __all__ = ["Estimate", "estimate_build"]
@@ -60,7 +60,7 @@ class Estimate:
 
 
 async def estimate_build(
-    library: Library | None, documents: Sequence[Document], workers: Workers, price: Price | None
+    library: IndexFiles | None, documents: Sequence[Document], workers: Workers, price: Price | None
 ) -> Estimate:
     """Estimate what `build(documents)` would ask of the model. Asks it nothing.
 
@@ -97,14 +97,14 @@ async def _summaries(documents: Sequence[Document], workers: Workers, price: Pri
     from sire_core.models.lexical_embedder import LexicalEmbedder
     from sire_core.models.prices import CostRange, estimate_summaries
     from sire_core.pipeline.apply import apply_plan
-    from sire_core.storage.library import Library
+    from sire_core.storage.index_files import IndexFiles
 
     organizers = [organizer for organizer in workers.recipe.organizers if organizer.needs_summaries]
     if not organizers or not documents:
         return CostRange().priced(price)
     step = max(1, -(-len(documents) // _SAMPLE))
     sample = documents[::step]
-    trial = Library(None)
+    trial = IndexFiles(None)
     try:
         plan = partial(plan_build, given=sample, chunker=workers.chunker)
         await apply_plan(trial, plan, replace(workers, language_model=None, embedder=LexicalEmbedder()))

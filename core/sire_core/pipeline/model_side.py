@@ -11,7 +11,7 @@ from sire_core.types import BuildReport, Failure
 if TYPE_CHECKING:
     from sire_core.pipeline.apply import Workers
     from sire_core.protocols import Extractor, LanguageModel, Summarizer
-    from sire_core.storage.library import Library
+    from sire_core.storage.index_files import IndexFiles
 
 __all__ = ["ModelSide", "model_side"]
 
@@ -49,7 +49,7 @@ class ModelSide:
         )
 
 
-def model_side(library: Library, workers: Workers, hash_of: Mapping[str, str]) -> ModelSide:
+def model_side(library: IndexFiles, workers: Workers, hash_of: Mapping[str, str]) -> ModelSide:
     """Choose who does the work.
 
     Args:

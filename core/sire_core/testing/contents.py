@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from sire_core.storage.library import Library
+from sire_core.storage.index_files import IndexFiles
 from sire_core.storage.store import CORPUS
 from sire_core.types import Chunk, Edge, Unit, UnitKind
 
@@ -46,7 +46,7 @@ def read_contents(path: str | os.PathLike[str]) -> IndexContents:
     Raises:
         StorageError: There is no index, or it is damaged.
     """
-    with closing(Library(Path(path))) as library, library.store.snapshot():
+    with closing(IndexFiles(Path(path))) as library, library.store.snapshot():
         built = library.refresh().find(None)
         stored = list(library.store.units_with_vectors([CORPUS, *built.owners]))
         return IndexContents(

@@ -14,7 +14,7 @@ import pytest
 
 from sire_core.index import Index
 from sire_core.models.embedders import resolve_embedder
-from sire_core.storage.library import Library
+from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document
 
@@ -110,7 +110,7 @@ def test_threads_search_while_the_same_index_changes(tmp_path, where, embedder):
 def test_a_reader_that_comes_between_commit_and_publication(folder, opened, monkeypatch):
     """It may show the committed generation at once; it does not fail, and does not write over newer files."""
     seen = []
-    publish = Library.publish
+    publish = IndexFiles.publish
 
     def late(library):
         if library.folder and library.store.manifest().get("generation") == 2:
@@ -120,7 +120,7 @@ def test_a_reader_that_comes_between_commit_and_publication(folder, opened, monk
 
     with opened(folder) as patient:
         before = patient.search("Lotte", 3)
-        monkeypatch.setattr(Library, "publish", late)
+        monkeypatch.setattr(IndexFiles, "publish", late)
         with opened(folder) as index:
             index.add([Document("late", "Lotte lives here.")])
         assert "late" in seen[0]
@@ -150,7 +150,7 @@ def test_an_index_that_is_not_closed_leaves_no_open_files(tmp_path):
             index = Index(place, recipe="flat", embedder=HashEmbedder())
             index.build([Document("d", "Alma lives in Drava.")])
             index.search("Alma")
-            library = index._session.library()
+            library = index._session.files()
             open_files = [weakref.ref(store._db) for store in (library.store, library.calls)]
             del index, library
             deadline = time.monotonic() + 10  # a worker thread may still be putting its last task away

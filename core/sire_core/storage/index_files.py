@@ -1,4 +1,4 @@
-"""`Library`: an open index, in a folder or in memory."""
+"""`IndexFiles`: an open index, in a folder or in memory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sire_core.storage.pool import Pool
 from sire_core.storage.store import CORPUS, Store
 from sire_core.types import Edge
 
-__all__ = ["Library"]
+__all__ = ["IndexFiles"]
 
 
-class Library:
+class IndexFiles:
     """The store, the call store and the derived files of one index.
 
     Args:
@@ -180,7 +180,7 @@ class Library:
             self._store = self._calls = None
 
 
-def require_built(library: Library) -> None:
+def require_built(library: IndexFiles) -> None:
     """Raise when nothing was ever committed.
 
     Raises:
