@@ -100,11 +100,11 @@ def manifest_of(folder: Path | None) -> Manifest:
     """
     from sire_core.manifest import Manifest
     from sire_core.storage.folder import Folder
-    from sire_core.storage.library import Library
+    from sire_core.storage.index_files import IndexFiles
 
     if folder is None or not Folder(folder).exists():
         return Manifest()
-    library = Library(folder)
+    library = IndexFiles(folder)
     try:
         return library.manifest()
     finally:
