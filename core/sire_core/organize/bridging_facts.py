@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sire_core.algorithms.text import name_key
 from sire_core.errors import ConfigurationError
-from sire_core.organize.bridge_entities import Evidence, affected_entities, gather_evidence
-from sire_core.organize.joined_facts import BridgeFact, JoinedFacts
-from sire_core.organize.source_documents import source_documents
 from sire_core.protocols import Delta
 from sire_core.types import Failure, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
+    from sire_core.organize.bridge_entities import Evidence
+    from sire_core.organize.joined_facts import BridgeFact
     from sire_core.protocols import BuildView, Change
 
 __all__ = ["BridgingFacts"]
@@ -108,6 +107,8 @@ class BridgingFacts:
             return Delta()
         import asyncio
 
+        from sire_core.organize.bridge_entities import affected_entities
+
         frequencies, evidence = await asyncio.to_thread(self._gather, view)
         before = view.state()
         known: Mapping[str, Any] = before.get("bridges", {})
@@ -134,11 +135,16 @@ class BridgingFacts:
         )
 
     def _gather(self, view: BuildView) -> tuple[dict[str, int], dict[str, Evidence]]:
+        from sire_core.organize.bridge_entities import gather_evidence
+        from sire_core.organize.source_documents import source_documents
+
         documents = source_documents(view.chunks, view.chunk_units, view.records(), self.skip_types, self.entity_key)
         return gather_evidence(documents, self.tau, self.max_docs, self.max_facts, self.cap_order, self.entity_key)
 
     def _writer(self, view: BuildView) -> _Writer:
         if view.language_model is None:
+            from sire_core.organize.joined_facts import JoinedFacts
+
             return JoinedFacts(self.max_pairs)
         from sire_core.organize.model_bridges import ModelBridges
 
