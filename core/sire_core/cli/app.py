@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from sire_core.cli.change_commands import add, delete, update
 from sire_core.cli.demo_command import demo
+from sire_core.cli.estimate_command import estimate
 from sire_core.cli.eval_command import eval_
 from sire_core.cli.index_command import index
 from sire_core.cli.output import note
@@ -75,6 +76,7 @@ def _root(
 
 
 app.command()(index)
+app.command()(estimate)
 app.command()(query)
 app.command()(stats)
 app.command()(add)

@@ -8,13 +8,22 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "ApiKeyEnv",
     "AsJson",
+    "BaseUrl",
+    "ChunkTokens",
     "Embedder",
     "Extractions",
     "Filter",
     "Folder",
     "K",
+    "Llm",
+    "MaxCalls",
     "MaxFailureRatio",
+    "MaxTokens",
+    "Native",
+    "NoChunking",
+    "Prices",
     "Ranker",
     "RecipeName",
     "Settings",
@@ -67,6 +76,45 @@ Extractions = Annotated[
         metavar="FILE",
         help="Entities and triples that a model wrote before, one JSON object a line: "
         '{"id", "entities", "triples", "model"}. Default: extraction without a model.',
+    ),
+]
+ChunkTokens = Annotated[
+    int | None, typer.Option("--chunk-tokens", min=1, help="Longest passage, in words and signs. Default: 512.")
+]
+NoChunking = Annotated[bool, typer.Option("--no-chunking", help="Take every document as one passage.")]
+Llm = Annotated[
+    str | None,
+    typer.Option(
+        "--llm",
+        metavar="MODEL",
+        help="Let this model extract and summarize. Default: no model; a folder that a model built needs the same one "
+        "for changes, and none for questions.",
+    ),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url", metavar="URL", help="An OpenAI-compatible server, such as http://localhost:11434/v1, for --llm."
+    ),
+]
+ApiKeyEnv = Annotated[
+    str, typer.Option("--api-key-env", metavar="NAME", help="The environment variable that holds the key for --llm.")
+]
+Native = Annotated[
+    bool, typer.Option("--native", help="Extract in the separate steps of the paper: three calls a passage, not one.")
+]
+MaxCalls = Annotated[
+    int | None, typer.Option("--max-calls", min=0, help="Most requests to the model; the same command goes on later.")
+]
+MaxTokens = Annotated[
+    int | None, typer.Option("--max-tokens", min=0, help="Most tokens of prompts and answers; as --max-calls.")
+]
+Prices = Annotated[
+    Path | None,
+    typer.Option(
+        "--prices",
+        metavar="FILE",
+        help='Your own prices: {"prices": {"MODEL": [0.5, 1.5]}}, US dollars per million input and output tokens.',
     ),
 ]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Model calls in flight at once.")]

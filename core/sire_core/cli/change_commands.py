@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.changes import run_change
+from sire_core.cli.models import DEFAULT_KEY, language_model
 from sire_core.cli.options import IndexOptions, manifest_of
 from sire_core.errors import IndexMissingError
 from sire_core.index import Index
 
+if TYPE_CHECKING:
+    from sire_core.protocols import LanguageModel
+
 __all__ = ["add", "delete", "update"]
 
 
-def add(
+def add(  # noqa: PLR0917 - typer passes every option by name
     folder: arguments.Folder,
     sources: arguments.Sources,
     embedder: arguments.Embedder = None,
     extractions: arguments.Extractions = None,
+    llm: arguments.Llm = None,
+    base_url: arguments.BaseUrl = None,
+    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    native: arguments.Native = False,
+    max_calls: arguments.MaxCalls = None,
+    max_tokens: arguments.MaxTokens = None,
     workers: arguments.Workers = 8,
     max_failure_ratio: arguments.MaxFailureRatio = 0.1,
     as_json: arguments.AsJson = False,
@@ -29,38 +39,63 @@ def add(
 
     All recipes of the folder follow. A document that is there with another text is an error; `sire update` replaces it.
     """
-    options = _existing(folder, embedder, extractions, workers, max_failure_ratio)
+    model = language_model(
+        llm, base_url, api_key_env, native=native, max_calls=max_calls, max_tokens=max_tokens, workers=workers
+    )
+    options = _existing(folder, embedder, extractions, model, native, workers, max_failure_ratio)
     run_change(options, Index.add, sources=sources, as_json=as_json)
 
 
-def update(
+def update(  # noqa: PLR0917 - typer passes every option by name
     folder: arguments.Folder,
     sources: arguments.Sources,
     embedder: arguments.Embedder = None,
     extractions: arguments.Extractions = None,
+    llm: arguments.Llm = None,
+    base_url: arguments.BaseUrl = None,
+    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    native: arguments.Native = False,
+    max_calls: arguments.MaxCalls = None,
+    max_tokens: arguments.MaxTokens = None,
     workers: arguments.Workers = 8,
     max_failure_ratio: arguments.MaxFailureRatio = 0.1,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Replace documents by id, and add those that are new. Others stay; all recipes of the folder follow."""
-    options = _existing(folder, embedder, extractions, workers, max_failure_ratio)
+    model = language_model(
+        llm, base_url, api_key_env, native=native, max_calls=max_calls, max_tokens=max_tokens, workers=workers
+    )
+    options = _existing(folder, embedder, extractions, model, native, workers, max_failure_ratio)
     run_change(options, Index.update, sources=sources, as_json=as_json)
 
 
-def delete(
+def delete(  # noqa: PLR0917 - typer passes every option by name
     folder: arguments.Folder,
     doc_ids: Annotated[list[str], typer.Argument(metavar="DOC_ID...", help="Ids of the documents to remove.")],
     embedder: arguments.Embedder = None,
     extractions: arguments.Extractions = None,
+    llm: arguments.Llm = None,
+    base_url: arguments.BaseUrl = None,
+    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    native: arguments.Native = False,
+    max_calls: arguments.MaxCalls = None,
+    max_tokens: arguments.MaxTokens = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Remove documents and everything that was derived from them. With an unknown id nothing is removed."""
-    options = _existing(folder, embedder, extractions)
+    model = language_model(llm, base_url, api_key_env, native=native, max_calls=max_calls, max_tokens=max_tokens)
+    options = _existing(folder, embedder, extractions, model, native)
     run_change(options, lambda index, _: index.delete(doc_ids), as_json=as_json)
 
 
 def _existing(
-    folder: Path, embedder: str | None, extractions: Path | None, workers: int = 8, max_failure_ratio: float = 0.1
+    folder: Path,
+    embedder: str | None,
+    extractions: Path | None,
+    model: LanguageModel | None,
+    native: bool,
+    workers: int = 8,
+    max_failure_ratio: float = 0.1,
 ) -> IndexOptions:
     """Options of a change; the index must be there, so that a typing error does not start a new one.
 
@@ -73,6 +108,8 @@ def _existing(
         folder=folder,
         embedder=embedder,
         extractions=extractions,
+        language_model=model,
+        native=native,
         workers=workers,
         max_failure_ratio=max_failure_ratio,
         writes=True,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from sire_core.cli.models import say_usage, usage_json
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.cli.output import count, note, say, say_json, shorten
 from sire_core.cli.progress import reporting
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.types import BuildReport, Document, Failure
 
-__all__ = ["run_change"]
+__all__ = ["read_sources", "run_change"]
 
 _SHOWN = 20
 
@@ -38,6 +39,7 @@ def run_change(
     *,
     sources: Sequence[Path] | None = None,
     as_json: bool = False,
+    approve: Callable[[Index, Sequence[Document]], None] | None = None,
 ) -> None:
     """Read sources, change an index, and say on stderr what was read and what failed, on stdout what was done.
 
@@ -46,14 +48,22 @@ def run_change(
         change: Calls the method of the index that changes it, with the documents.
         sources: Files and folders with documents; None when the change needs none.
         as_json: Prints the report as JSON.
+        approve: Asked with the documents before the change; raises to prevent it.
 
     Raises:
         ConfigurationError: The options make no sense, or the index would lie where documents are read from.
         CorpusError: Nothing can be read, or documents contradict each other.
     """
     before = manifest_of(options.folder)
+    corpus = None
+    if approve is not None and sources is not None:
+        # Apart from the build: bars and a question do not go together.
+        with open_index(options) as index:
+            corpus = read_sources(sources, options.folder)
+            approve(index, corpus.documents)
     with reporting() as progress, open_index(options, progress) as index:
-        corpus = None if sources is None else _read(sources, options.folder)
+        if corpus is None and sources is not None:
+            corpus = read_sources(sources, options.folder)
         try:
             report = change(index, corpus.documents if corpus else ())
         except KeyboardInterrupt:
@@ -68,12 +78,21 @@ def run_change(
     else:
         names = tuple(built.name for built in before.recipes)
         _say(_Result(report, recipe, names, before.generation), options.folder)
+    say_usage(report)
     _list_failures(
-        report.failures, "passage failed; the same command tries it again", "passages failed; they are tried again"
+        report.failures,
+        "passage or summary failed; the same command tries it again",
+        "passages or summaries failed; the same command tries them again",
     )
 
 
-def _read(sources: Sequence[Path], folder: Path | None) -> Corpus:
+def read_sources(sources: Sequence[Path], folder: Path | None) -> Corpus:
+    """Read documents, and say on stderr what was read, repeated or skipped.
+
+    Raises:
+        ConfigurationError: The index would lie where documents are read from.
+        CorpusError: Nothing can be read, or documents contradict each other.
+    """
     from sire_core.corpus.readers import read_documents
 
     for source in sources:
@@ -125,6 +144,7 @@ def _as_json(report: BuildReport, recipe: str, skipped: Sequence[Failure]) -> di
         "cached": report.cached,
         "input_tokens": report.input_tokens,
         "output_tokens": report.output_tokens,
+        "usage": usage_json(report),
         "skipped": [{"where": failure.where, "reason": failure.reason} for failure in skipped],
         "failures": [{"where": failure.where, "reason": failure.reason} for failure in report.failures],
         "seconds": {stage: round(seconds, 3) for stage, seconds in report.seconds.items()},

@@ -9,6 +9,7 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.evaluation import run_ablations, run_clusters, run_evaluation
+from sire_core.cli.models import DEFAULT_KEY, language_model
 from sire_core.cli.options import IndexOptions
 from sire_core.cli.output import note, say
 from sire_core.cli.progress import reporting
@@ -41,6 +42,12 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     ] = None,
     embedder: arguments.Embedder = None,
     extractions: arguments.Extractions = None,
+    llm: arguments.Llm = None,
+    base_url: arguments.BaseUrl = None,
+    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    native: arguments.Native = False,
+    max_calls: arguments.MaxCalls = None,
+    max_tokens: arguments.MaxTokens = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Ask a random sample of so many.")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of that sample.")] = 0,
     budget: Annotated[
@@ -91,6 +98,10 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
         extractions=extractions,
         chunk_tokens=chunk_tokens,
         no_chunking=chunk_tokens is None,
+        language_model=language_model(
+            llm, base_url, api_key_env, native=native, max_calls=max_calls, max_tokens=max_tokens, workers=workers
+        ),
+        native=native,
         workers=workers,
         max_failure_ratio=max_failure_ratio,
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sire_core.cli.models import say_usage
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.cli.output import count, note
 from sire_core.errors import ConfigurationError
@@ -124,11 +125,11 @@ def _build(dataset: DataSet, options: IndexOptions, progress: Progress) -> float
         start = time.perf_counter()
         report = index.build(dataset.documents)
         seconds = time.perf_counter() - start
+    say_usage(report, f"{options.recipe}: ")
     if report.failures:
         first = report.failures[0]
-        note(
-            f"{options.recipe}: {len(report.failures):,} passages failed, first {first.where}: {first.reason}", "yellow"
-        )
+        failed = f"{len(report.failures):,} passages or summaries failed"
+        note(f"{options.recipe}: {failed}, first {first.where}: {first.reason}", "yellow")
     return seconds
 
 

@@ -13,8 +13,8 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.index import Index
-    from sire_core.manifest import Manifest
-    from sire_core.protocols import Embedder, Progress
+    from sire_core.manifest import BuiltRecipe, Manifest
+    from sire_core.protocols import Embedder, LanguageModel, Progress
     from sire_core.recipes.base import Recipe
 
 _TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
@@ -41,6 +41,8 @@ class IndexOptions:
         extractions: File of recorded extractions.
         chunk_tokens: Longest passage.
         no_chunking: Takes documents as they are.
+        language_model: Extracts and summarizes.
+        native: Whether it extracts in the paper's separate steps.
         seed: Seed of every random choice.
         workers: Model calls in flight at once.
         max_failure_ratio: Share of failed passages above which a build stops.
@@ -55,6 +57,8 @@ class IndexOptions:
     extractions: Path | None = None
     chunk_tokens: int | None = None
     no_chunking: bool = False
+    language_model: LanguageModel | None = None
+    native: bool = False
     seed: int | None = None
     workers: int = 8
     max_failure_ratio: float = 0.1
@@ -82,6 +86,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
     return Index(
         options.folder,
         recipe=_recipe(options, manifest),
+        language_model=options.language_model,
         embedder=None if options.embedder is None else resolve_embedder(options.embedder),
         extractor=_extractor(options),
         chunker=_chunker(options, manifest),
@@ -89,6 +94,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         workers=options.workers,
         max_failure_ratio=options.max_failure_ratio,
         progress=progress,
+        extraction="native" if options.native else "joint",
     )
 
 
@@ -193,11 +199,43 @@ def _check_writing(options: IndexOptions, manifest: Manifest) -> None:
         raise ConfigurationError(
             f"{options.folder} was built with --seed {manifest.seed}; leave --seed out or build into another folder."
         )
-    sources = dict.fromkeys(built.extraction for built in manifest.recipes if built.extraction)
-    foreign = [source for source in sources if not source.startswith("rules/")]
-    if foreign and options.extractions is None:
-        hint = "Give the same --extractions FILE" if foreign[0].startswith("recorded/") else "Change it from Python"
+    if options.native and options.extractions is not None:
+        raise ConfigurationError("Give --native or --extractions, not both: recorded extractions ask no model.")
+    for built in manifest.recipes:
+        _check_makers(options, built)
+
+
+def _check_makers(options: IndexOptions, built: BuiltRecipe) -> None:
+    """Refuse a change by others than who made a recipe's records and summaries: it would replace what was paid for."""
+    hints = []
+    recorded = built.extraction.startswith("recorded/")
+    if recorded and options.extractions is None:
+        hints.append("the same --extractions FILE")
+    model = options.language_model
+    # A recipe without organizers asked its model nothing.
+    if built.language_model and built.organizers and (model is None or model.fingerprint != built.language_model):
+        hints.append(f"--llm {built.language_model.removeprefix('openai:')}")
+    by_model = bool(built.extraction) and not recorded and not built.extraction.startswith("rules/")
+    if by_model and built.extraction != _records_of(options):
+        native = "native" in built.extraction.rpartition("|")[2]
+        if native != options.native:
+            hints.append("--native" if native else "no --native")
+        if options.extractions is not None:
+            hints.append("no --extractions")
+        if not hints:
+            hints.append("what made them, from Python")
+    if hints:
+        made = " and ".join(found for found in dict.fromkeys((built.extraction, built.language_model)) if found)
         raise ConfigurationError(
-            f"{options.folder} was built from the extractions {foreign[0]}; a change without them would replace them "
-            f"by those made without a model. {hint}, or build into another folder."
+            f"{built.name} in {options.folder} was made by {made}; a change without would replace what that made. "
+            f"Give {', '.join(hints)}, or build into another folder."
         )
+
+
+def _records_of(options: IndexOptions) -> str:
+    """Fingerprint of the records that a model would make; empty without one."""
+    if options.language_model is None or options.extractions is not None:
+        return ""
+    from sire_core.extraction.model import ModelExtractor
+
+    return ModelExtractor(options.language_model, native=options.native).fingerprint

@@ -23,11 +23,12 @@ _MAX_HEAD = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """Method, path and body of a request."""
+    """Method, path, body and headers (names in lower case) of a request."""
 
     method: str
     path: str
     body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +139,13 @@ async def _read(reader: asyncio.StreamReader) -> HttpRequest | None:
         return None
     lines = head.decode("latin-1").split("\r\n")
     method, path, _ = [*lines[0].split(" "), "", ""][:3]
-    length = 0
-    for line in lines[1:]:
-        name, _, value = line.partition(":")
-        if name.strip().lower() == "content-length" and value.strip().isdigit():
-            length = int(value)
+    pairs = (line.partition(":") for line in lines[1:])
+    headers = {name.strip().lower(): value.strip() for name, _, value in pairs if name.strip()}
+    said = headers.get("content-length", "")
+    length = int(said) if said.isdigit() else 0
     if length > _MAX_BODY or len(head) > _MAX_HEAD:
         return None
-    return HttpRequest(method, path, await reader.readexactly(length))
+    return HttpRequest(method, path, await reader.readexactly(length), headers)
 
 
 def _encode(response: HttpResponse) -> bytes:

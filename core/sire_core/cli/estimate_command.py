@@ -1,0 +1,59 @@
+"""`sire estimate`: what a build by a model would cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sire_core.cli import arguments
+from sire_core.cli.changes import read_sources
+from sire_core.cli.models import estimate_json, find_price, language_model
+from sire_core.cli.options import IndexOptions, open_index, parse_settings
+from sire_core.cli.output import say, say_json
+
+__all__ = ["estimate"]
+
+
+def estimate(  # noqa: PLR0917 - typer passes every option by name
+    sources: arguments.Sources,
+    llm: Annotated[str, typer.Option("--llm", metavar="MODEL", help="The model that would be asked.")],
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="DIR", help="An index folder; what it has stored is deducted.")
+    ] = None,
+    recipe: arguments.RecipeName = None,
+    settings: arguments.Settings = None,
+    chunk_tokens: arguments.ChunkTokens = None,
+    no_chunking: arguments.NoChunking = False,
+    extractions: arguments.Extractions = None,
+    native: arguments.Native = False,
+    prices: arguments.Prices = None,
+    as_json: arguments.AsJson = False,
+) -> None:
+    """Show what `sire index --llm` with the same options would ask of the model, and its price. Asks nothing.
+
+    Extraction is exact in calls; summaries are a range. Requests that are repeated after errors are not included, nor
+    is a paid embedder.
+
+    JSON: {"passages", "stored", "extraction", "summaries", "total"}, each of the last three with "calls",
+    "input_tokens", "output_tokens" and "price" in US dollars as [lowest, highest]; "price" is null when it is unknown.
+    """
+    options = IndexOptions(
+        folder=to,
+        recipe=recipe,
+        settings=parse_settings(settings or ()),
+        extractions=extractions,
+        chunk_tokens=chunk_tokens,
+        no_chunking=no_chunking,
+        language_model=language_model(llm, asks=False),
+        native=native,
+        writes=True,
+    )
+    price = find_price(llm, prices)
+    with open_index(options) as index:
+        found = index.estimate(read_sources(sources, to).documents, price)
+    if as_json:
+        say_json(estimate_json(found))
+    else:
+        say(found.describe())

@@ -1,0 +1,152 @@
+"""From `--llm` and its companions to a language model, and the question whether it may be paid."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from sire_core.cli.output import note
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sire_core.index import Index
+    from sire_core.models.openai_client import OpenAIChat
+    from sire_core.models.prices import Price
+    from sire_core.pipeline.estimate import Estimate
+    from sire_core.types import BuildReport, Document
+
+__all__ = ["DEFAULT_KEY", "approve_cost", "estimate_json", "find_price", "language_model", "say_usage", "usage_json"]
+
+DEFAULT_KEY = "OPENAI_API_KEY"
+
+
+def language_model(
+    llm: str | None,
+    base_url: str | None = None,
+    api_key_env: str = DEFAULT_KEY,
+    *,
+    native: bool = False,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    workers: int = 8,
+    asks: bool = True,
+) -> OpenAIChat | None:
+    """The model that options name; None without `--llm`. The limits hold for all that it is asked.
+
+    Args:
+        llm: The model's name.
+        base_url: Address of an OpenAI-compatible server.
+        api_key_env: Name of the environment variable that holds the key.
+        native: Whether `--native` was given.
+        max_calls: Most requests.
+        max_tokens: Most tokens of prompts and answers.
+        workers: Calls in flight at once.
+        asks: Whether the model will be asked anything; only then it needs a key.
+
+    Raises:
+        ConfigurationError: There is no key, or an option makes no sense without a model.
+    """
+    if llm is None:
+        given = {
+            "--base-url": base_url,
+            "--native": native or None,
+            "--max-calls": max_calls,
+            "--max-tokens": max_tokens,
+        }
+        useless = [name for name, value in given.items() if value is not None]
+        if useless:
+            raise ConfigurationError(f"{', '.join(useless)} needs --llm MODEL: no model is asked without it.")
+        return None
+    from sire_core.models.limits import UsageLimits
+    from sire_core.models.openai_client import OpenAIChat
+
+    return OpenAIChat(
+        llm,
+        base_url=base_url,
+        api_key=_key(base_url, api_key_env) if asks else None,
+        limits=UsageLimits(max_calls, max_tokens),
+        concurrency=workers,
+    )
+
+
+def _key(base_url: str | None, name: str) -> str | None:
+    """The key; None lets the client find it, or do without. No message repeats what was given: it may be the key."""
+    if os.environ.get(name):
+        return os.environ[name]
+    if name != DEFAULT_KEY:
+        raise ConfigurationError(
+            "--api-key-env takes the name of an environment variable that holds the key, and the one it names is not "
+            "set. (The key itself does not belong on a command line.)"
+        )
+    if base_url is None and not os.environ.get("OPENAI_BASE_URL"):
+        raise ConfigurationError(
+            f"The environment variable {DEFAULT_KEY} is not set. Set it, name another one with --api-key-env, or give "
+            "the address of a server of your own with --base-url."
+        )
+    return None
+
+
+def find_price(llm: str, prices: Path | None) -> Price | None:
+    """The model's price from a table of the user's; None without one, which means the packaged table.
+
+    Raises:
+        ConfigurationError: The table cannot be read, or does not have the model.
+    """
+    if prices is None:
+        return None
+    from sire_core.models.prices import load_prices, price_of
+
+    price = price_of(llm, load_prices(prices))
+    if price is None:
+        raise ConfigurationError(f"{prices} has no price of {llm}.")
+    return price
+
+
+def approve_cost(index: Index, documents: Sequence[Document], price: Price | None, *, yes: bool) -> None:
+    """Show what a build would cost and ask whether to go on, unless it costs nothing.
+
+    Args:
+        index: What would be built.
+        documents: From these.
+        price: Of the model; None means the packaged table's.
+        yes: Shows, and does not ask.
+
+    Raises:
+        Exit: With 1 when the answer is no, with 2 when nobody is there to answer.
+    """
+    estimate = index.estimate(documents, price)
+    note(f"What the model will be asked:\n{estimate.describe()}")
+    if yes or estimate.total.calls[1] == 0:
+        return
+    if not sys.stdin.isatty():
+        note("error: Nobody is there to agree (stdin is no terminal). Add --yes to go on without asking.", "red")
+        raise typer.Exit(2)
+    if not typer.confirm("Go on?", err=True):
+        note("Nothing was asked and nothing was changed.")
+        raise typer.Exit(1)
+
+
+def estimate_json(estimate: Estimate) -> dict[str, Any]:
+    """An estimate for scripts; ranges are pairs of the lowest and the highest value."""
+    stages = {"extraction": estimate.extraction, "summaries": estimate.summaries, "total": estimate.total}
+    costs = {name: asdict(cost) for name, cost in stages.items()}
+    return {"passages": estimate.passages, "stored": estimate.stored, **costs}
+
+
+def say_usage(report: BuildReport, prefix: str = "") -> None:
+    """Say on stderr what the models were asked, stage by stage."""
+    from sire_core.models.usage import UsageReport
+
+    for stage, used in report.usage.items():
+        note(prefix + UsageReport({stage: used}).describe())
+
+
+def usage_json(report: BuildReport) -> dict[str, dict[str, int]]:
+    """Usage by stage for scripts."""
+    return {stage: asdict(used) for stage, used in report.usage.items()}

@@ -1,0 +1,213 @@
+"""The sire command with a model: estimated, agreed to, bounded, reported; the key is nobody else's business."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sire_core.cli.app import app
+from sire_core.testing.scripted_server import ScriptedServer
+
+SECRET = "sk_very_secret_key_0815"
+TOWNS = ["Arle", "Brinn", "Corvo", "Delme", "Essen Hall", "Fjord", "Gullane", "Holm"]
+
+
+class KeyedServer(ScriptedServer):
+    """Notes the keys that it is shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: set[str] = set()
+
+    async def _handle(self, request):
+        self.keys.add(request.headers.get("authorization", ""))
+        return await super()._handle(request)
+
+
+@pytest.fixture
+def server():
+    with KeyedServer() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def source(tmp_path) -> Path:
+    rows = [
+        {"id": f"d{n}", "title": town, "text": f"{town} lies on the Marl. Its mayor met {TOWNS[n - 1]} in 19{n:02d}."}
+        for n, town in enumerate(TOWNS)
+    ]
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    assert SECRET not in result.output
+    return result
+
+
+def model(server: ScriptedServer, name: str = "m") -> tuple[str, ...]:
+    return ("--llm", name, "--base-url", server.base_url)
+
+
+def test_nothing_is_spent_when_nobody_can_agree(tmp_path, source, server):
+    result = run("index", source, "--to", tmp_path / "ix", *model(server), code=2)
+    assert "8 passages, 0 of them extracted already" in result.stderr
+    assert "extraction: 8 calls" in result.stderr
+    assert "--yes" in result.stderr
+    assert "no terminal" in result.stderr
+    assert server.received == 0
+    assert not (tmp_path / "ix").exists()
+
+
+def test_yes_builds_and_reports_usage_by_stage(tmp_path, source, server):
+    result = run("index", source, "--to", tmp_path / "ix", *model(server), "--yes", "--json")
+    report = json.loads(result.stdout)
+    assert report["usage"]["extraction"]["calls"] == 8
+    assert report["usage"]["summaries"]["calls"] > 0
+    assert report["calls"] == server.received == sum(used["calls"] for used in report["usage"].values())
+    assert "extraction: 8 calls, " in result.stderr
+    assert "summaries: " in result.stderr
+    stats = json.loads(run("stats", tmp_path / "ix", "--json").stdout)
+    assert stats["language_model"] == "openai:m"
+    # Nothing left to pay: nobody is asked.
+    asked = server.received
+    assert "Nothing changed" in run("index", source, "--to", tmp_path / "ix", *model(server), "--yes").stdout
+    assert server.received == asked
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("y\n", 0)])
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_person_at_a_terminal_is_asked(tmp_path, source, server, answer, code):
+    import pty
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", "from sire_core.cli import main; main()"]
+    command += ["index", str(source), "--to", str(tmp_path / "ix"), *model(server)]
+    try:
+        os.write(ours, answer.encode())
+        done = subprocess.run(command, stdin=theirs, capture_output=True, text=True, timeout=120, check=False)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == code, done.stderr
+    assert "Go on?" in done.stderr
+    assert (server.received > 0) == (code == 0)
+    assert (tmp_path / "ix").exists() == (code == 0)
+
+
+def test_the_key_is_used_and_neither_written_nor_shown(tmp_path, source, server, monkeypatch):
+    monkeypatch.setenv("MY_KEY", SECRET)
+    words = (*model(server), "--api-key-env", "MY_KEY")
+    run("index", source, "--to", tmp_path / "ix", *words, "--yes")
+    assert server.keys == {f"Bearer {SECRET}"}
+    run("delete", tmp_path / "ix", "d0", *words)
+    files = [path for path in (tmp_path / "ix").rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if SECRET.encode() in path.read_bytes()]
+
+
+def test_a_missing_key_is_named_before_anything_is_read_and_a_key_given_as_name_is_not_repeated(tmp_path):
+    missing = tmp_path / "missing.jsonl"
+    result = run("index", missing, "--to", tmp_path / "ix", "--llm", "gpt-4o-mini", "--yes", code=1)
+    assert "OPENAI_API_KEY is not set" in result.stderr
+    run("index", missing, "--to", tmp_path / "ix", "--llm", "m", "--api-key-env", SECRET, "--yes", code=1)
+
+
+@pytest.mark.parametrize("option", [("--native",), ("--max-calls", "3"), ("--base-url", "http://localhost:1/v1")])
+def test_options_of_a_model_need_a_model(tmp_path, source, option):
+    assert f"{option[0]} needs --llm" in run("index", source, "--to", tmp_path / "ix", *option, code=1).stderr
+
+
+def test_a_limit_stops_the_build_and_the_same_command_goes_on(tmp_path, source, server):
+    words = ("index", source, "--to", tmp_path / "ix", *model(server), "--yes")
+    result = run(*words, "--max-calls", 5, code=1)
+    assert "limit of 5 calls" in result.stderr
+    assert server.received == 5
+    report = json.loads(run(*words, "--json").stdout)
+    assert report["usage"]["extraction"]["calls"] == 3
+    assert len(server.passages) == 8
+
+
+def test_estimate_shows_what_index_will_spend(tmp_path, source, server):
+    prices = tmp_path / "prices.json"
+    prices.write_text('{"prices": {"m": [1.0, 2.0]}}')
+    words = ("estimate", source, "--llm", "m", "--prices", prices)
+    assert "$" in run(*words).stdout
+    found = json.loads(run(*words, "--to", tmp_path / "ix", "--json").stdout)
+    assert (found["passages"], found["stored"], found["extraction"]["calls"]) == (8, 0, [8, 8])
+    low, high = found["total"]["price"]
+    assert 0 < low < high
+    assert not (tmp_path / "ix").exists()
+    report = json.loads(run("index", source, "--to", tmp_path / "ix", *model(server), "--yes", "--json").stdout)
+    assert found["total"]["calls"][0] <= report["calls"] <= found["total"]["calls"][1]
+    after = json.loads(run(*words, "--to", tmp_path / "ix", "--json").stdout)
+    assert (after["stored"], after["extraction"]["calls"]) == (8, [0, 0])
+    assert "no price of other" in run("estimate", source, "--llm", "other", "--prices", prices, code=1).stderr
+    assert "price unknown" in run("estimate", source, "--llm", "other").stdout
+
+
+@pytest.mark.parametrize("recipe", ["raptor", "sirerag"])
+def test_a_folder_of_a_model_is_searched_without_it_and_changed_only_with_it(tmp_path, source, server, recipe):
+    folder = tmp_path / "ix"
+    run("index", source, "--to", folder, "-r", recipe, *model(server), "--yes")
+    asked = server.received
+    assert json.loads(run("query", folder, "Who met in Corvo?", "--json").stdout)
+    assert server.received == asked
+    more = tmp_path / "more.jsonl"
+    more.write_text(json.dumps({"id": "new", "text": "Ister lies far from Holm.", "title": "Ister"}) + "\n")
+    for words in (
+        ("add", folder, more),
+        ("add", folder, more, *model(server, "other")),
+        ("delete", folder, "d0"),
+        ("index", more, "--to", folder),
+    ):
+        assert "--llm m" in run(*words, code=1).stderr
+    if recipe == "sirerag":
+        assert "--native" not in run("add", folder, more, *model(server)).stderr
+        assert "no --native" in run("delete", folder, "new", *model(server), "--native", code=1).stderr
+        assert server.passages.count("Ister lies far from Holm.") == 1
+    else:
+        run("update", folder, more, *model(server))
+    run("delete", folder, "d0", *model(server))
+    assert json.loads(run("stats", folder, "--json").stdout)["documents"] == 8
+
+
+def test_native_folders_stay_native_and_a_folder_without_organizers_needs_no_model(tmp_path, source, server):
+    run("index", source, "--to", tmp_path / "ix", *model(server), "--native", "--yes")
+    assert len(server.log) > 3 * len(TOWNS)
+    assert "--native" in run("delete", tmp_path / "ix", "d0", *model(server), code=1).stderr
+    run("delete", tmp_path / "ix", "d0", *model(server), "--native")
+    run("index", source, "--to", tmp_path / "flat", "-r", "flat", *model(server), "--yes")
+    run("delete", tmp_path / "flat", "d0")
+
+
+def test_eval_pays_extraction_once_for_all_recipes_and_its_limits_hold_for_all_of_them(tmp_path, source, server):
+    data = tmp_path / "data"
+    data.mkdir()
+    source.rename(data / "corpus.jsonl")
+    question = {"id": "q", "question": "Who met in Corvo?", "answers": ["Brinn"], "supporting": ["d2"]}
+    (data / "questions.jsonl").write_text(json.dumps(question) + "\n")
+    words = ("eval", data, "-r", "raptor,sirerag", "--to", tmp_path / "ix", *model(server))
+    stopped = run(*words, "--max-calls", 9, code=1)
+    assert "limit of 9 calls" in stopped.stderr
+    assert server.received == 9
+    done = run(*words)
+    assert "sirerag: summaries: " in done.stderr
+    assert "openai:m" in done.stdout
+    assert len(server.passages) == len(set(server.passages)) == len(TOWNS)
