@@ -94,20 +94,25 @@ def recipe_by_name(name: str, **settings: Any) -> Recipe:
     return REGISTRY[name](**settings)
 
 
-def make_ranker(name: str, instruction: str = "") -> Ranker:
+def make_ranker(name: str, instruction: str = "", ann_threshold: int | None = None) -> Ranker:
     """The rankers that work over any pool: `dense`, `bm25`, `hybrid`.
 
+    Args:
+        name: Which.
+        instruction: See `Flat`.
+        ann_threshold: See `Flat`.
+
     Raises:
-        ConfigurationError: Unknown name.
+        ConfigurationError: Unknown name, or a threshold that is none.
     """
     from sire_core.search.flat import Flat
     from sire_core.search.hybrid import Hybrid
     from sire_core.search.lexical import Lexical
 
     if name == "dense":
-        return Flat(instruction)
+        return Flat(instruction, ann_threshold)
     if name == "bm25":
         return Lexical()
     if name == "hybrid":
-        return Hybrid((Flat(instruction), Lexical()))
+        return Hybrid((Flat(instruction, ann_threshold), Lexical()))
     raise ConfigurationError(f"The ranker is 'dense', 'bm25' or 'hybrid', not {name!r}.")

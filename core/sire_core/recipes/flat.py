@@ -16,9 +16,11 @@ class FlatConfig:
 
     Attributes:
         ranker: `dense`, `bm25` or `hybrid`.
+        ann_threshold: Pools of at least so many units are searched through codes instead of scanned; see `Flat`.
     """
 
     ranker: str = "dense"
+    ann_threshold: int | None = None
 
 
 @register
@@ -35,6 +37,6 @@ def flat(config: FlatConfig | None = None, /, **settings: Any) -> Recipe:
         summary="passages only, ranked by vector, BM25 or both",
         paper="baseline",
         organizers=(),
-        ranker=make_ranker(c.ranker),
+        ranker=make_ranker(c.ranker, ann_threshold=c.ann_threshold),
         config=asdict(c),
     )

@@ -24,6 +24,7 @@ class RaptorConfig:
         stop_rule: `default`, `official` or `none`.
         hierarchy: Passages that give an overview join the tree at level 1 (SiReRAG section 4.1).
         ranker: `dense`, `bm25` or `hybrid`.
+        ann_threshold: Pools of at least so many units are searched through codes instead of scanned; see `Flat`.
     """
 
     depth: int = 3
@@ -33,6 +34,7 @@ class RaptorConfig:
     stop_rule: str = "default"
     hierarchy: bool = False
     ranker: str = "dense"
+    ann_threshold: int | None = None
 
 
 @register
@@ -50,6 +52,6 @@ def raptor(config: RaptorConfig | None = None, /, **settings: Any) -> Recipe:
         summary="summaries over clusters of similar passages, all levels in one pool",
         paper="RAPTOR, Sarthi et al. 2024",
         organizers=(SimilarityTree(tree, hierarchy=c.hierarchy),),
-        ranker=make_ranker(c.ranker),
+        ranker=make_ranker(c.ranker, ann_threshold=c.ann_threshold),
         config=asdict(c),
     )

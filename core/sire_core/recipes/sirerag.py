@@ -52,6 +52,7 @@ class SireragConfig:
         summary_tokens: Length of a summary.
         stop_rule: `default`, `official` or `none`.
         ranker: `dense`, `bm25` or `hybrid`.
+        ann_threshold: Pools of at least so many units are searched through codes instead of scanned; see `Flat`.
         instruction: Appended to the question before it is embedded (the released notebooks do that).
     """
 
@@ -70,6 +71,7 @@ class SireragConfig:
     summary_tokens: int = 200
     stop_rule: str = "default"
     ranker: str = "dense"
+    ann_threshold: int | None = None
     instruction: str = ""
 
 
@@ -91,7 +93,7 @@ def sirerag(config: SireragConfig | None = None, /, **settings: Any) -> Recipe:
         summary="summaries of similar passages, and facts grouped by the entities they share, in one pool",
         paper="SiReRAG, Zhang et al. 2025",
         organizers=_organizers(c),
-        ranker=make_ranker(c.ranker, c.instruction),
+        ranker=make_ranker(c.ranker, c.instruction, c.ann_threshold),
         config=asdict(c),
     )
 

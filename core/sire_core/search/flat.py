@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.errors import ConfigurationError
+from sire_core.search.codes import CodedRanking, Codes, codable
 from sire_core.search.ranking import ScoredRanking
 from sire_core.types import Step
 
@@ -27,21 +29,40 @@ class Flat:
     Attributes:
         instruction: Text appended to the question before it is embedded. Empty by default; the released SiReRAG
             notebooks append the answer instruction (ALGORITHMS 2.5.4).
+        ann_threshold: Pools of at least so many units (and of ten thousand) are searched through codes, which may miss
+            a unit now and then; None always scans. A filtered search always scans.
     """
 
     instruction: str = ""
+    ann_threshold: int | None = None
 
-    async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - one exact scan, however many are read
+    def __post_init__(self) -> None:
+        threshold = self.ann_threshold
+        if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, int) or threshold < 1):
+            raise ConfigurationError(f"ann_threshold is a number of units of at least 1, or None, not {threshold!r}.")
+
+    async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - the ranking is read lazily
         """Rank the units that pass the filter."""
         question = await view.embed_query(f"{query} {self.instruction}" if self.instruction else query)
-        scores = await _scan(view.matrix, question)
+        matrix, allowed = view.matrix, view.allowed(where)
 
         def explain(position: int) -> tuple[Step, ...]:
             kind = view.kind_names[view.kinds[position]]
-            note = f"cosine {scores[position]:.3f} with the question"
+            note = f"cosine {np.dot(matrix[position], question):.3f} with the question"
             return (Step(f"vector:{kind}", (view.ids[position].decode(),), note),)
 
-        return ScoredRanking(scores, view.allowed(where), explain)
+        async def scan() -> ScoredRanking:
+            return ScoredRanking(await _scan(matrix, question), allowed, explain)
+
+        if allowed is None and self._through_codes(matrix):
+            import asyncio
+
+            codes = await asyncio.to_thread(view.derived, "codes", lambda: Codes(matrix, view.directory))
+            return CodedRanking(codes, matrix, question, scan, explain)
+        return await scan()
+
+    def _through_codes(self, matrix: FloatArray) -> bool:
+        return self.ann_threshold is not None and len(matrix) >= self.ann_threshold and codable(*matrix.shape)
 
 
 async def _scan(matrix: FloatArray, question: FloatArray) -> FloatArray:
