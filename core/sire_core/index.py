@@ -145,6 +145,18 @@ class Index:
         wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
         return await self._session.apply(lambda stored: plan_delete(stored, wanted))
 
+    def purge(self) -> None:
+        """Overwrite on disk all that deleted and replaced documents left: records, model answers, derived files.
+
+        Raises:
+            IndexLockedError: Somebody else reads or writes; try again later.
+        """
+        _run(self.apurge())
+
+    async def apurge(self) -> None:
+        """See `purge`."""
+        await self._session.purge()
+
     def estimate(self, documents: Iterable[Document], price: Price | None = None) -> Estimate:
         """What `build(documents)` would ask of the language model, without asking it anything.
 

@@ -211,6 +211,15 @@ class Session:
             await finish_in_thread(library.publish)
         return report
 
+    async def purge(self) -> None:
+        """Overwrite what documents that are gone left behind."""
+        from sire_core.pipeline.finish import finish_in_thread
+
+        self.built()
+        library = self.files()
+        with library.writing():
+            await finish_in_thread(library.purge)
+
     async def estimate(self, documents: Sequence[Document], price: Price | None) -> Estimate:
         """What building these documents would ask of the model."""
         from sire_core.manifest import Manifest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ class CallStore:
         Args:
             key: Hash of everything that the answer depends on.
             answer: The answer.
-            sources: Content hashes of the passages it was made from; `forget` finds it by them.
+            sources: Content hashes of the passages it was made from; `keep_only` finds it by them.
             stage: What it was asked for.
             input_tokens: Tokens paid for the prompt.
             output_tokens: Tokens paid for the answer.
@@ -160,14 +160,26 @@ class CallStore:
 
     # --- forgetting -------------------------------------------------------------------------------------------------
 
-    def forget(self, hashes: Sequence[str]) -> None:
-        """Delete the records of these passages and every answer made from them; then compact the file."""
+    def keep_only(self, hashes: Collection[str]) -> None:
+        """Delete what was made from other passages, overwrite it and give the space back.
+
+        An answer goes with the first of its passages, and so does one that nobody can say the passages of.
+
+        Args:
+            hashes: Content hashes of the passages whose records and answers stay.
+
+        Raises:
+            IndexLockedError: Another process reads, so that the old pages cannot be overwritten yet.
+        """
         with self._db.transaction() as connection:
-            for found in hashes:
-                connection.execute("DELETE FROM records WHERE hash=?", (found,))
-                connection.execute(
-                    "DELETE FROM answers WHERE key IN (SELECT key FROM answer_sources WHERE hash=?)", (found,)
-                )
-                connection.execute("DELETE FROM answer_sources WHERE hash=?", (found,))
+            connection.execute("CREATE TEMP TABLE kept (hash TEXT PRIMARY KEY) WITHOUT ROWID")
+            connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((found,) for found in hashes))
+            connection.execute("DELETE FROM records WHERE hash NOT IN (SELECT hash FROM kept)")
+            connection.execute(
+                "DELETE FROM answers WHERE key NOT IN (SELECT key FROM answer_sources) "
+                "OR key IN (SELECT key FROM answer_sources WHERE hash NOT IN (SELECT hash FROM kept))"
+            )
+            connection.execute("DELETE FROM answer_sources WHERE key NOT IN (SELECT key FROM answers)")
             connection.execute("DELETE FROM vectors")
+            connection.execute("DROP TABLE kept")
         self._db.compact()

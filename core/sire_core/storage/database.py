@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sire_core.errors import StorageError
+from sire_core.errors import IndexLockedError, StorageError
 
 __all__ = ["Database"]
 
@@ -132,13 +132,22 @@ class Database:
             raise _explain(error, path) from error
 
     def compact(self) -> None:
-        """Give freed pages back and overwrite what was deleted."""
+        """Give freed pages back and overwrite what was deleted.
+
+        Raises:
+            IndexLockedError: Another process reads older pages.
+        """
         try:
             with self._lock:
                 self._connection.execute("VACUUM")
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         except sqlite3.Error as error:
             raise _explain(error, self.path) from error
+        if busy:
+            raise IndexLockedError(
+                f"Another process is reading {self.path}, so that what was deleted is not overwritten yet. "
+                "Nothing is lost; purge again when it has finished."
+            )
 
 
 def _open(path: Path | None, schema: str) -> sqlite3.Connection:

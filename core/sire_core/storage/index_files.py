@@ -154,6 +154,19 @@ class IndexFiles:
         self.folder.write_manifest(committed.to_json())
         self.folder.clean(lambda name: name not in pools)
 
+    def purge(self) -> None:
+        """Leave no word of documents that are gone in any file; call it while `writing`.
+
+        Raises:
+            IndexLockedError: Another process reads, so that not everything could be overwritten.
+        """
+        manifest = self.refresh()
+        self.calls.keep_only({chunk.hash for chunk in self.store.chunks()})
+        self.store.compact()
+        if self.folder is not None:
+            pools = {self.folder.pool(built.pool, manifest.generation).name for built in manifest.recipes}
+            self.folder.clean(lambda name: name not in pools)
+
     def save(self, path: Path) -> None:
         """Write a copy into a new folder.
 
