@@ -37,7 +37,8 @@ def merge_aliases(
         max_names: A merge that would make a group larger than this is refused.
 
     Returns:
-        The merges. A short form that several longer names claim (`Jackson` of two Jacksons) joins none of them.
+        The merges. A short form that several longer names claim joins none of them, and neither does a single word
+        of a name (`Henry` for `Henry of Flanders`): what it means in one passage says nothing about others.
     """
     listed = [tuple(dict.fromkeys(name for name in group if name)) for group in groups]
     found = _Groups(listed, types or {}, max_names)
@@ -75,6 +76,8 @@ class _Groups:
         types = self._types[one], self._types[other]
         if all(types) and types[0] != types[1]:
             return f"types differ: {types[0]} and {types[1]}"
+        if alias in name.split():
+            return "one word of the name may be another's"
         if len(self.members[one]) + len(self.members[other]) > self._max_names:
             return f"more than {self._max_names} names"
         self.parents[other] = one

@@ -23,9 +23,15 @@ def test_types_that_contradict_are_not_merged():
 
 
 def test_a_short_form_of_several_names_joins_none():
-    found = merge_aliases([["Michael Jackson", "Jackson"], ["Janet Jackson", "Jackson"]])
+    found = merge_aliases([["Robert E. Lee", "R. Lee"], ["Ron A. Lee", "R. Lee"]])
     assert found.merged == ()
-    assert len(found.refused) == 2
+    assert {reason for _, _, reason in found.refused} == {"several names have this short form"}
+
+
+def test_one_word_of_a_name_is_not_merged_with_it():
+    found = merge_aliases([["Henry of Flanders", "Henry"], ["British Film Institute", "BFI"]])
+    assert found.merged == (("British Film Institute", "BFI"),)
+    assert found.refused == (("Henry of Flanders", "Henry", "one word of the name may be another's"),)
 
 
 def test_groups_do_not_grow_without_end():
