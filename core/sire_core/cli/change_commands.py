@@ -15,7 +15,10 @@ from sire_core.errors import IndexMissingError
 from sire_core.index import Index
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sire_core.protocols import LanguageModel
+    from sire_core.types import BuildReport, Document
 
 __all__ = ["add", "delete", "update"]
 
@@ -80,12 +83,25 @@ def delete(  # noqa: PLR0917 - typer passes every option by name
     native: arguments.Native = False,
     max_calls: arguments.MaxCalls = None,
     max_tokens: arguments.MaxTokens = None,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Overwrite all that these and earlier deleted documents left on disk.")
+    ] = False,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Remove documents and everything that was derived from them. With an unknown id nothing is removed."""
+    """Remove documents and everything that was derived from them. With an unknown id nothing is removed.
+
+    Records and model answers about them are kept in case they come back, unless --purge is given.
+    """
     model = language_model(llm, base_url, api_key_env, native=native, max_calls=max_calls, max_tokens=max_tokens)
     options = _existing(folder, embedder, extractions, model, native)
-    run_change(options, lambda index, _: index.delete(doc_ids), as_json=as_json)
+
+    def change(index: Index, _: Sequence[Document]) -> BuildReport:
+        report = index.delete(doc_ids)
+        if purge:
+            index.purge()
+        return report
+
+    run_change(options, change, as_json=as_json)
 
 
 def _existing(

@@ -74,6 +74,6 @@ def ablations_of(recipe: str) -> tuple[Ablation, ...]:
 
 def recipes_with_ablations() -> list[str]:
     """Names of the recipes whose papers' rows are known, sorted."""
-    from sire_core.recipes import msrag_ablations, sirerag_ablations  # noqa: F401 - fills the registry
+    from sire_core.recipes import indexrag_ablations, msrag_ablations, sirerag_ablations  # noqa: F401 - fills the registry
 
     return sorted(ABLATIONS)

@@ -179,6 +179,16 @@ def test_an_index_in_a_hidden_folder_of_the_source_is_not_read_as_documents(sour
     assert "Nothing changed" in run("index", source, "--to", source / ".ix").stdout
 
 
+def test_delete_with_purge_leaves_no_word_in_the_folder(index):
+    def holds(word):
+        return any(word in path.read_bytes() for path in index.rglob("*") if path.is_file())
+
+    assert holds(b"Brackwater Press stood")
+    run("delete", index, "m-2", "--purge")
+    assert not holds(b"Brackwater Press stood")
+    assert json.loads(run("stats", index, "--json").stdout)["documents"] == 2
+
+
 @pytest.mark.parametrize("command", ["index", "query", "stats", "add", "update", "delete", "recipes", "eval", "demo"])
 def test_every_option_is_explained(command):
     from typer.main import get_command
