@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -48,7 +48,8 @@ class JoinedFacts:
     def join(self, evidence: Evidence) -> tuple[BridgeFact, ...]:
         """Bridging facts of one entity, most informative first."""
         pairs = sorted(self._pairs(evidence), key=lambda pair: -pair[0])
-        facts = [_joined(evidence.name, left, right) for _, left, right in pairs[: self.max_pairs]]
+        titles = {fact: title for title, facts in evidence.documents for fact in facts}
+        facts = [_joined(evidence.name, left, right, titles) for _, left, right in pairs[: self.max_pairs]]
         return tuple({fact.text: fact for fact in facts}.values())
 
     def _pairs(self, evidence: Evidence) -> Iterator[tuple[int, SourceFact, SourceFact]]:
@@ -75,15 +76,21 @@ class JoinedFacts:
         return best
 
 
-def _joined(name: str, left: SourceFact, right: SourceFact) -> BridgeFact:
-    text = f"{_resolved(left.text, name)} {_resolved(right.text, name)}"
-    return BridgeFact(text, tuple(dict.fromkeys((*left.chunk_ids, *right.chunk_ids))))
+def _joined(name: str, left: SourceFact, right: SourceFact, titles: Mapping[SourceFact, str]) -> BridgeFact:
+    """Two facts as one text; a fact that names the entity by a shorter form gets the full name in front.
+
+    That name may be spelt out only by a third document, which a filter may hide; then it is not used.
+    """
+    wanted = _padded(name)
+    known = any(wanted in _padded(said) for fact in (left, right) for said in (fact.text, titles[fact]))
+    texts = [
+        fact.text if not known or wanted in _padded(fact.text) else f"{name}: {fact.text}" for fact in (left, right)
+    ]
+    return BridgeFact(" ".join(texts), tuple(dict.fromkeys((*left.chunk_ids, *right.chunk_ids))))
 
 
-def _resolved(text: str, name: str) -> str:
-    """A fact that names the entity by a shorter form gets the full name in front."""
-    words, wanted = f" {' '.join(tokenize(text))} ", f" {' '.join(tokenize(name))} "
-    return text if wanted in words else f"{name}: {text}"
+def _padded(text: str) -> str:
+    return f" {' '.join(tokenize(text))} "
 
 
 def _content(text: str) -> set[str]:

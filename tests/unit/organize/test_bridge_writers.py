@@ -21,6 +21,15 @@ def test_joined_facts_read_on_from_the_mention_to_what_is_mentioned():
     assert found.chunk_ids == ("film", "person")
 
 
+def test_a_name_that_only_a_third_document_spells_out_is_not_used():
+    sailed = SourceFact("Ashby sailed to the northern islands.", ("a",))
+    bought = SourceFact("Ashby bought rope and lamps.", ("c",))
+    third = SourceFact("Ashby slept.", ("b",))
+    documents = (("", (sailed,)), ("Lord Ashby of Red", (third,)), ("", (bought,)))
+    found = JoinedFacts(min_new=2).join(Evidence("lord ashby of red", "Lord Ashby of Red", documents))
+    assert {fact.text for fact in found if fact.chunk_ids == ("a", "c")} == {f"{sailed.text} {bought.text}"}
+
+
 def test_pairs_that_tell_nothing_new_are_left_out():
     same = SourceFact("Henry Edwards directed a silent drama film, Aylwin.", ("other",))
     assert JoinedFacts().join(Evidence("henry edwards", "Henry Edwards", (("A", (FILM,)), ("B", (same,))))) == ()
