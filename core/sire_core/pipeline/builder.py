@@ -265,10 +265,7 @@ class Builder:
             chunker=settings.chunker,
             seed=settings.seed,
             recipes=(*stale, *(built for _, built in work.following)),
-            counts={
-                "documents": work.corpus.documents,
-                "chunks": len(work.corpus.chunks),
-            },
+            counts={"documents": work.corpus.documents, "chunks": len(work.corpus.chunks)},
         )
         manifest = manifest.with_recipe(work.target)
         gone = {owner for built in before.recipes for owner in built.owners}
