@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from sire_core.algorithms.graphs import CSRGraph
 
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
 __all__ = ["PageRankScores", "has_compiler", "personalized_pagerank"]
 
 
@@ -90,13 +93,8 @@ def _compiled() -> Callable[..., Any] | None:
 
 
 def _push_loops(
-    indptr: NDArray[np.int64],
-    targets: NDArray[np.int64],
-    probabilities: NDArray[np.float64],
-    start: NDArray[np.float64],
-    follow: float,
-    threshold: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    indptr: Ints, targets: Ints, probabilities: Floats, start: Floats, follow: float, threshold: float
+) -> tuple[Floats, Floats]:
     """The push as loops, for the compiler."""
     n = len(start)
     scores = np.zeros(n)
@@ -136,13 +134,8 @@ def _push_loops(
 
 
 def _push_arrays(
-    indptr: NDArray[np.int64],
-    targets: NDArray[np.int64],
-    probabilities: NDArray[np.float64],
-    start: NDArray[np.float64],
-    follow: float,
-    threshold: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    indptr: Ints, targets: Ints, probabilities: Floats, start: Floats, follow: float, threshold: float
+) -> tuple[Floats, Floats]:
     """The same push with whole arrays, for those without a compiler."""
     n = len(start)
     scores = np.zeros(n)
