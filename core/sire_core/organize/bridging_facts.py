@@ -98,7 +98,7 @@ class BridgingFacts:
         """What is built, and what it costs."""
         return (
             f"Facts that join documents through entities which 2 to {self.tau} of them name; with a language model one "
-            "call per such entity, about 600-1,100 per 1,000 passages, without one no calls."
+            "call per such entity, about 600-900 per 1,000 passages, without one no calls."
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
