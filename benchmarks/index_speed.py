@@ -103,11 +103,12 @@ def search(folder: Path) -> dict[str, float]:
     rng = np.random.default_rng(0)
     questions = {f"question {i}": matrix[j] for i, j in enumerate(rng.integers(0, len(matrix), 200))}
     index = Index(folder / "index", embedder=Recorder(remembered=questions))
+    same = index.view().matrix
     found: list[float] = []
     raw: list[float] = []
     for question, vector in questions.items():  # side by side, so that both see the same machine
         found.append(timed(lambda q=question: index.search(q, 10)))
-        raw.append(timed(lambda v=vector: matrix @ v))
+        raw.append(timed(lambda v=vector: same @ v))
     return {
         "units": len(matrix),
         "dimension": matrix.shape[1],

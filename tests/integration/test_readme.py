@@ -40,6 +40,13 @@ def test_two_document_snippet_finds_both_documents(tmp_path: Path) -> None:
     assert "person" in output
 
 
+def test_every_recipe_has_its_line_in_the_table() -> None:
+    from sire_core.recipes import REGISTRY
+
+    table = README.split("\n## Recipes")[1].split("\n## ")[0]
+    assert sorted(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == sorted(REGISTRY)
+
+
 def test_console_lines_run_in_order(tmp_path: Path) -> None:
     for folder, name, text in (
         ("docs", "bridge.md", "# The Slate Bridge\n\nThe Slate Bridge was built by Hale & Dunmore in 1884."),

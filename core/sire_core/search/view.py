@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,21 +127,21 @@ class PoolView:
         ]
 
     def _hit(self, position: int, score: float, ranking: Ranking) -> Hit:
-        unit, documents = self.pool.unit(position)
+        pool = self.pool
         path = ranking.path(position)
+        start, end = int(pool.indptr[position]), int(pool.indptr[position + 1])
+        order = None
+        if end - start > 1:
+            places = self.derived("units of chunks", self._units_of_chunks)[pool.indices[start:end]]
+            order = np.argsort(-ranking.scores_at(places), kind="stable").tolist()
+        unit, documents = pool.unit(position, order)
         if unit.kind is UnitKind.CHUNK:
             return Hit(unit, score, documents, path)
-        chunks = self.pool.indices[self.pool.indptr[position] : self.pool.indptr[position + 1]]
-        if len(chunks) > 1:
-            places = self.derived("units of chunks", self._units_of_chunks)[chunks]
-            order = np.argsort(-ranking.scores_at(places), kind="stable")
-            unit = replace(unit, chunk_ids=tuple(unit.chunk_ids[i] for i in order))
-            numbers = self.pool.chunk_documents[chunks[order]]
-            names = self.derived("documents", self.pool.document_metadata)
-            documents = tuple(dict.fromkeys(names[number][0] for number in numbers.tolist()))
         about = f" about {unit.title}" if unit.title else ""
         level = f", level {unit.level}" if unit.level else ""
-        note = f"{unit.kind}{about}{level}, made from {len(chunks)} {'passage' if len(chunks) == 1 else 'passages'}"
+        note = (
+            f"{unit.kind.value}{about}{level}, made from {end - start} {'passage' if end - start == 1 else 'passages'}"
+        )
         return Hit(unit, score, documents, (*path, Step("sources", unit.chunk_ids, note)))
 
     def _units_of_chunks(self) -> IntArray:

@@ -20,6 +20,7 @@ from sire_core.types import Unit, UnitKind
 __all__ = ["KIND_NAMES", "Pool"]
 
 KIND_NAMES: tuple[str, ...] = tuple(kind.value for kind in UnitKind)
+_KINDS = {kind.value: kind for kind in UnitKind}
 _ARRAYS = ("matrix", "ids", "kinds", "levels", "indptr", "indices", "chunk_ids", "chunk_documents", "offsets")
 
 
@@ -57,21 +58,33 @@ class Pool:
     documents: bytes
     directory: Path | None = None
 
-    def unit(self, position: int) -> tuple[Unit, tuple[str, ...]]:
-        """A unit and the ids of its documents, in order of its chunks."""
+    def unit(self, position: int, order: Sequence[int] | None = None) -> tuple[Unit, tuple[str, ...]]:
+        """A unit and the ids of its documents, in order of its chunks.
+
+        Args:
+            position: Row number.
+            order: Numbers of the unit's chunks in the order in which they shall be cited; None keeps the stored one.
+        """
         row = json.loads(self.rows[self.offsets[position] : self.offsets[position + 1]].tobytes().decode())
-        documents = tuple(row.pop("documents"))
+        chunk_ids, documents = row["chunk_ids"], row["documents"]
+        if order is not None:
+            chunk_ids = [chunk_ids[i] for i in order]
+            numbers = self.chunk_documents[self.indices[self.indptr[position] : self.indptr[position + 1]]].tolist()
+            first: dict[int, int] = {}  # the stored documents are those of the stored chunks, each at its first chunk
+            for number in numbers:
+                first.setdefault(number, len(first))
+            documents = [documents[first[number]] for number in dict.fromkeys([numbers[i] for i in order])]
         return Unit(
-            id=row["id"],
-            kind=UnitKind(row["kind"]),
-            text=row["text"],
-            chunk_ids=tuple(row["chunk_ids"]),
-            level=row["level"],
-            tree=row["tree"],
-            entity_keys=tuple(row["entity_keys"]),
-            title=row["title"],
-            metadata=row["metadata"],
-        ), documents
+            row["id"],
+            _KINDS[row["kind"]],
+            row["text"],
+            tuple(chunk_ids),
+            row["level"],
+            row["tree"],
+            tuple(row["entity_keys"]),
+            row["title"],
+            row["metadata"],
+        ), tuple(documents)
 
     def document_metadata(self) -> list[tuple[str, Mapping[str, Any]]]:
         """(id, metadata) by document number."""
