@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from sire_core.manifest import BuiltRecipe, Manifest
     from sire_core.models.limits import UsageLimits
     from sire_core.models.prices import Price
-    from sire_core.pipeline.apply import Plan, Workers
+    from sire_core.pipeline.apply import Plan
     from sire_core.pipeline.estimate import Estimate
+    from sire_core.pipeline.workers import Workers
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
     from sire_core.recipes.base import Recipe
     from sire_core.search.view import PoolView
@@ -233,7 +234,7 @@ class Session:
 
     def _workers(self, manifest: Manifest) -> Workers:
         """The configuration, its gaps filled from the folder."""
-        from sire_core.pipeline.apply import Workers
+        from sire_core.pipeline.workers import Workers
 
         configuration = self._configuration
         return Workers(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sire_core.corpus.changes import CorpusChange, StoredDocument
@@ -15,47 +14,14 @@ from sire_core.pipeline.planning import Makers
 from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
-    from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.models.limits import UsageLimits
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
-    from sire_core.recipes.base import Recipe
+    from sire_core.pipeline.workers import Workers
+    from sire_core.protocols import Embedder, Extractor
     from sire_core.storage.index_files import IndexFiles
 
-__all__ = ["Plan", "Workers", "apply_plan"]
+__all__ = ["Plan", "apply_plan"]
 
 Plan = Callable[[Mapping[str, StoredDocument]], CorpusChange]
 """From the stored documents to what changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Workers:
-    """Who and what an `Index` was configured with.
-
-    Attributes:
-        recipe: What is built.
-        embedder: Makes vectors.
-        extractor: Makes records; None picks by `language_model`.
-        language_model: None works without models.
-        chunker: Cuts documents.
-        seed: Seed of every random choice.
-        workers: Calls in flight at once.
-        max_failure_ratio: Share of failed passages above which a build stops.
-        progress: Told about every batch.
-        limits: Bounds on model calls and tokens of one build.
-        native: Whether extraction uses the paper's own separate prompts.
-    """
-
-    recipe: Recipe
-    embedder: Embedder
-    extractor: Extractor | None
-    language_model: LanguageModel | None
-    chunker: SentenceChunker | None
-    seed: int
-    workers: int
-    max_failure_ratio: float
-    progress: Progress
-    limits: UsageLimits | None = None
-    native: bool = False
 
 
 async def apply_plan(library: IndexFiles, plan: Plan, workers: Workers) -> BuildReport:

@@ -13,7 +13,7 @@ from sire_core.extraction.stage import missing_chunks
 
 if TYPE_CHECKING:
     from sire_core.models.prices import CostRange, Price
-    from sire_core.pipeline.apply import Workers
+    from sire_core.pipeline.workers import Workers
     from sire_core.storage.index_files import IndexFiles
     from sire_core.types import Document
 

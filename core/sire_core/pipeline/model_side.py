@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sire_core.types import BuildReport, Failure
 
 if TYPE_CHECKING:
-    from sire_core.pipeline.apply import Workers
+    from sire_core.pipeline.workers import Workers
     from sire_core.protocols import Extractor, LanguageModel, Summarizer
     from sire_core.storage.index_files import IndexFiles
 

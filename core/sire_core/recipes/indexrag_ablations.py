@@ -5,7 +5,7 @@ Table 10 prints 53.9 for three bridging facts on HotpotQA where tables 4 and 9 p
 
 from __future__ import annotations
 
-from sire_core.recipes.ablations import Ablation, register_ablations
+from sire_core.recipes.ablation import Ablation, register_ablations
 
 __all__: list[str] = []
 

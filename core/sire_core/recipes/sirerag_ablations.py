@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sire_core.recipes.ablations import Ablation, register_ablations
+from sire_core.recipes.ablation import Ablation, register_ablations
 
 __all__: list[str] = []
 

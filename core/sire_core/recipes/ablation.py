@@ -1,0 +1,58 @@
+"""`Ablation`: a row of a paper's tables as a recipe with settings, and the figures that the paper prints for it.
+
+A recipe's rows stand in a file of their own beside it, which calls `register_ablations`; `sire_core.recipes.ablations`
+collects them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["ABLATIONS", "Ablation", "register_ablations"]
+
+ABLATIONS: dict[str, tuple[Ablation, ...]] = {}
+"""Rows by the name of the recipe that the paper is about."""
+
+_SETS = {"musique": "musique", "2wiki": "2wiki", "hotpot": "hotpotqa", "quality": "quality"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """One row.
+
+    Attributes:
+        table: The paper's name of the table, such as `T5`.
+        label: The row, in a few words.
+        recipe: Name in the registry.
+        settings: What differs from the recipe's defaults.
+        paper: By data set (`musique`, `2wiki`, `hotpotqa`, `quality`) or `average`, figures by metric; empty when the
+            paper has no such row. They come from the paper's models and readers, so that only their order and their
+            differences compare with ours.
+    """
+
+    table: str
+    label: str
+    recipe: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    paper: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def figures(self, dataset: str) -> tuple[str, Mapping[str, float]]:
+        """What the paper prints for a data set, known by the start of its name, else its average.
+
+        Returns:
+            Name of the set and figures by metric; an empty name where there is neither.
+        """
+        plain = re.sub(r"[\W_]+", "", dataset.lower())
+        wanted = next((name for start, name in _SETS.items() if plain.startswith(start)), "")
+        for name in (wanted, "average"):
+            if name in self.paper:
+                return name, self.paper[name]
+        return "", {}
+
+
+def register_ablations(recipe: str, rows: Sequence[Ablation]) -> None:
+    """Make the rows of a paper known under its recipe's name."""
+    ABLATIONS[recipe] = tuple(rows)
