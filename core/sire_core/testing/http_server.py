@@ -104,10 +104,12 @@ class LoopbackServer:
             loop.close()
 
     async def _drop_connections(self) -> None:
-        for task in self._tasks:
+        await _turns()  # connections that were accepted last get their task, which closes them
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # let transports finish closing
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await _turns()  # transports finish closing
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -130,6 +132,12 @@ class LoopbackServer:
             writer.close()
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
+
+
+async def _turns() -> None:
+    """Let the loop go round a few times: accepting and closing a connection take up to three turns."""
+    for _ in range(5):
+        await asyncio.sleep(0)
 
 
 async def _read(reader: asyncio.StreamReader) -> HttpRequest | None:
