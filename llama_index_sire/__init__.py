@@ -1,4 +1,4 @@
-"""LlamaIndex components over `sire_core`: retriever, node parser, vector store, tool and model bridges.
+"""LlamaIndex components over `sire_core`: retriever, reranker, node parser, vector store, tool, model bridges.
 
 Nothing here knows an algorithm; everything converts between LlamaIndex's types and the core's.
 """
@@ -17,6 +17,7 @@ from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.node_parser import SireNodeParser
+from llama_index_sire.rerank import SireRerank
 from llama_index_sire.retriever import SireRetriever
 from llama_index_sire.tool import create_sire_tool
 from llama_index_sire.vector_store import VectorStoreSource, over_vector_store
@@ -25,6 +26,7 @@ __all__ = [
     "LlamaIndexEmbedder",
     "LlamaIndexModel",
     "SireNodeParser",
+    "SireRerank",
     "SireRetriever",
     "VectorStoreSource",
     "create_sire_tool",

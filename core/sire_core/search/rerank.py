@@ -13,9 +13,11 @@ from sire_core.protocols import Prompt
 from sire_core.types import Step
 
 if TYPE_CHECKING:
-    from sire_core.protocols import FloatArray, IntArray, Ranking, View
+    from collections.abc import Sequence
 
-__all__ = ["Rerank"]
+    from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, View
+
+__all__ = ["Rerank", "ask_order"]
 
 _INSTRUCTIONS = (
     "The data holds a question and numbered passages. Name the two passages that help most to answer the question, the "
@@ -47,12 +49,27 @@ class Rerank:
         if view.language_model is None or len(positions) < 2:
             return ranking
         texts = [unit.index_text for unit in view.units(positions)]
-        passages = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts))
-        answer = await view.language_model.complete(
-            Prompt(_INSTRUCTIONS, f"Question: {query}\n\n{passages}"), max_tokens=20
-        )
-        order: list[int] = parse_order(answer.text, positions.tolist())
-        return _Reordered(ranking, np.array(order, dtype=np.int64), scores)
+        order = positions[await ask_order(view.language_model, query, texts)]
+        return _Reordered(ranking, order, scores)
+
+
+async def ask_order(model: LanguageModel, query: str, texts: Sequence[str]) -> list[int]:
+    """Ask a language model which texts help most; one call.
+
+    Args:
+        model: Answers in numbers; what it does not name keeps its order behind what it names.
+        query: The question.
+        texts: The passages, at least one.
+
+    Returns:
+        Every place of `texts` once, the most helpful first.
+
+    Raises:
+        ModelError: The call failed.
+    """
+    passages = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts))
+    answer = await model.complete(Prompt(_INSTRUCTIONS, f"Question: {query}\n\n{passages}"), max_tokens=20)
+    return parse_order(answer.text, range(len(texts)))
 
 
 class _Reordered:

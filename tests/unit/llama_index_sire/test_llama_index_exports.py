@@ -27,6 +27,7 @@ def test_all_names_exist_and_nothing_else_is_promised():
         "LlamaIndexEmbedder",
         "LlamaIndexModel",
         "SireNodeParser",
+        "SireRerank",
         "SireRetriever",
         "VectorStoreSource",
         "create_sire_tool",

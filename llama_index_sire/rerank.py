@@ -1,0 +1,86 @@
+"""`SireRerank`: the core's reranking by a language model as a node postprocessor."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from llama_index.core.bridge.pydantic import Field, PrivateAttr
+from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from llama_index_instrumentation import get_dispatcher
+
+from llama_index_sire.models import LLMLike, resolve_llm
+from sire_core.errors import ModelError
+from sire_core.models.sync import run_sync
+from sire_core.protocols import LanguageModel
+from sire_core.search.rerank import ask_order
+
+__all__ = ["SireRerank"]
+
+dispatcher = get_dispatcher(__name__)
+
+_logger = logging.getLogger(__name__)
+
+
+class SireRerank(BaseNodePostprocessor):
+    """Puts first what a language model picks from the head of the nodes, in one short call that answers in numbers.
+
+    Works after any retriever. Scores stay with the places, so that they still descend; the nodes given are left
+    untouched. Without a model, without a question, and when the call fails (logged) or its answer has no numbers,
+    the order stays.
+
+    Attributes:
+        top_n: How many nodes come back; None means all.
+        pool: How many of the first nodes the model sees.
+        llm: A LlamaIndex LLM, a `LanguageModel` of the core, `"settings"` for `Settings.llm`, or None.
+
+    Raises:
+        ConfigurationError: `llm` is another string.
+    """
+
+    top_n: int | None = Field(default=None, ge=1, description="How many nodes come back; None means all.")
+    pool: int = Field(default=5, ge=1, description="How many of the first nodes the model sees.")
+    llm: Any = Field(default=None, exclude=True, description="An LLM, a LanguageModel, 'settings' or None.")
+
+    _model: LanguageModel | None = PrivateAttr(default=None)
+
+    def __init__(self, *, llm: LLMLike = None, top_n: int | None = None, pool: int = 5, **kwargs: Any) -> None:
+        kwargs.update(llm=llm, top_n=top_n, pool=pool)
+        super().__init__(**kwargs)
+        self._model = resolve_llm(llm)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name in serialized pipelines."""
+        return "SireRerank"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        return run_sync(self._reranked(nodes, query_bundle))
+
+    # The base class gives a span to abstract methods only, and runs the sync method in a thread.
+    @dispatcher.span
+    async def _apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        return await self._reranked(nodes, query_bundle)
+
+    async def _reranked(self, nodes: list[NodeWithScore], query: QueryBundle | None) -> list[NodeWithScore]:
+        model, head = self._model, nodes[: self.pool]
+        if model is None or query is None or len(head) < 2:
+            return nodes[: self.top_n]
+        count = len(nodes) if self.top_n is None else self.top_n
+        dispatcher.event(ReRankStartEvent(query=query, nodes=nodes, top_n=count, model_name=model.fingerprint))
+        texts = [found.node.get_content(metadata_mode=MetadataMode.LLM) for found in head]
+        try:
+            order = await ask_order(model, query.query_str, texts)
+        except ModelError as error:
+            _logger.warning("The order of %d nodes stays as it is: %s", len(nodes), error)
+            order = list(range(len(head)))
+        first = [NodeWithScore(node=head[at].node, score=place.score) for at, place in zip(order, head, strict=True)]
+        result = [*first, *nodes[len(head) :]][: self.top_n]
+        dispatcher.event(ReRankEndEvent(nodes=result))
+        return result
