@@ -62,6 +62,7 @@ class LoopbackServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
 
     def start(self) -> None:
         """Listen."""
@@ -109,6 +110,8 @@ class LoopbackServer:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in list(self._writers):
+            writer.transport.abort()  # closing politely would wait for clients that do not read any more
         await _turns()  # transports finish closing
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -116,6 +119,7 @@ class LoopbackServer:
         if task is not None:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+        self._writers.add(writer)
         try:
             while (request := await _read(reader)) is not None:
                 response = await self._handler(request)
@@ -132,6 +136,7 @@ class LoopbackServer:
             writer.close()
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
+                self._writers.discard(writer)
 
 
 async def _turns() -> None:
