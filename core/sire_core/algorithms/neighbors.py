@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-__all__ = ["nearest_neighbors", "neighbor_graph", "unit_rows"]
+__all__ = ["nearest_neighbors", "neighbor_graph"]
 
 _DECIMALS = 6  # Similarities are rounded to these before they are ranked, so that equal texts tie.
 _SPARE = 4  # Candidates beyond k that are scored precisely.
@@ -87,26 +88,6 @@ def neighbor_graph(indices: NDArray[np.int64], similarities: NDArray[np.float64]
     graph.sort_indices()
     graph.data **= 2
     return graph
-
-
-def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows divided by their length; zero rows stay zero.
-
-    Args:
-        vectors: `[n, d]`.
-
-    Raises:
-        ConfigurationError: Not two-dimensional, or not finite.
-    """
-    array = np.ascontiguousarray(vectors, dtype=np.float32)
-    if array.ndim != 2:
-        raise ConfigurationError(f"vectors must be a matrix with one row per text, not of shape {array.shape}")
-    squares = np.einsum("ij,ij->i", array, array, dtype=np.float64)
-    if not np.isfinite(squares).all():
-        row = int(np.flatnonzero(~np.isfinite(squares))[0])
-        raise ConfigurationError(f"vector {row} is not finite; check what the embedder returns for this text")
-    lengths = np.sqrt(squares)
-    return np.asarray(array / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=np.float32)
 
 
 def _whole_numbers(unit: NDArray[np.float32]) -> NDArray[np.float32]:
