@@ -154,3 +154,32 @@ async def test_unknown_arguments_are_refused(documents):
         transformer.transform_documents(documents, chunk_size=3)
     with pytest.raises(ConfigurationError, match="not chunk_size"):
         await transformer.atransform_documents(documents, chunk_size=3)
+
+
+async def test_atomic_knowledge_and_bridging_facts_for_any_store(documents):
+    """The pool of `indexrag`: what each document knows, and what joins documents, without the passages."""
+    kinds = ("aku", "bridge")
+    transformer = SireDocumentTransformer("indexrag", kinds=kinds)
+    pool = transformer.transform_documents(documents)
+    assert {d.metadata["kind"] for d in pool} == set(kinds)
+    sources = {d.id: json.loads(d.metadata["doc_ids"]) for d in pool}
+    atomic = [d for d in pool if d.metadata["kind"] == "aku"]
+    bridges = [d for d in pool if d.metadata["kind"] == "bridge"]
+    assert {source for d in atomic for source in sources[d.id]} == {d.id for d in documents}
+    assert all(len(sources[d.id]) == 1 for d in atomic)
+    assert all(len(set(sources[d.id])) > 1 for d in bridges)
+    assert all(isinstance(value, SCALARS) for d in pool for value in d.metadata.values())
+    assert await SireDocumentTransformer("indexrag", kinds=kinds).atransform_documents(documents) == pool
+
+
+def test_bridging_facts_go_with_their_documents_from_the_users_store(documents, tmp_path):
+    transformer = SireDocumentTransformer("indexrag", path=tmp_path / "i", kinds=("aku", "bridge"))
+    first = transformer.transform_documents(documents)
+    gone = next(json.loads(d.metadata["doc_ids"])[0] for d in first if d.metadata["kind"] == "bridge")
+    second = transformer.transform_documents([d for d in documents if d.id != gone])
+    assert not [d for d in second if gone in json.loads(d.metadata["doc_ids"])]
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=16))
+    store.add_documents(list(first))
+    store.delete(sorted({d.id for d in first} - {d.id for d in second}))
+    store.add_documents(list(second))
+    assert set(store.store) == {d.id for d in second}

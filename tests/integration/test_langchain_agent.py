@@ -1,0 +1,150 @@
+"""The tool in LangChain's `create_agent`: with a scripted chat model, and with `ChatOpenAI` over real HTTP."""
+
+import json
+
+import httpx
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_openai import ChatOpenAI
+
+from langchain_sire import SireRetriever, create_sire_tool
+from sire_core.data import demo_documents, demo_questions
+from sire_core.testing.agent_server import AgentServer, ToolRequest
+
+create_agent = pytest.importorskip("langchain.agents", reason="langchain is a development dependency").create_agent
+
+QUESTION = demo_questions()[0].question
+TOOL = "search_documents"
+
+
+class Scripted(BaseChatModel):
+    """Says its turns one after the other and notes the messages it was shown."""
+
+    turns: list
+    seen: list
+
+    @property
+    def _llm_type(self):
+        return "scripted"
+
+    def bind_tools(self, tools, **kwargs):
+        return self
+
+    def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+        self.seen.append(list(messages))
+        turn = self.turns[len(self.seen) - 1]
+        message = AIMessage(turn) if isinstance(turn, str) else AIMessage("", tool_calls=turn)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def _wants(number=1, **arguments):
+    return {"name": TOOL, "args": arguments, "id": str(number), "type": "tool_call"}
+
+
+@pytest.fixture(scope="module")
+def retriever():
+    documents = [
+        Document(id=d.id, page_content=d.text, metadata={"title": d.title, **d.metadata}) for d in demo_documents()
+    ]
+    return SireRetriever.from_documents(documents, k=3)
+
+
+def _asked(question=QUESTION):
+    return {"messages": [{"role": "user", "content": question}]}
+
+
+async def test_the_model_reads_cited_passages_and_the_documents_are_the_artifact(retriever):
+    for native in (False, True):
+        model = Scripted(turns=[[_wants(query=QUESTION, k=2)], "Done."], seen=[])
+        agent = create_agent(model, [create_sire_tool(retriever)])
+        state = await agent.ainvoke(_asked()) if native else agent.invoke(_asked())
+        told = model.seen[1][-1]
+        assert isinstance(told, ToolMessage)
+        assert told.artifact == retriever.invoke(QUESTION, k=2)
+        assert told.content.startswith(f"[{', '.join(told.artifact[0].metadata['doc_ids'])}] ")
+        assert state["messages"][-1].content == "Done."
+
+
+def test_wrong_arguments_come_back_and_can_be_corrected(retriever):
+    turns = [[_wants(1, query=QUESTION, top_k=9)], [_wants(2, query=QUESTION, filter="kind=ship")], "Done."]
+    model = Scripted(turns=turns, seen=[])
+    state = create_agent(model, [create_sire_tool(retriever)]).invoke(_asked())
+    wrong, right = (m for m in state["messages"] if isinstance(m, ToolMessage))
+    assert (wrong.status, right.status) == ("error", "success")
+    assert "top_k: Extra inputs" in wrong.content
+    passages = [d for d in right.artifact if d.metadata["kind"] == "chunk"]
+    assert {d.metadata["user_kind"] for d in passages} == {"ship"}
+
+
+def test_two_searches_of_one_turn_are_both_answered(retriever):
+    other = demo_questions()[1].question
+    model = Scripted(turns=[[_wants(1, query=QUESTION), _wants(2, query=other)], "Done."], seen=[])
+    state = create_agent(model, [create_sire_tool(retriever)]).invoke(_asked())
+    first, second = (m for m in state["messages"] if isinstance(m, ToolMessage))
+    assert (first.artifact, second.artifact) == (retriever.invoke(QUESTION), retriever.invoke(other))
+
+
+def test_an_agent_cannot_see_past_the_retrievers_filter(retriever):
+    people = SireRetriever(index=retriever.index, filter={"kind": "person"}, k=50)
+    model = Scripted(turns=[[_wants(query=QUESTION, k=50, filter={"kind": "ship"})], "Done."], seen=[])
+    create_agent(model, [create_sire_tool(people)]).invoke(_asked())
+    assert model.seen[1][-1].content == "Nothing was found."
+
+
+def test_the_retriever_run_is_inside_the_tool_run(retriever):
+    runs, parents = {}, {}
+
+    class Spy(BaseCallbackHandler):
+        def on_tool_start(self, serialized, text, *, run_id, parent_run_id=None, **kwargs):
+            runs["tool"] = run_id
+
+        def on_retriever_start(self, serialized, query, *, run_id, parent_run_id=None, **kwargs):
+            parents[query] = parent_run_id
+
+    model = Scripted(turns=[[_wants(query=QUESTION)], "Done."], seen=[])
+    create_agent(model, [create_sire_tool(retriever)]).invoke(_asked(), {"callbacks": [Spy()]})
+    assert parents == {QUESTION: runs["tool"]}
+
+
+def _about(messages):
+    """Searches for whom the question names, then for whoever that passage names, then answers with the citation."""
+    told = [message["content"] for message in messages if message["role"] == "tool"]
+    if not told:
+        return ToolRequest(TOOL, {"query": "Who wrote the novel The Weather Clerk?", "k": 2})
+    if len(told) == 1:
+        assert "Ilse Marrable" in told[0]
+        return ToolRequest(TOOL, {"query": "In which year did Ilse Marrable die?", "k": 2})
+    return "In 1931 [ilse-marrable]."
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_chat_openai_over_http_searches_twice_and_answers(retriever, streamed):
+    async with httpx.AsyncClient() as native:
+        with AgentServer(_about) as server, httpx.Client() as sync:
+            model = ChatOpenAI(
+                model="gpt-4o-mini",
+                base_url=server.base_url,
+                api_key="sk-scripted",
+                max_retries=0,
+                streaming=streamed,
+                http_client=sync,
+                http_async_client=native,
+            )
+            agent = create_agent(model, [create_sire_tool(retriever)], system_prompt="Search before you answer.")
+            state = await agent.ainvoke(_asked("In which year did the author of The Weather Clerk die?"))
+    assert state["messages"][-1].content == "In 1931 [ilse-marrable]."
+    found = [m.artifact for m in state["messages"] if isinstance(m, ToolMessage)]
+    assert [len(documents) for documents in found] == [2, 2]
+    assert len(server.requests) == 3
+    assert bool(server.requests[0].get("stream")) is streamed
+    schema = server.requests[0]["tools"][0]["function"]
+    assert set(schema["parameters"]["properties"]) == {"query", "k", "filter"}
+    told = [m["content"] for m in server.requests[2]["messages"] if m["role"] == "tool"]
+    assert told[0].startswith("[weather-clerk] ")
+    assert told[1].startswith("[ilse-marrable, ")
+    assert "1931" in told[1]
+    assert not json.dumps(server.requests).count("input is")
