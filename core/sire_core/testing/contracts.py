@@ -17,6 +17,7 @@ from sire_core.algorithms.text import tokenize
 from sire_core.data import demo_documents
 from sire_core.errors import QueryError
 from sire_core.index import Index
+from sire_core.organize.interaction_graph import KEYWORD
 from sire_core.organize.knowledge_graph import MENTIONS
 from sire_core.recipes.base import Recipe
 from sire_core.testing.contents import IndexContents, read_contents
@@ -90,8 +91,8 @@ def check_coverage(make: RecipeFactory) -> None:
             assert covered == set(found.chunks)
     for edge in found.edges:
         assert edge.source in found.units
-        # Entities of a knowledge graph may be nodes without a unit.
-        assert edge.target in found.units or edge.target in found.chunks or edge.kind == MENTIONS
+        # Entities and keywords may be nodes without a unit.
+        assert edge.target in found.units or edge.target in found.chunks or edge.kind in (MENTIONS, KEYWORD)
         assert edge.source != edge.target
 
 

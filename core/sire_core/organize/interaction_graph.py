@@ -1,0 +1,169 @@
+"""`InteractionGraph`: passages linked by structure, meaning and keywords (IIER section 3.1; ALGORITHMS 3.1, 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sire_core.algorithms.text import name_key
+from sire_core.errors import ConfigurationError
+from sire_core.protocols import Delta
+from sire_core.types import Edge, digest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sire_core.protocols import BuildView, Change
+    from sire_core.types import Unit
+
+__all__ = ["INTERACTS", "KEYWORD", "InteractionGraph"]
+
+INTERACTS = "interacts"
+"""Kind of the edges between two passages, the earlier one first. Metadata: `structural` (1), `similarity` (cosine),
+`near` (1 the source lists the target, 2 the other way round, 3 both), `keywords` (how many are shared); what is 0 is
+left out."""
+KEYWORD = "keyword"
+"""Kind of the edges from a passage to an id of a keyword; metadata `phrase`. They are the inverted index."""
+
+
+@dataclass(frozen=True, slots=True)
+class InteractionGraph:
+    """A graph over passages: neighbours in a document, nearest in meaning, and those that share keywords.
+
+    Edges alone are stored, and only what differs after a change: no unit and no vector beyond the passages. The graph
+    after any changes is the one that a build of the same corpus makes.
+
+    Attributes:
+        n_sim: Nearest passages by cosine that every passage is joined to.
+        links: `union` or `mutual` neighbours; the paper does not say.
+        kw_min: Shared keywords that make an edge: 3 is "more than two" (section 4.3), 2 the reading "at least two".
+        kw_df_cap: Keywords of more passages than this join nothing.
+        raw_kw: Whether an edge that exists for another reason knows its number of shared keywords below `kw_min`.
+        use_struc: Whether there are structural edges.
+        use_sim: Whether there are semantic edges.
+        use_kw: Whether there are keyword edges.
+    """
+
+    n_sim: int = 5
+    links: str = "union"
+    kw_min: int = 3
+    kw_df_cap: int = 200
+    raw_kw: bool = False
+    use_struc: bool = True
+    use_sim: bool = True
+    use_kw: bool = True
+
+    def __post_init__(self) -> None:
+        if self.n_sim < 0 or self.kw_min < 1 or self.kw_df_cap < 1:
+            raise ConfigurationError("n_sim must be at least 0, kw_min and kw_df_cap at least 1.")
+        if self.links not in ("union", "mutual"):
+            raise ConfigurationError(f"links is 'union' or 'mutual', not {self.links!r}.")
+
+    @property
+    def name(self) -> str:
+        """Short name."""
+        return "interaction_graph"
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Reads no other organizer."""
+        return ()
+
+    @property
+    def needs_records(self) -> bool:
+        """Reads keywords."""
+        return True
+
+    @property
+    def needs_summaries(self) -> bool:
+        """Writes none."""
+        return False
+
+    def settings(self) -> Mapping[str, Any]:
+        """Settings that change what is built."""
+        return asdict(self)
+
+    def describe(self) -> str:
+        """What is built, and what it costs."""
+        return (
+            "A graph of passages by document order, meaning and shared keywords, no vectors beyond the passages; with "
+            "a language model one extraction call per passage, without one no calls."
+        )
+
+    async def organize(self, change: Change, view: BuildView) -> Delta:
+        """Bring the graph up to date."""
+        import asyncio
+
+        if not change:
+            return Delta()
+        vectors = await view.vectors(view.chunk_units)
+        return await asyncio.to_thread(self._delta, view, vectors)
+
+    def _delta(self, view: BuildView, vectors: NDArray[np.float32]) -> Delta:
+        units = view.chunk_units
+        keywords = _keywords(view)
+        old = {(edge.kind, edge.source, edge.target): edge for edge in view.edges()}
+        weights = self._weights(view, keywords, vectors)
+        edges = {(edge.kind, edge.source, edge.target): edge for edge in _edges(units, keywords, weights)}
+        return Delta(
+            put_edges=tuple(edge for key, edge in edges.items() if old.get(key) != edge),
+            drop_edges=tuple(edge for key, edge in old.items() if key not in edges),
+            state={name: sum(name in found for found in weights.values()) for name in _WEIGHTS},
+        )
+
+    def _weights(
+        self, view: BuildView, keywords: Sequence[Mapping[str, str]], vectors: NDArray[np.float32]
+    ) -> dict[tuple[int, int], dict[str, Any]]:
+        """Weights by pair of nodes."""
+        from sire_core.algorithms.interactions import keyword_pairs, semantic_pairs, structural_pairs
+        from sire_core.algorithms.neighbors import nearest_neighbors
+
+        weights: dict[tuple[int, int], dict[str, Any]] = {}
+        if self.use_struc:
+            node = {chunk: i for i, unit in enumerate(view.chunk_units) for chunk in unit.chunk_ids}
+            chunks = [chunk for chunk in view.chunks if chunk.id in node]
+            for left, right in structural_pairs([c.doc_id for c in chunks], [node[c.id] for c in chunks]).tolist():
+                weights.setdefault((left, right), {})["structural"] = 1
+        if self.use_sim and self.n_sim:
+            pairs, cosines, listed = semantic_pairs(*nearest_neighbors(vectors, self.n_sim), links=self.links)
+            for (left, right), cosine, near in zip(pairs.tolist(), cosines.tolist(), listed.tolist(), strict=True):
+                weights.setdefault((left, right), {}).update(similarity=cosine, near=near)
+        if self.use_kw:
+            number: dict[str, int] = {}
+            numbers = [[number.setdefault(key, len(number)) for key in found] for found in keywords]
+            least = 1 if self.raw_kw else self.kw_min
+            pairs, shares = keyword_pairs(numbers, len(number), least, self.kw_df_cap)
+            for (left, right), shared in zip(pairs.tolist(), shares.tolist(), strict=True):
+                if shared >= self.kw_min or (left, right) in weights:
+                    weights.setdefault((left, right), {})["keywords"] = shared
+        return weights
+
+
+_WEIGHTS = ("structural", "similarity", "keywords")
+
+
+def _keywords(view: BuildView) -> list[dict[str, str]]:
+    """Per passage the phrases of its keywords by key."""
+    records = view.records()
+    found = []
+    for unit in view.chunk_units:
+        record = records.get(unit.chunk_ids[0])
+        phrases = {name_key(phrase): phrase for phrase in reversed(record.keywords if record else ())}
+        found.append({key: phrase for key, phrase in reversed(phrases.items()) if key})
+    return found
+
+
+def _edges(
+    units: Sequence[Unit],
+    keywords: Sequence[Mapping[str, str]],
+    weights: Mapping[tuple[int, int], Mapping[str, Any]],
+) -> Iterator[Edge]:
+    """Edges between passages, and from passages to their keywords."""
+    for (left, right), found in weights.items():
+        weight = found.get("structural", 0) + found.get("similarity", 0.0) + found.get("keywords", 0) / 5
+        yield Edge(INTERACTS, units[left].id, units[right].id, weight, dict(found))
+    for unit, phrases in zip(units, keywords, strict=True):
+        for key, phrase in phrases.items():
+            yield Edge(KEYWORD, unit.id, digest(KEYWORD, key), 1.0, {"phrase": phrase})

@@ -1,0 +1,205 @@
+"""Scorers of chain steps: which passage should come next (IIER section 3.2, equations 1-4; ALGORITHMS 3.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.protocols import FloatArray, IntArray, View
+    from sire_core.search.chain_graph import ChainGraph
+
+__all__ = ["SCORERS", "ChainScorer", "HeuristicScorer", "RandomScorer", "WalkState", "make_scorer"]
+
+SCORERS = ("neural", "heuristic", "llm", "random")
+"""Names that `make_scorer` knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class WalkState:
+    """All chains that can still grow, at one step of the walk, and every node that each could take next.
+
+    The chains of one state have the same length, because all seeds are walked together, one node at a time; a chain
+    that came to a dead end is not in the state any more. Nodes are numbers of `ChainGraph`.
+
+    Attributes:
+        query: The question.
+        question: Its unit-length vector, float32 `[d]`.
+        cosines: Cosine of the question with every node, float32 `[n]`.
+        coverage: Bit set of the question's keywords that a node covers, uint64 `[n]`.
+        keywords: Number of the question's keywords, at most 64; bit j of `coverage` is keyword j.
+        chains: Nodes of each chain so far, its seed first, int64 `[a, l]`, l >= 1.
+        owners: Row of `chains` that a candidate would extend, int64 `[c]`, ascending; every chain has at least one.
+        candidates: The node that would be added, int64 `[c]`: an allowed neighbour of the chain's last node that is not
+            in the chain; ascending within a chain.
+        features: The edge from the chain's last node to the candidate, float32 `[c, 3]`, see `chain_graph.FEATURES`.
+    """
+
+    query: str
+    question: FloatArray
+    cosines: FloatArray
+    coverage: NDArray[np.uint64]
+    keywords: int
+    chains: IntArray
+    owners: IntArray
+    candidates: IntArray
+    features: FloatArray
+
+
+class ChainScorer(Protocol):
+    """Says how well each candidate continues its chain. Holds settings and weights, never the state of a query."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the method and everything that decides its scores."""
+
+    async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:
+        """Score all candidates of all chains in one batch.
+
+        The score of a candidate may depend on its own chain and on the question only, not on what else is in the batch:
+        walking all seeds together gives what walking one by one gives. The walk rounds scores to six decimals and takes
+        the largest of a chain, ties by node number; scores of different chains are not compared when walking, but the
+        ranking shows them, so a probability or a similarity is better than a raw logit.
+
+        Args:
+            state: Chains and candidates.
+            graph: Vectors and edges by node number; `graph.positions` leads to the view.
+            view: The pool, for texts (`view.units(graph.positions[nodes])`) and the language model. No passage but
+                those of the state may be shown to a model: others may be shut out by a filter.
+
+        Returns:
+            float32 `[c]`, finite, larger is better.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class HeuristicScorer:
+    """A weighted sum of similarities, newly covered keywords and edge weights; needs no training (ALGORITHMS 3.4).
+
+    Attributes:
+        question: Weight of the cosine between question and candidate.
+        chain: Weight of the cosine between the mean of the chain and the candidate.
+        coverage: Weight of the share of the question's open keywords that the candidate covers.
+        structural: Weight of a structural edge.
+        similarity: Weight of the edge's cosine.
+        shared: Weight of five shared keywords.
+    """
+
+    question: float = 0.5
+    chain: float = 0.2
+    coverage: float = 0.2
+    structural: float = 0.05
+    similarity: float = 0.05
+    shared: float = 0.1
+
+    @property
+    def fingerprint(self) -> str:
+        """Name and weights."""
+        weights = (self.question, self.chain, self.coverage, self.structural, self.similarity, self.shared)
+        return "heuristic/1:" + ",".join(f"{weight:g}" for weight in weights)
+
+    async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:  # noqa: ARG002 - the protocol's
+        """Score all candidates; a few products of short matrices."""
+        means = graph.vectors[state.chains].mean(axis=1, dtype=np.float64)
+        lengths = np.linalg.norm(means, axis=1)
+        means /= np.where(lengths > 0, lengths, 1.0)[:, None]
+        # Not a matrix product: einsum adds every row alone, so that a batch changes nothing.
+        near = np.einsum("cd,cd->c", means[state.owners], graph.vectors[state.candidates])
+        structural, similarity, shared = state.features.T.astype(np.float64)
+        scores = (
+            self.question * state.cosines[state.candidates]
+            + self.chain * near
+            + self.coverage * newly_covered(state)
+            + self.structural * structural
+            + self.similarity * np.maximum(similarity, 0.0)
+            + self.shared * np.minimum(shared, 5.0) / 5.0
+        )
+        return np.asarray(scores, dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomScorer:
+    """Random but repeatable: a hash of seed, question, chain and candidate; the lower bound for scorers.
+
+    Attributes:
+        seed: Another seed, another walk.
+    """
+
+    seed: int = 0
+
+    @property
+    def fingerprint(self) -> str:
+        """Name and seed."""
+        return f"random/1:{self.seed}"
+
+    async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:  # noqa: ARG002 - the protocol's
+        """Score all candidates in [0, 1)."""
+        import hashlib
+
+        start = hashlib.blake2b(f"{self.seed}\0{state.query}".encode(), digest_size=8).digest()
+        mixed = np.full(len(state.chains), int.from_bytes(start, "little"), dtype=np.uint64)
+        for nodes in state.chains.T:
+            mixed = _mix(mixed ^ nodes.astype(np.uint64))
+        values = _mix(mixed[state.owners] ^ state.candidates.astype(np.uint64))
+        return np.asarray((values >> np.uint64(40)).astype(np.float64) / 2**24, dtype=np.float32)
+
+
+def newly_covered(state: WalkState) -> NDArray[np.float64]:
+    """Share of the question's keywords open in a candidate's chain that the candidate covers, `[c]`; 0 if none is."""
+    covered = np.bitwise_or.reduce(state.coverage[state.chains], axis=1)
+    open_ = state.keywords - _count(covered)
+    new = _count(state.coverage[state.candidates] & ~covered[state.owners])
+    return np.asarray(new / np.maximum(open_[state.owners], 1))
+
+
+def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
+    """A scorer by name.
+
+    Args:
+        name: One of `SCORERS`.
+        checkpoint: File of a trained scorer; `neural` needs it.
+        seed: For `random`.
+
+    Raises:
+        ConfigurationError: Unknown name, or no checkpoint for `neural`.
+        StorageError: The checkpoint cannot be read.
+    """
+    if name == "heuristic":
+        return HeuristicScorer()
+    if name == "random":
+        return RandomScorer(seed)
+    if name == "llm":
+        from sire_core.search.model_scorer import ModelScorer
+
+        return ModelScorer()
+    if name == "neural":
+        if not checkpoint:
+            raise ConfigurationError(
+                "The neural scorer needs a checkpoint; train one with `sire train-chains DATASET --to FILE`, or use "
+                "scorer='heuristic'."
+            )
+        from sire_core.search.neural_scorer import load_neural_scorer
+
+        scorer: ChainScorer = load_neural_scorer(checkpoint)
+        return scorer
+    raise ConfigurationError(f"The scorer is one of {', '.join(SCORERS)}, not {name!r}.")
+
+
+def _count(bits: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Number of set bits."""
+    octets = np.ascontiguousarray(bits).view(np.uint8).reshape(len(bits), 8)
+    return np.asarray(np.unpackbits(octets, axis=1).sum(axis=1, dtype=np.int64))
+
+
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finalizer of splitmix64: every bit of the result depends on every bit of the value."""
+    mixed = values + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64)
