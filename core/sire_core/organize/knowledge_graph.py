@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sire_core.algorithms.similar_names import similar_names
 from sire_core.algorithms.text import name_key
-from sire_core.organize.mentions import Mentions, find_mentions
+from sire_core.organize.mentions import Mentions, entity_names, find_mentions
 from sire_core.protocols import Delta
-from sire_core.types import Edge, Unit, UnitKind, unit_id
+from sire_core.types import Edge, Unit, UnitKind, digest, unit_id
 
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
@@ -30,6 +31,8 @@ class KnowledgeGraph:
         index_units: Whether entities and relations are retrievable units with vectors (MS-RAG). Without them the graph
             lives in edges alone, whose targets are ids of entities: nothing is embedded beyond the passages.
         disambiguate: Whether aliases are merged (the paper's Table 13: no).
+        similar_names: With disambiguation, names that share a word are merged when their vectors have at least this
+            cosine; ALGORITHMS suggests .92. None: only what passages say themselves.
         max_names: A merge that would give an entity more names is refused.
         skip_types: Entity types that are no entities of the graph, unless a passage is titled by one.
         hub_share: An entity that more than this share of the passages name says nothing; only passages titled by it
@@ -39,6 +42,7 @@ class KnowledgeGraph:
 
     index_units: bool = False
     disambiguate: bool = True
+    similar_names: float | None = None
     max_names: int = 8
     skip_types: tuple[str, ...] = ("Date", "Quantity")
     hub_share: float = 0.02
@@ -69,6 +73,7 @@ class KnowledgeGraph:
         return {
             "index_units": self.index_units,
             "disambiguate": self.disambiguate,
+            **({} if self.similar_names is None else {"similar_names": self.similar_names}),
             "max_names": self.max_names,
             "skip_types": list(self.skip_types),
             "hub_share": self.hub_share,
@@ -89,9 +94,11 @@ class KnowledgeGraph:
             return Delta()
         chunks_of = {unit.chunk_ids[0]: unit.chunk_ids for unit in view.chunk_units}
         records = view.records()
+        passages = [(chunk, records.get(chunk.id)) for chunk in view.chunks if chunk.id in chunks_of]
         mentions = find_mentions(
-            [(chunk, records.get(chunk.id)) for chunk in view.chunks if chunk.id in chunks_of],
+            passages,
             disambiguate=self.disambiguate,
+            synonyms=await self._synonyms(entity_names(passages), view),
             max_names=self.max_names,
             skip_types=self.skip_types,
         )
@@ -105,6 +112,16 @@ class KnowledgeGraph:
             units.update(relations)
             edges.update(((edge.kind, edge.source, edge.target), edge) for edge in ends)
         return _difference(view, units, edges, _state(mentions, made))
+
+    async def _synonyms(self, names: Mapping[str, str], view: BuildView) -> list[tuple[str, str]]:
+        """Keys of names whose vectors are alike, the longer name first."""
+        if not self.disambiguate or self.similar_names is None:
+            return []
+        keys = list(names)
+        units = [Unit(digest("name", name), UnitKind.ENTITY, name, ()) for name in names.values()]
+        first, second, _ = similar_names(keys, await view.vectors(units), self.similar_names)
+        pairs = [(keys[i], keys[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+        return [(max(pair, key=len), min(pair, key=len)) for pair in pairs if pair[0] != pair[1]]
 
     def _limit(self, passages: int) -> int:
         return max(self.hub_floor, int(self.hub_share * passages))

@@ -13,7 +13,7 @@ from sire_core.extraction.subjects import base_title
 if TYPE_CHECKING:
     from sire_core.types import Chunk, ExtractionRecord
 
-__all__ = ["Mentions", "StatedTriple", "find_mentions"]
+__all__ = ["Mentions", "StatedTriple", "entity_names", "find_mentions"]
 
 
 @dataclass(slots=True)
@@ -59,6 +59,7 @@ def find_mentions(
     passages: Sequence[tuple[Chunk, ExtractionRecord | None]],
     *,
     disambiguate: bool = True,
+    synonyms: Sequence[tuple[str, str]] = (),
     max_names: int = 8,
     skip_types: Sequence[str] = (),
 ) -> Mentions:
@@ -67,11 +68,12 @@ def find_mentions(
     Args:
         passages: Distinct passages in corpus order with their records.
         disambiguate: Whether aliases that are themselves names of entities are merged with them.
+        synonyms: More pairs of keys to merge, under the same guards, after what the passages say themselves.
         max_names: See `merge_aliases`.
         skip_types: Entity types that are left out unless a passage is titled by the entity.
     """
     titles = {name_key(base_title(chunk.title)) for chunk, _ in passages if chunk.title}
-    merges = _merges(passages, titles, max_names) if disambiguate else merge_aliases(())
+    merges = _merges(passages, titles, synonyms, max_names) if disambiguate else merge_aliases(())
     entities: dict[str, dict[str, Mention]] = {}
     triples: list[StatedTriple] = []
     for chunk, record in passages:
@@ -92,19 +94,36 @@ def find_mentions(
     return Mentions(entities, triples, merges)
 
 
-def _merges(passages: Sequence[tuple[Chunk, ExtractionRecord | None]], titles: set[str], max_names: int) -> AliasMerges:
+def entity_names(passages: Sequence[tuple[Chunk, ExtractionRecord | None]]) -> dict[str, str]:
+    """The first name of every entity key, in corpus order; titles included."""
+    names: dict[str, str] = {}
+    for chunk, record in passages:
+        title = base_title(chunk.title)
+        for name in (title, *(entity.name for entity in (record.entities if record else ()))):
+            if key := name_key(name):
+                names.setdefault(key, name)
+    return names
+
+
+def _merges(
+    passages: Sequence[tuple[Chunk, ExtractionRecord | None]],
+    titles: set[str],
+    synonyms: Sequence[tuple[str, str]],
+    max_names: int,
+) -> AliasMerges:
     """Alias groups of all records, restricted to names that are entities somewhere."""
     types: dict[str, str] = {}
     for _, record in passages:
         for entity in record.entities if record else ():
             types.setdefault(name_key(entity.name), entity.type)
     known = types.keys() | titles
-    groups = []
+    groups: list[tuple[str, ...]] = []
     for _, record in passages:
         for entity in record.entities if record else ():
             aliases = [key for key in map(name_key, entity.aliases) if key in known]
             if aliases:
                 groups.append((name_key(entity.name), *aliases))
+    groups += synonyms
     return merge_aliases(groups, {key: kind for key, kind in types.items() if kind not in _VAGUE}, max_names)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
 from sire_core.organize.knowledge_graph import KnowledgeGraph
 from sire_core.recipes.base import Recipe, configure, register
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Selector
 
 __all__ = ["MsragConfig", "msrag"]
 
@@ -17,7 +20,8 @@ class MsragConfig:
     """Settings of `msrag`; see `MixRecall`, `Rerank` and `KnowledgeGraph`.
 
     `vote="count", hop_decay=1.0, fanout=None` is the paper's letter; `fusion="priority", rerank="none"` its row
-    without rerank; `entities=0, relations=0` its row without the graph; `disambiguate=False` Table 13.
+    without rerank; `entities=0, relations=0` its row without the graph; `expand="ppr"` and `extraction="llm"` Table 7;
+    `disambiguate=False` Table 13.
 
     Attributes:
         entities: Entities recalled (lambda 1).
@@ -32,9 +36,13 @@ class MsragConfig:
         relation_weight: Worth of a relation's vote.
         chunk_weight: Worth of a passage's vote.
         fusion: `vote` or `priority`.
-        rerank: `model` (no change where there is none) or `none`.
+        extraction: `vector` or `llm`.
+        expand: `nearby`, `ppr` or `none`.
+        rerank: `model` (no change where there is none), `cross_encoder` or `none`.
         rerank_pool: How many passages the model sees (lambda 4).
+        cross_encoder: Name or folder of the cross-encoder (sentence-transformers; extra `rerank`).
         disambiguate: Whether aliases are merged.
+        similar_names: Names that share a word are merged, too, from this cosine on; None for never.
     """
 
     entities: int = 5
@@ -49,9 +57,13 @@ class MsragConfig:
     relation_weight: float = 1.0
     chunk_weight: float = 1.0
     fusion: str = "vote"
+    extraction: str = "vector"
+    expand: str = "nearby"
     rerank: str = "model"
     rerank_pool: int = 5
+    cross_encoder: str = ""
     disambiguate: bool = True
+    similar_names: float | None = None
 
 
 @register
@@ -66,16 +78,13 @@ def msrag(config: MsragConfig | None = None, /, **settings: Any) -> Recipe:
         ConfigurationError: Unknown setting.
     """
     from sire_core.search.mix_recall import MixRecall
-    from sire_core.search.rerank import Rerank
 
     c = configure(MsragConfig, config, settings)
-    if c.rerank not in ("model", "none"):
-        raise ConfigurationError(f"rerank is 'model' or 'none', not {c.rerank!r}.")
     return Recipe(
         name="msrag",
         summary="passages elected by similar entities, relations and passages and by their neighbours in the graph",
         paper="MS-RAG",
-        organizers=(KnowledgeGraph(index_units=True, disambiguate=c.disambiguate),),
+        organizers=(KnowledgeGraph(index_units=True, disambiguate=c.disambiguate, similar_names=c.similar_names),),
         ranker=MixRecall(
             entities=c.entities,
             relations=c.relations,
@@ -89,7 +98,20 @@ def msrag(config: MsragConfig | None = None, /, **settings: Any) -> Recipe:
             relation_weight=c.relation_weight,
             chunk_weight=c.chunk_weight,
             fusion=c.fusion,
+            extraction=c.extraction,
+            expand=c.expand,
         ),
-        selectors=(Rerank(c.rerank_pool),) if c.rerank == "model" else (),
+        selectors=_rerank(c),
         config=asdict(c),
     )
+
+
+def _rerank(c: MsragConfig) -> tuple[Selector, ...]:
+    from sire_core.search.cross_encoder import CrossEncoderRerank
+    from sire_core.search.rerank import Rerank
+
+    if c.rerank not in ("model", "cross_encoder", "none"):
+        raise ConfigurationError(f"rerank is 'model', 'cross_encoder' or 'none', not {c.rerank!r}.")
+    if c.rerank == "cross_encoder":
+        return (CrossEncoderRerank(c.cross_encoder, c.rerank_pool),)
+    return (Rerank(c.rerank_pool),) if c.rerank == "model" else ()

@@ -13,14 +13,21 @@ from sire_core.algorithms.voting import count_votes
 from sire_core.errors import ConfigurationError
 from sire_core.search.ranking import ScoredRanking, best_first
 from sire_core.search.relation_graph import RelationGraph
+from sire_core.search.relation_walk import RelationWalk
 from sire_core.types import Step
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
-    from sire_core.protocols import FloatArray, IntArray, Ranking, View
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking, View
 
 __all__ = ["MixRecall"]
 
+_CHOICES = {
+    "vote": ("count", "similarity"),
+    "fusion": ("vote", "priority"),
+    "extraction": ("vector", "llm"),
+    "expand": ("nearby", "ppr", "none"),
+}
 _SHOWN = 5
 """Votes that a path lists."""
 _TIE = 1e-4
@@ -49,6 +56,10 @@ class MixRecall:
         chunk_weight: Worth of a passage's vote.
         fusion: `vote`, or `priority`: passages of entities, then of relations, then those recalled themselves (the
             paper's row without voting).
+        extraction: What the entities and relations are recalled by: `vector`, the whole question (the paper's way), or
+            `llm`, what a language model finds in it, each item linked to its nearest unit (no change without a model).
+        expand: `nearby`, or `none`, or `ppr`: PageRank over the entities from those recalled ranks the passages.
+        follow: Probability of following an edge in `ppr`.
     """
 
     entities: int = 5
@@ -63,28 +74,51 @@ class MixRecall:
     relation_weight: float = 1.0
     chunk_weight: float = 1.0
     fusion: str = "vote"
+    extraction: str = "vector"
+    expand: str = "nearby"
+    follow: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.vote not in ("count", "similarity"):
-            raise ConfigurationError(f"vote is 'count' or 'similarity', not {self.vote!r}.")
-        if self.fusion not in ("vote", "priority"):
-            raise ConfigurationError(f"fusion is 'vote' or 'priority', not {self.fusion!r}.")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ConfigurationError(f"{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}.")
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter."""
         import asyncio
 
         question = await view.embed_query(query)
-        return await asyncio.to_thread(self._rank, question, view, where)
+        named = await self._named(query, view) if view.size else None
+        return await asyncio.to_thread(self._rank, question, named, view, where)
 
-    def _rank(self, question: FloatArray, view: View, where: Filter | None) -> Ranking:
+    async def _named(self, query: str, view: View) -> tuple[FloatArray, FloatArray] | None:
+        """Vectors of the entities and of the relations that the model finds; None leaves it to the question's own."""
+        if self.extraction != "llm" or view.language_model is None:
+            return None
+        from sire_core.search.question_items import find_items, item_vectors
+
+        items = await find_items(query, view.language_model)
+        if not items.entities and not items.relations:
+            return None
+        return await item_vectors(items.entities, view), await item_vectors(items.relations, view)
+
+    def _rank(
+        self, question: FloatArray, named: tuple[FloatArray, FloatArray] | None, view: View, where: Filter | None
+    ) -> Ranking:
         if not view.size:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         graph = RelationGraph.of(view)
         allowed = view.allowed(where)
         cosines = np.asarray(view.matrix @ question, dtype=np.float32)
-        open_cosines = cosines if allowed is None else np.where(allowed, cosines, -np.inf).astype(np.float32)
-        recalled = self._recall(graph, open_cosines)
+        closed = slice(0) if allowed is None else ~allowed
+        linked = None if named is None else self._link(graph, cosines, named, view, closed)
+        open_cosines = cosines.copy()
+        open_cosines[closed] = -np.inf
+        seeds = linked or (
+            _top(graph.entities, open_cosines, self.entities),
+            _top(graph.relations, open_cosines, self.relations),
+        )
+        recalled = self._recall(graph, open_cosines, *seeds)
         worth = {item: self._worth(kind, hop, float(cosines[item])) for item, (kind, hop) in recalled.items()}
         voters: dict[int, list[int]] = {}
         for item in recalled:
@@ -92,7 +126,11 @@ class MixRecall:
                 voters.setdefault(passage, []).append(item)
         scores = cosines - 5.0  # entities and relations
         scores[graph.chunks] = cosines[graph.chunks] - 2.0  # passages without a vote
-        if self.fusion == "priority":
+        if self.expand == "ppr":
+            walked = RelationWalk.of(view, graph).scores(seeds[0], view.size, self.follow, allowed)
+            reached = np.flatnonzero(walked)
+            scores[reached] = walked[reached] + _TIE * cosines[reached]
+        elif self.fusion == "priority":
             scores[list(voters)] = np.arange(len(voters), 0, -1)
         else:
             votes = count_votes((worth[item], graph.passages(item, view)) for item in recalled)
@@ -101,12 +139,34 @@ class MixRecall:
                     scores[passage] = vote + _TIE * max(float(cosines[item]) for item in voters[passage])
         return ScoredRanking(scores, allowed, _Reasons(view, cosines, recalled, voters).path)
 
-    def _recall(self, graph: RelationGraph, cosines: FloatArray) -> dict[int, tuple[str, int]]:
+    def _link(
+        self,
+        graph: RelationGraph,
+        cosines: FloatArray,
+        named: tuple[FloatArray, FloatArray],
+        view: View,
+        closed: BoolArray | slice,
+    ) -> tuple[list[int], list[int]]:
+        """The nearest unit of every item that the model named; raises `cosines` to those with the items."""
+        found: list[list[int]] = []
+        for kind, vectors, most in zip(
+            (graph.entities, graph.relations), named, (self.entities, self.relations), strict=True
+        ):
+            similarities = np.asarray(view.matrix @ vectors.T)
+            if len(vectors):
+                cosines[kind] = np.maximum(cosines[kind], similarities[kind].max(axis=1))
+            similarities[closed] = -np.inf
+            found.append(graph.nearest(kind, similarities) if most else [])
+        return found[0], found[1]
+
+    def _recall(
+        self, graph: RelationGraph, cosines: FloatArray, entities: list[int], relations: list[int]
+    ) -> dict[int, tuple[str, int]]:
         """Kind and distance of every recalled unit: entities, relations, passages, each by distance and cosine."""
-        entities = _top(graph.entities, cosines, self.entities)
-        relations = _top(graph.relations, cosines, self.relations)
-        near, on_the_way = nearby_entities(entities, graph.incidence, self.entity_hops, self.fanout, cosines)  # type: ignore[arg-type]  # an array is indexed like a sequence
-        linked = nearby_relations(relations, graph.incidence, self.relation_hops, self.fanout, cosines)  # type: ignore[arg-type]  # as above
+        near_by = self.expand == "nearby"
+        hops = (self.entity_hops, self.relation_hops) if near_by else (0, 0)
+        near, on_the_way = nearby_entities(entities, graph.incidence, hops[0], self.fanout, cosines)  # type: ignore[arg-type]  # an array is indexed like a sequence
+        linked = nearby_relations(relations, graph.incidence, hops[1], self.fanout, cosines)  # type: ignore[arg-type]  # as above
         for relation, hop in on_the_way.items():
             linked[relation] = min(hop, linked.get(relation, hop))
         found = {item: ("entity", hop) for item, hop in near.items()}

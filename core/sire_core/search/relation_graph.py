@@ -12,7 +12,7 @@ from sire_core.organize.knowledge_graph import RELATES
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.protocols import IntArray, View
+    from sire_core.protocols import FloatArray, IntArray, View
 
 __all__ = ["RelationGraph"]
 
@@ -56,6 +56,20 @@ class RelationGraph:
         for position in chunks.tolist():
             owner[indices[indptr[position] : indptr[position + 1]]] = position
         return cls(chunks, entities, relations, Incidence.from_pairs(sorted(pairs)), owner)
+
+    def nearest(self, among: IntArray, similarities: FloatArray) -> list[int]:
+        """The most similar unit of a kind for each of several vectors, each once.
+
+        Args:
+            among: Positions of the kind.
+            similarities: Cosines of the whole pool, `[size, vectors]`; `-inf` for what may not be taken.
+        """
+        if not len(among) or not similarities.shape[1]:
+            return []
+        best = similarities[among].argmax(axis=0)
+        open_ = np.isfinite(similarities[among[best], np.arange(len(best))])
+        found: list[int] = among[best[open_]].tolist()
+        return list(dict.fromkeys(found))
 
     def passages(self, position: int, view: View) -> list[int]:
         """Positions of the passages that a unit stands on, each once."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, View
 
-__all__ = ["Rerank", "ask_order"]
+__all__ = ["Reordered", "Rerank", "ask_order"]
 
 _INSTRUCTIONS = (
     "The data holds a question and numbered passages. Name the two passages that help most to answer the question, the "
@@ -50,7 +50,7 @@ class Rerank:
             return ranking
         texts = [unit.index_text for unit in view.units(positions)]
         order = positions[await ask_order(view.language_model, query, texts)]
-        return _Reordered(ranking, order, scores)
+        return Reordered(ranking, order, scores, "language model")
 
 
 async def ask_order(model: LanguageModel, query: str, texts: Sequence[str]) -> list[int]:
@@ -72,13 +72,21 @@ async def ask_order(model: LanguageModel, query: str, texts: Sequence[str]) -> l
     return parse_order(answer.text, range(len(texts)))
 
 
-class _Reordered:
-    """A ranking with another order of its first positions; their scores stay with the places."""
+class Reordered:
+    """A ranking with another order of its first positions; their scores stay with the places.
 
-    def __init__(self, ranking: Ranking, head: IntArray, scores: FloatArray) -> None:
+    Args:
+        ranking: The old order.
+        head: Its first positions in their new order.
+        scores: Of the places.
+        judge: Who reordered, for the paths.
+    """
+
+    def __init__(self, ranking: Ranking, head: IntArray, scores: FloatArray, judge: str) -> None:
         self._ranking = ranking
         self._head = head
         self._scores = scores
+        self._judge = judge
         self._place = {position: place for place, position in enumerate(head.tolist())}
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
@@ -103,4 +111,4 @@ class _Reordered:
         steps = self._ranking.path(position)
         if position not in self._place:
             return steps
-        return (*steps, Step("rerank", (), f"place {self._place[position] + 1} after the language model looked"))
+        return (*steps, Step("rerank", (), f"place {self._place[position] + 1} after the {self._judge} looked"))

@@ -1,0 +1,180 @@
+"""The rows of MS-RAG's tables 7 and 11: PageRank instead of neighbours, a model that reads the question, rerankers."""
+
+import numpy as np
+import pytest
+
+from sire_core import Document, Index
+from sire_core.errors import ConfigurationError, ModelError, RefusalError
+from sire_core.recipes import msrag
+from sire_core.search.relation_graph import RelationGraph
+from sire_core.search.relation_walk import RelationWalk
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
+
+CORPUS = [
+    Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide", metadata={"tenant": "a"}),
+    Document("vale", "Mira Vale married Anna Vale. Mira Vale painted Port Amber.", "Mira Vale", {"tenant": "a"}),
+    Document("anna", "Anna Vale was a painter.", "Anna Vale", metadata={"tenant": "b"}),
+    Document("port", "Port Amber is a harbor.", "Port Amber", metadata={"tenant": "a"}),
+    *(
+        Document(f"o{i}", f"Bridge {i} spans the river Elm near mill {i}.", f"Bridge {i}", {"tenant": "a"})
+        for i in range(20)
+    ),
+]
+QUESTION = "Who directed The Long Tide?"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("msrag") / "i"
+    with Index(path, recipe=msrag(), embedder=HashEmbedder()) as index:
+        index.build(CORPUS)
+    return path
+
+
+def opened(folder, model=None, **settings):
+    return Index(folder, recipe=msrag(**settings), embedder=HashEmbedder(), language_model=model)
+
+
+def order(index, k=24, **more):
+    return [hit.doc_ids[0] for hit in index.search(QUESTION, k, **more)]
+
+
+def test_search_settings_do_not_change_what_is_built(folder):
+    with opened(folder) as one, opened(folder, expand="ppr", extraction="llm") as other:
+        assert one.view().ids.tolist() == other.view().ids.tolist()
+
+
+def test_pagerank_reaches_two_relations_away(folder):
+    with opened(folder, expand="ppr", entities=1) as index:
+        found = order(index)
+        assert set(found[:2]) == {"film", "vale"}
+        assert len(set(found)) == len(CORPUS)
+
+
+def test_pagerank_agrees_with_the_dense_solution(folder):
+    with opened(folder) as index:
+        view = index.view()
+        graph = RelationGraph.of(view)
+        walk = RelationWalk.of(view, graph)
+        seed = walk.entities[int(np.argmax(walk.frequency))]
+        got = walk.scores([int(seed)], view.size, 0.5, None)
+        size = len(walk.entities)
+        weights = np.zeros((size, size))
+        for head, tail in walk.ends.tolist():
+            if head != tail:
+                weights[head, tail] += 1
+                weights[tail, head] += 1
+        for (head, tail), cosine in zip(walk.synonyms.tolist(), walk.synonym_weights.tolist(), strict=True):
+            weights[head, tail] += cosine
+            weights[tail, head] += cosine
+        start = np.zeros(size)
+        start[np.searchsorted(walk.entities, seed)] = 1
+        steps = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
+        steps[weights.sum(axis=1) == 0] = start  # at a dead end the walker returns
+        mass = np.linalg.solve(np.eye(size) - 0.5 * steps.T, 0.5 * start)
+        expected = np.zeros(view.size)
+        for relation, passage in walk.stated.tolist():
+            expected[passage] += mass[walk.ends[relation]].sum()
+        assert np.allclose(got, expected, atol=1e-4)
+
+
+def test_pagerank_does_not_walk_through_what_a_filter_forbids(folder):
+    with opened(folder, expand="ppr", entities=1) as index:
+        found = order(index, filter={"tenant": "b"})
+        assert found == ["anna"] * len(found)
+
+
+def test_none_leaves_the_neighbours_out(folder):
+    with opened(folder, expand="none") as one, opened(folder, entity_hops=0, relation_hops=0) as other:
+        assert order(one) == order(other)
+
+
+def test_a_model_names_what_is_recalled(folder):
+    model = ScriptedModel(lambda call: '{"entities": ["Port Amber", " "], "relations": []}')
+    settings = {"entities": 1, "relations": 0, "chunks": 0, "expand": "none", "rerank": "none", "extraction": "llm"}
+    with opened(folder, model, **settings) as index:
+        assert set(order(index, 2)) <= {"port", "vale"}
+        assert len(model.log) == 1
+        assert "Who directed" not in model.log[0].instructions
+    with opened(folder, None, **settings) as without:
+        assert order(without, 1) == ["film"]  # the question's own vector decides
+
+
+@pytest.mark.parametrize("answer", ['{"entities": [], "relations": []}', RefusalError("no")])
+def test_a_model_that_finds_nothing_or_declines_leaves_it_to_the_vectors(folder, answer):
+    model = ScriptedModel([answer])
+    with opened(folder, model, extraction="llm", rerank="none") as one, opened(folder, rerank="none") as other:
+        assert order(one) == order(other)
+        assert len(model.log) == 1
+
+
+def test_a_model_that_answers_garbage_says_so(folder):
+    model = ScriptedModel(lambda call: "no idea")
+    with opened(folder, model, extraction="llm") as index, pytest.raises(ModelError, match="QuestionItems"):
+        index.search(QUESTION)
+
+
+@pytest.mark.parametrize("settings", [{"extraction": "magic"}, {"expand": "sideways"}, {"rerank": "cross_encoder"}])
+def test_unknown_switches_are_refused(settings):
+    with pytest.raises(ConfigurationError):
+        msrag(**settings)
+
+
+def test_names_that_are_alike_are_merged_when_asked():
+    corpus = [
+        Document("a", "Harbor Light Company was founded in Elmford. Harbor Light Company built ships."),
+        Document("b", "Harbor Light Companys was sold to Mira Vale."),
+    ]
+
+    class Alike(HashEmbedder):
+        async def embed(self, texts, kind="document"):
+            return await super().embed([text.replace("Companys", "Company") for text in texts], kind)
+
+    merged = {}
+    for threshold in (None, 0.92):
+        index = Index(recipe=msrag(similar_names=threshold), embedder=Alike())
+        index.build(corpus)
+        entities = [unit for unit in index.view().units(range(index.view().size)) if unit.kind.value == "entity"]
+        merged[threshold] = [unit.text for unit in entities if "Harbor" in unit.text]
+    assert len(merged[None]) == 2
+    assert len(merged[0.92]) == 1
+
+
+def test_a_cross_encoder_orders_the_head(folder, tmp_path):
+    pytest.importorskip("sentence_transformers")
+    from sentence_transformers import CrossEncoder
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+    words = sorted({word for document in CORPUS for word in document.text.lower().replace(".", " ").split()})
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]))
+    config = BertConfig(
+        vocab_size=len(words) + 5,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        num_labels=1,
+    )
+    BertForSequenceClassification(config).save_pretrained(tmp_path / "model")
+    BertTokenizerFast(str(vocabulary)).save_pretrained(tmp_path / "model")
+    model = CrossEncoder(str(tmp_path / "model"))
+    with opened(folder, rerank="none") as index:
+        before = index.search(QUESTION, 24)
+    with opened(folder, rerank="cross_encoder", cross_encoder=str(tmp_path / "model"), rerank_pool=6) as index:
+        after = index.search(QUESTION, 24)
+    scores = model.predict([(QUESTION, hit.unit.index_text) for hit in before[:6]])
+    expected = [before[i].unit.id for i in np.argsort(-scores, kind="stable")]
+    assert [hit.unit.id for hit in after[:6]] == expected
+    assert [hit.unit.id for hit in after[6:]] == [hit.unit.id for hit in before[6:]]
+    assert "cross-encoder looked" in after[0].path[-1].note
+
+
+def test_a_cross_encoder_that_is_not_there_is_named(folder, tmp_path):
+    pytest.importorskip("sentence_transformers")
+    with (
+        opened(folder, rerank="cross_encoder", cross_encoder=str(tmp_path / "none")) as index,
+        pytest.raises(ConfigurationError, match="cannot be loaded"),
+    ):
+        index.search(QUESTION)
