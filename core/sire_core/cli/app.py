@@ -14,6 +14,7 @@ from sire_core.cli.demo_command import demo
 from sire_core.cli.estimate_command import estimate
 from sire_core.cli.eval_command import eval_
 from sire_core.cli.index_command import index
+from sire_core.cli.mcp_command import mcp
 from sire_core.cli.output import note
 from sire_core.cli.query_command import query
 from sire_core.cli.recipes_command import recipes
@@ -84,4 +85,5 @@ app.command()(update)
 app.command()(delete)
 app.command()(recipes)
 app.command("eval")(eval_)
+app.command()(mcp)
 app.command()(demo)

@@ -1,0 +1,127 @@
+"""An index as a server of the Model Context Protocol, over stdio or HTTP."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sire_core import __version__
+from sire_core.errors import SireError
+from sire_core.serve.tools import IndexTools
+
+try:
+    from mcp import types
+    from mcp.server import Server
+    from mcp.server.stdio import stdio_server
+
+    types.CallToolResult.model_fields["is_error"]  # version 1 spelled it otherwise
+except (ModuleNotFoundError, KeyError) as error:
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] not in ("mcp", "mcp_types"):
+        raise
+    raise ImportError('The MCP server needs the MCP SDK, version 2: pip install "sire-rag[mcp]"') from error
+
+if TYPE_CHECKING:
+    from sire_core.index import Index
+    from sire_core.protocols import LanguageModel
+
+__all__ = ["make_server", "serve_http", "serve_stdio"]
+
+_logger = logging.getLogger(__name__)
+
+
+def make_server(index: Index, language_model: LanguageModel | None = None) -> Server:
+    """Make a server with the tools `search`, `ask` and `explain` over an index.
+
+    What goes wrong in a call reaches the agent as a tool error with our message; anything unforeseen is logged, and the
+    agent only learns that it happened. Steps of reasoning are reported as progress to clients that ask for it.
+
+    Args:
+        index: What is searched. Changes made to its folder by others are seen by the next call.
+        language_model: Answers questions; without one `ask` says so.
+
+    Raises:
+        IndexMissingError: There is no index.
+    """
+    tools = IndexTools(index, language_model)
+    hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    listed = [
+        types.Tool(
+            name=spec.name,
+            title=spec.title,
+            description=spec.description,
+            input_schema=spec.arguments.model_json_schema(),
+            annotations=hints,
+        )
+        for spec in tools.specs()
+    ]
+
+    async def on_list_tools(_: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=listed)
+
+    async def on_call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        told = 0
+
+        async def tell(message: str) -> None:
+            nonlocal told
+            told += 1
+            await context.session.report_progress(told, message=message)
+
+        try:
+            reply = await tools.call(params.name, params.arguments or {}, tell)
+        except SireError as error:
+            return _result(str(error), is_error=True)
+        except Exception:
+            _logger.exception("The tool %s failed.", params.name)
+            return _result("The server failed at this call; its log says why.", is_error=True)
+        return _result(reply.text, structured_content=dict(reply.data))
+
+    return Server(
+        "sire",
+        version=__version__,
+        title="Document evidence",
+        instructions=tools.introduction(),
+        on_list_tools=on_list_tools,
+        on_call_tool=on_call_tool,
+    )
+
+
+async def serve_stdio(server: Server) -> None:
+    """Serve one client over this process's stdin and stdout, until it hangs up.
+
+    Meanwhile nothing else can get into the protocol: what is printed goes to stderr.
+    """
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+async def serve_http(
+    server: Server, port: int, host: str = "127.0.0.1", listening: Callable[[str], None] = lambda _: None
+) -> None:
+    """Serve clients over streamable HTTP, until interrupted.
+
+    On loopback, requests that name another host or come from another origin (DNS rebinding) are refused. Nobody is
+    asked who they are: on any other address everyone who reaches it can read the index.
+
+    Args:
+        server: See `make_server`.
+        port: Port; 0 takes a free one.
+        host: Address to listen on.
+        listening: Told the URL as soon as clients can connect.
+
+    Raises:
+        OSError: The address cannot be used.
+    """
+    import uvicorn
+
+    with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
+        app = server.streamable_http_app(host=host)
+        address = f"[{host}]" if ":" in host else host
+        listening(f"http://{address}:{listener.getsockname()[1]}/mcp")
+        # Its log goes to stderr; requests are not logged.
+        await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listener])
+
+
+def _result(text: str, **fields: Any) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], **fields)

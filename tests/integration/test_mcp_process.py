@@ -1,0 +1,198 @@
+"""`sire mcp` as a process: the SDK's own client over stdio and over HTTP."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from mcp import Client, StdioServerParameters
+
+from sire_core import Document, Index
+
+SIRE = ["-c", "from sire_core.cli import main; main()"]
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}},
+}
+QUESTION = {"query": "Who founded Brackwater Press?", "k": 2}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("mcp") / "ix"
+    with Index(place, recipe="flat") as index:
+        index.build(
+            [
+                Document("m-1", "Ada Holm founded Brackwater Press.", metadata={"year": 1901}),
+                Document("m-2", "Brackwater Press stood in Lindle."),
+                Document("m-3", "The Marl is a river."),
+            ]
+        )
+    return place
+
+
+def stdio(folder, *options):
+    return StdioServerParameters(command=sys.executable, args=[*SIRE, "mcp", str(folder), *options])
+
+
+@contextmanager
+def http_server(folder, *options):
+    """The command with --http 0; gives the process and the URL that it names."""
+    words = [sys.executable, *SIRE, "mcp", str(folder), "--http", "0", *options]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stderr.readline()
+            while line and "http://" not in line:
+                line = process.stderr.readline()
+            yield process, line.split()[-1]
+        finally:
+            process.kill()
+
+
+async def ask_everything(server, mode="auto"):
+    async with Client(server, mode=mode) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        found = await client.call_tool("search", QUESTION)
+        explained = await client.call_tool("explain", QUESTION)
+        refused = await client.call_tool("search", {"query": ""})
+    assert names == ["search", "ask", "explain"]
+    assert found.structured_content["hits"][0]["doc_ids"] == ["m-1"]
+    assert explained.content[0].text.startswith("Question: Who founded")
+    assert refused.is_error
+    assert refused.content[0].text.startswith("query: ")
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])  # clients of before and after the 2026 protocol
+async def test_over_stdio(folder, mode):
+    await ask_everything(stdio(folder), mode)
+
+
+async def test_over_http(folder):
+    with http_server(folder) as (process, url):
+        assert url.startswith("http://127.0.0.1:")
+        await ask_everything(url)
+        answers = await asyncio.gather(*(search(url, f"river {number}") for number in range(4)))
+        assert all(answers)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+        assert process.stdout.read() == ""
+        assert "Traceback" not in process.stderr.read()
+
+
+async def search(url, query):
+    async with Client(url) as client:
+        return (await client.call_tool("search", {"query": query})).structured_content["hits"]
+
+
+def test_nothing_but_the_protocol_is_on_stdout(folder):
+    calls = [
+        INITIALIZE,
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "search", "arguments": QUESTION}},
+    ]
+    # Whatever prints inside a call must not reach the client, C code included.
+    noisy = (
+        "import os, sire_core.index as i; search = i.Index.asearch\n"
+        "async def loud(*a, **k):\n"
+        "    print('NOISE'); os.write(1, b'NOISE'); return await search(*a, **k)\n"
+        "i.Index.asearch = loud\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", noisy + SIRE[1], "mcp", str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdin.write("".join(json.dumps(call) + "\n" for call in calls))
+        process.stdin.flush()
+        lines = [json.loads(process.stdout.readline()) for _ in range(2)]
+        out, err = process.communicate(timeout=30)
+    assert [line["id"] for line in lines] == [1, 2]
+    assert lines[1]["result"]["content"][0]["text"].startswith("[m-1]")
+    assert out == ""
+    assert err.count("NOISE") == 2
+    assert process.returncode == 0
+
+
+def test_a_client_that_leaves_ends_the_server(folder):
+    done = subprocess.run(
+        [sys.executable, *SIRE, "mcp", str(folder)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("{folder}/none",), "There is no index in"),
+        (("{folder}", "-r", "nope"), "There is no recipe 'nope'"),
+        (("{folder}", "--llm", "m", "--api-key-env", "NOT_SET_HERE"), "--api-key-env takes the name"),
+        (("{folder}", "--base-url", "http://x"), "--base-url needs --llm MODEL"),
+    ],
+)
+def test_what_stops_it_at_the_start(folder, options, message):
+    words = [word.format(folder=folder) for word in options]
+    done = subprocess.run(
+        [sys.executable, *SIRE, "mcp", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_a_taken_port_is_an_error_in_a_line(folder):
+    with http_server(folder) as (_, url):
+        port = str(httpx.URL(url).port)
+        done = subprocess.run(
+            [sys.executable, *SIRE, "mcp", str(folder), "--http", port],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert "in use" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("lie", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}])
+def test_other_hosts_and_origins_are_refused(folder, lie):
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    with http_server(folder) as (_, url):
+        honest, lying = (httpx.post(url, json=INITIALIZE, headers={**headers, **more}) for more in ({}, lie))
+    assert honest.status_code == 200
+    assert lying.status_code in (403, 421)
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads Linux's table of sockets")
+def test_it_listens_on_loopback_alone(folder):
+    with http_server(folder) as (process, url):
+        port = httpx.URL(url).port
+        rows = [line.split() for line in Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]]
+    assert [row[1] for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")] == [f"0100007F:{port:04X}"]
+
+
+def test_without_the_sdk_one_line_says_what_to_install(folder):
+    code = "import sys; sys.modules['mcp'] = None\n" + SIRE[1]
+    done = subprocess.run([sys.executable, "-c", code, "mcp", str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.strip() == 'error: The MCP server needs the MCP SDK, version 2: pip install "sire-rag[mcp]"'

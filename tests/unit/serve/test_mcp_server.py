@@ -1,0 +1,157 @@
+"""The MCP server through the SDK's own client, in this process."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from mcp import Client
+
+from sire_core import Document, Index
+from sire_core.errors import IndexMissingError
+from sire_core.serve.mcp_server import make_server
+
+DOCUMENTS = [
+    Document("m-1", "Ada Holm founded Brackwater Press.", "Ada Holm", {"year": 1901, "lang": "en"}),
+    Document("m-2", "Brackwater Press stood in Lindle. It burnt down.", "Brackwater Press", {"year": 1930}),
+    Document("m-3", "Lindle lies on the Marl. Its mayor was Ada Holm.", "Lindle", {"year": 1950}),
+]
+
+
+@pytest.fixture(scope="module")
+def index():
+    with Index(recipe="sirerag") as made:
+        made.build(DOCUMENTS)
+        yield made
+
+
+@pytest.fixture
+def call(index):
+    """Calls a tool: a connection belongs to the task that made it, so no fixture can hold one open."""
+
+    async def called(name, given):
+        async with Client(make_server(index)) as client:
+            return await client.call_tool(name, given)
+
+    return called
+
+
+def text_of(result):
+    (block,) = result.content
+    return block.text
+
+
+async def test_the_tools_explain_themselves(index):
+    async with Client(make_server(index)) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert list(tools) == ["search", "ask", "explain"]
+    for tool in tools.values():
+        assert len(tool.description) > 60
+        assert tool.annotations.read_only_hint
+        assert tool.input_schema["additionalProperties"] is False
+        assert all(given["description"] for given in tool.input_schema["properties"].values())
+    assert tools["search"].input_schema["required"] == ["query"]
+    assert list(tools["search"].input_schema["properties"]) == ["query", "k", "filter"]
+    assert list(tools["ask"].input_schema["properties"]) == ["question", "via", "k", "filter"]
+    assert tools["ask"].input_schema["properties"]["via"]["enum"] == ["single", "ircot", "self-ask"]
+    assert "no language model is configured" in tools["ask"].description
+
+
+async def test_the_instructions_name_size_and_metadata(index):
+    async with Client(make_server(index)) as client:
+        instructions = client.instructions
+    assert "3 documents" in instructions
+    assert "Metadata keys for filters: lang, year." in instructions
+
+
+async def test_search_gives_cited_text_and_data(call, index):
+    result = await call("search", {"query": "Who founded Brackwater Press?", "k": 4})
+    assert not result.is_error
+    expected = index.search("Who founded Brackwater Press?", 4)
+    blocks = text_of(result).split("\n\n")
+    assert blocks == [f"[{', '.join(hit.doc_ids)}] {hit.unit.index_text}" for hit in expected]
+    assert result.structured_content["hits"] == [
+        {
+            "id": hit.unit.id,
+            "kind": str(hit.unit.kind),
+            "score": pytest.approx(hit.score),
+            "title": hit.unit.title,
+            "text": hit.unit.text,
+            "doc_ids": list(hit.doc_ids),
+        }
+        for hit in expected
+    ]
+
+
+@pytest.mark.parametrize("where", [{"year": {"gt": 1940}}, "year>1940", '{"year": {"gt": 1940}}'])
+async def test_filters_hold(call, where):
+    result = await call("search", {"query": "Ada Holm", "filter": where})
+    assert {doc for hit in result.structured_content["hits"] for doc in hit["doc_ids"]} == {"m-3"}
+
+
+async def test_nothing_found_is_no_error(call):
+    result = await call("search", {"query": "Ada Holm", "filter": "year=3"})
+    assert (text_of(result), result.is_error) == ("Nothing was found.", False)
+
+
+async def test_explain_gives_reasons(call, index):
+    result = await call("explain", {"query": "Where did Brackwater Press stand?", "k": 2})
+    assert text_of(result) == index.explain("Where did Brackwater Press stand?", 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("search", {}, "query: Field required. The arguments are query, k, filter."),
+        ("search", {"query": "x", "top_k": 3}, "top_k: Extra inputs are not permitted. The arguments are"),
+        ("search", {"query": "x", "k": 0}, "k: Input should be greater than or equal to 1."),
+        ("search", {"query": "x", "k": 51}, "k: Input should be less than or equal to 50."),
+        ("search", {"query": "x", "k": "many", "filter": 3}, "k: Input should be a valid integer"),
+        ("search", {"query": "   "}, "The question is empty. Ask something."),
+        ("search", {"query": "x", "filter": "year"}, "Cannot read the filter term 'year'"),
+        ("search", {"query": "x", "filter": {"year": {"near": 3}}}, "Unknown filter operator 'near'"),
+        ("ask", {"question": "x", "via": "guess"}, "via: Input should be 'single', 'ircot' or 'self-ask'."),
+        ("ask", {"question": "x"}, "no language model to answer with: use search, or start it with"),
+        ("delete", {}, "There is no tool 'delete'; there are search, ask, explain."),
+    ],
+)
+async def test_mistakes_are_tool_errors_in_our_words(call, name, given, message):
+    result = await call(name, given)
+    assert result.is_error
+    assert message in text_of(result)
+    assert "Traceback" not in text_of(result)
+    assert "pydantic" not in text_of(result)
+
+
+async def test_the_unforeseen_is_logged_and_not_shown(call, index, monkeypatch, caplog):
+    async def broken(*_, **__):
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(index, "asearch", broken)
+    result = await call("search", {"query": "x"})
+    assert result.is_error
+    assert text_of(result) == "The server failed at this call; its log says why."
+    assert "secret detail" in caplog.text
+
+
+async def test_what_others_add_is_found_by_the_next_call(tmp_path):
+    with Index(tmp_path / "ix", recipe="flat") as index, Index(tmp_path / "ix") as other:
+        index.build(DOCUMENTS)
+        async with Client(make_server(index)) as client:
+            other.add([Document("m-4", "Zorn Quillfeather plays the theremin.")])
+            result = await client.call_tool("search", {"query": "Who plays the theremin?", "k": 1})
+    assert [hit["doc_ids"] for hit in json.loads(json.dumps(result.structured_content))["hits"]] == [["m-4"]]
+
+
+def test_there_must_be_an_index(tmp_path):
+    with Index(tmp_path / "none") as index, pytest.raises(IndexMissingError, match="There is no index"):
+        make_server(index)
+
+
+@pytest.mark.parametrize("missing", ["mcp", "mcp_types"])
+def test_without_the_sdk_one_error_says_what_to_install(missing):
+    code = f"import sys; sys.modules[{missing!r}] = None\nimport sire_core.serve.mcp_server"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stderr.strip().splitlines()[-1] == (
+        'ImportError: The MCP server needs the MCP SDK, version 2: pip install "sire-rag[mcp]"'
+    )
