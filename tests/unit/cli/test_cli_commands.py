@@ -189,7 +189,9 @@ def test_delete_with_purge_leaves_no_word_in_the_folder(index):
     assert json.loads(run("stats", index, "--json").stdout)["documents"] == 2
 
 
-@pytest.mark.parametrize("command", ["index", "query", "stats", "add", "update", "delete", "recipes", "eval", "mcp", "demo"])
+@pytest.mark.parametrize(
+    "command", ["index", "query", "stats", "add", "update", "delete", "recipes", "eval", "mcp", "demo"]
+)
 def test_every_option_is_explained(command):
     from typer.main import get_command
 
