@@ -37,8 +37,7 @@ class ChainGraph:
         keyword_numbers: int64.
         posting_indptr: The other way round: nodes of keyword j are `postings[posting_indptr[j]:posting_indptr[j + 1]]`.
         postings: int64, ascending within a keyword.
-        keyword_of: Number of a keyword by its key (`name_key` of the phrase).
-        phrases: A spelling of every keyword by number: that of its first passage.
+        keyword_of: Number of a keyword by its key (`name_key` of the phrase); in order of number.
     """
 
     positions: IntArray
@@ -51,7 +50,6 @@ class ChainGraph:
     posting_indptr: IntArray
     postings: IntArray
     keyword_of: Mapping[str, int]
-    phrases: Sequence[str]
 
     @property
     def size(self) -> int:
@@ -105,17 +103,12 @@ def _read(view: View) -> ChainGraph:
         [edge for edge in edges if edge.kind == INTERACTS and edge.source in number and edge.target in number], number
     )
     keyword_of: dict[str, int] = {}
-    phrases: list[str] = []
     owners, numbers = [], []
     for edge in sorted(
         (edge for edge in edges if edge.kind == KEYWORD and edge.source in number), key=lambda e: number[e.source]
     ):
-        phrase = str(edge.metadata["phrase"])
-        found = keyword_of.setdefault(name_key(phrase), len(keyword_of))
-        if found == len(phrases):
-            phrases.append(phrase)
         owners.append(number[edge.source])
-        numbers.append(found)
+        numbers.append(keyword_of.setdefault(name_key(str(edge.metadata["phrase"])), len(keyword_of)))
     nodes, keywords = np.array(owners, dtype=np.int64), np.array(numbers, dtype=np.int64)
     order = np.argsort(keywords, kind="stable")
     return ChainGraph(
@@ -126,10 +119,9 @@ def _read(view: View) -> ChainGraph:
         features=features,
         keyword_indptr=_pointers(nodes, len(positions)),
         keyword_numbers=keywords,
-        posting_indptr=_pointers(keywords, len(phrases)),
+        posting_indptr=_pointers(keywords, len(keyword_of)),
         postings=nodes[order],
         keyword_of=keyword_of,
-        phrases=tuple(phrases),
     )
 
 

@@ -1,0 +1,125 @@
+"""The walk of evidence chains: from every seed one greedy path, all of them a step at a time (ALGORITHMS 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.search.chain_scorers import WalkState
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, View
+    from sire_core.search.chain_graph import ChainGraph
+    from sire_core.search.chain_scorers import ChainScorer
+
+__all__ = ["ChainQuestion", "Walked", "frontier", "walk_chains"]
+
+_DECIMALS = 6
+"""Scores are rounded to these before the best is taken, so that a batch's last bits decide nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainQuestion:
+    """A question as the walk sees it.
+
+    Attributes:
+        query: Its text.
+        vector: Its unit-length vector, `[d]`.
+        cosines: Its cosine with every node, `[n]`.
+        keywords: Its keywords, at most 64.
+        coverage: Bit set of the keywords that a node covers, uint64 `[n]`.
+    """
+
+    query: str
+    vector: FloatArray
+    cosines: FloatArray
+    keywords: Sequence[str]
+    coverage: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """A chain: its nodes, the seed first, and the score with which each was taken (the seed's is its cosine)."""
+
+    nodes: tuple[int, ...]
+    scores: tuple[float, ...]
+
+
+async def walk_chains(
+    graph: ChainGraph,
+    view: View,
+    question: ChainQuestion,
+    seeds: Sequence[int],
+    scorer: ChainScorer,
+    max_length: int,
+    allowed: BoolArray | None = None,
+) -> list[Walked]:
+    """Walk from all seeds at once; every chain takes its best neighbour that is not in it yet.
+
+    Args:
+        graph: Where to walk.
+        view: The pool, for scorers that read texts.
+        question: What is asked.
+        seeds: Where the chains start; chains may meet.
+        scorer: Chooses the next node.
+        max_length: Nodes of a chain at most, its seed included; 1 leaves the seeds alone.
+        allowed: Nodes that may be walked through, `[n]`; None for all.
+
+    Returns:
+        One chain per seed, in the order of the seeds; shorter ones came to a dead end.
+    """
+    chains = [[seed] for seed in seeds]
+    scores = [[float(question.cosines[seed])] for seed in seeds]
+    active = np.arange(len(chains))
+    while len(active) and len(chains[active[0]]) < max_length:
+        state, alive = frontier(graph, question, np.array([chains[i] for i in active], dtype=np.int64), allowed)
+        active = active[alive]
+        if not len(active):
+            break
+        values = np.asarray(await scorer.score(state, graph, view), dtype=np.float64).round(_DECIMALS)
+        order = np.lexsort((state.candidates, -values, state.owners))
+        best = order[np.searchsorted(state.owners[order], np.arange(len(active)))]
+        for chain, place in zip(active.tolist(), best.tolist(), strict=True):
+            chains[chain].append(int(state.candidates[place]))
+            scores[chain].append(float(values[place]))
+    return [Walked(tuple(nodes), tuple(values)) for nodes, values in zip(chains, scores, strict=True)]
+
+
+def frontier(
+    graph: ChainGraph, question: ChainQuestion, chains: IntArray, allowed: BoolArray | None = None
+) -> tuple[WalkState, IntArray]:
+    """What chains of one length could take next.
+
+    Args:
+        graph: Where to walk.
+        question: What is asked.
+        chains: Nodes so far, `[a, l]`.
+        allowed: Nodes that may be taken, `[n]`; None for all.
+
+    Returns:
+        The state that scorers see, and which of `chains` are in it: those that have somewhere to go.
+    """
+    owners, edges = graph.around(chains[:, -1])
+    candidates = graph.neighbors[edges]
+    keep = ~(chains[owners] == candidates[:, None]).any(axis=1)
+    if allowed is not None:
+        keep &= allowed[candidates]
+    owners, edges, candidates = owners[keep], edges[keep], candidates[keep]
+    alive, renumbered = np.unique(owners, return_inverse=True)
+    state = WalkState(
+        query=question.query,
+        question=question.vector,
+        cosines=question.cosines,
+        coverage=question.coverage,
+        keywords=len(question.keywords),
+        chains=chains[alive],
+        owners=renumbered.astype(np.int64),
+        candidates=candidates,
+        features=graph.features[edges],
+    )
+    return state, alive.astype(np.int64)
