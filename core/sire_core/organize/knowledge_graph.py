@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.similar_names import similar_names
 from sire_core.algorithms.text import name_key
 from sire_core.organize.mentions import Mentions, entity_names, find_mentions
 from sire_core.protocols import Delta
-from sire_core.types import Edge, Unit, UnitKind, digest, unit_id
+from sire_core.types import Edge, Failure, Unit, UnitKind, digest, unit_id
 
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
@@ -31,6 +31,8 @@ class KnowledgeGraph:
         index_units: Whether entities and relations are retrievable units with vectors (MS-RAG). Without them the graph
             lives in edges alone, whose targets are ids of entities: nothing is embedded beyond the passages.
         disambiguate: Whether aliases are merged (the paper's Table 13: no).
+        summaries: Whether a language model, where there is one, writes what the passages say about every entity and
+            relation, into the unit's metadata `summary`: for answers, never for ranking.
         similar_names: With disambiguation, names that share a word are merged when their vectors have at least this
             cosine; ALGORITHMS suggests .92. None: only what passages say themselves.
         max_names: A merge that would give an entity more names is refused.
@@ -43,6 +45,7 @@ class KnowledgeGraph:
     index_units: bool = False
     disambiguate: bool = True
     similar_names: float | None = None
+    summaries: bool = False
     max_names: int = 8
     skip_types: tuple[str, ...] = ("Date", "Quantity")
     hub_share: float = 0.02
@@ -65,8 +68,8 @@ class KnowledgeGraph:
 
     @property
     def needs_summaries(self) -> bool:
-        """Writes none."""
-        return False
+        """Writes those of its elements, when asked to."""
+        return self.summaries
 
     def settings(self) -> Mapping[str, Any]:
         """Settings that change what is built."""
@@ -74,6 +77,7 @@ class KnowledgeGraph:
             "index_units": self.index_units,
             "disambiguate": self.disambiguate,
             **({} if self.similar_names is None else {"similar_names": self.similar_names}),
+            **({"summaries": True} if self.summaries else {}),
             "max_names": self.max_names,
             "skip_types": list(self.skip_types),
             "hub_share": self.hub_share,
@@ -85,7 +89,7 @@ class KnowledgeGraph:
         units = "entities and relations as units with vectors" if self.index_units else "no vectors beyond the passages"
         return (
             f"A graph of passages and the entities they name, {units}; with a language model one extraction call per "
-            "passage, without one no calls."
+            f"passage{' and one per twenty units for their summaries' if self.summaries else ''}, without one no calls."
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
@@ -111,7 +115,10 @@ class KnowledgeGraph:
             relations, ends = made.relations()
             units.update(relations)
             edges.update(((edge.kind, edge.source, edge.target), edge) for edge in ends)
-        return _difference(view, units, edges, _state(mentions, made))
+        failures: list[Failure] = []
+        if self.summaries and view.language_model is not None:
+            units, failures = await _with_summaries(units, view)
+        return _difference(view, units, edges, _state(mentions, made), tuple(failures))
 
     async def _synonyms(self, names: Mapping[str, str], view: BuildView) -> list[tuple[str, str]]:
         """Keys of names whose vectors are alike, the longer name first."""
@@ -186,8 +193,28 @@ class _Graph:
         return units, edges
 
 
+async def _with_summaries(units: Mapping[str, Unit], view: BuildView) -> tuple[dict[str, Unit], list[Failure]]:
+    """Units with what the model says about them; those that stayed as they were keep what it said before."""
+    assert view.language_model is not None
+    from sire_core.organize.element_summaries import Element, summarize_elements
+
+    known = {unit.id: str(unit.metadata.get("summary", "")) for unit in view.units()}
+    missing = [Element(unit.id, unit.text, unit.chunk_ids) for unit in units.values() if not known.get(unit.id)]
+    texts = {chunk.id: chunk.index_text for chunk in view.chunks} if missing else {}
+    written, failures = await summarize_elements(missing, texts, view.language_model)
+    summaries = {**known, **written}
+    return {
+        found: replace(unit, metadata={**unit.metadata, "summary": summaries[found]}) if summaries.get(found) else unit
+        for found, unit in units.items()
+    }, failures
+
+
 def _difference(
-    view: BuildView, units: Mapping[str, Unit], edges: Mapping[tuple[str, str, str], Edge], state: Mapping[str, Any]
+    view: BuildView,
+    units: Mapping[str, Unit],
+    edges: Mapping[tuple[str, str, str], Edge],
+    state: Mapping[str, Any],
+    failures: tuple[Failure, ...],
 ) -> Delta:
     """Only what differs from what is stored."""
     old_units = {unit.id: unit for unit in view.units()}
@@ -198,6 +225,7 @@ def _difference(
         put_edges=tuple(edge for key, edge in edges.items() if old_edges.get(key) != edge),
         drop_edges=tuple(edge for key, edge in old_edges.items() if key not in edges),
         state=state,
+        failures=failures,
     )
 
 

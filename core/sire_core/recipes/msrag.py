@@ -43,6 +43,8 @@ class MsragConfig:
         cross_encoder: Name or folder of the cross-encoder (sentence-transformers; extra `rerank`).
         disambiguate: Whether aliases are merged.
         similar_names: Names that share a word are merged, too, from this cosine on; None for never.
+        summaries: When a language model writes what the passages say about an entity or relation, for answers only:
+            `lazy`, when it reaches an answer's prompt; `eager`, when the index is built; `none`.
     """
 
     entities: int = 5
@@ -64,6 +66,7 @@ class MsragConfig:
     cross_encoder: str = ""
     disambiguate: bool = True
     similar_names: float | None = None
+    summaries: str = "none"
 
 
 @register
@@ -80,11 +83,20 @@ def msrag(config: MsragConfig | None = None, /, **settings: Any) -> Recipe:
     from sire_core.search.mix_recall import MixRecall
 
     c = configure(MsragConfig, config, settings)
+    if c.summaries not in ("none", "lazy", "eager"):
+        raise ConfigurationError(f"summaries is 'none', 'lazy' or 'eager', not {c.summaries!r}.")
     return Recipe(
         name="msrag",
         summary="passages elected by similar entities, relations and passages and by their neighbours in the graph",
         paper="MS-RAG",
-        organizers=(KnowledgeGraph(index_units=True, disambiguate=c.disambiguate, similar_names=c.similar_names),),
+        organizers=(
+            KnowledgeGraph(
+                index_units=True,
+                disambiguate=c.disambiguate,
+                similar_names=c.similar_names,
+                summaries=c.summaries == "eager",
+            ),
+        ),
         ranker=MixRecall(
             entities=c.entities,
             relations=c.relations,
