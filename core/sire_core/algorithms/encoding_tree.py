@@ -1,0 +1,160 @@
+"""Encoding trees: hierarchies of clusters whose leaves are the vertices of a graph (ALGORITHMS 6.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Labels = NDArray[np.int64]
+    Node = tuple[int, int]
+
+__all__ = ["EncodingTree", "canonical_labels"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodingTree:
+    """A rooted tree over the vertices 0 to n - 1, as the cluster of every vertex at every level.
+
+    An internal node is a pair (level, cluster), level 1 the finest. The parent of a node or vertex is the node of the
+    next higher level that holds it, or the root if there is none. The root itself is implicit.
+
+    Attributes:
+        size: Number of vertices.
+        labels: One int64 `[n]` per level, the finest first: the vertex's cluster there, -1 where it has none. Two
+            vertices of one cluster share their label at all higher levels. Clusters are numbered from 0 by their
+            smallest vertex; constructing renumbers.
+    """
+
+    size: int
+    labels: tuple[Labels, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Renumber the clusters.
+
+        Raises:
+            ConfigurationError: Labels of a wrong length, or levels that do not nest.
+        """
+        tidy = tuple(canonical_labels(np.asarray(level, dtype=np.int64)) for level in self.labels)
+        if any(level.shape != (self.size,) for level in tidy):
+            raise ConfigurationError(f"Every level of this tree needs {self.size} labels, one per vertex.")
+        for number, level in enumerate(tidy):
+            values, first = np.unique(level, return_index=True)
+            held, first = level >= 0, first[values >= 0]
+            for above in tidy[number + 1 :]:
+                if (above[held] != above[first][level[held]]).any():
+                    raise ConfigurationError(f"A cluster of level {number + 1} is torn apart at a higher level.")
+        object.__setattr__(self, "labels", tidy)
+
+    def __eq__(self, other: object) -> bool:
+        """Same vertices, same clusters at the same levels."""
+        if not isinstance(other, EncodingTree):
+            return NotImplemented
+        same = self.size == other.size and len(self.labels) == len(other.labels)
+        return same and all(np.array_equal(a, b) for a, b in zip(self.labels, other.labels, strict=True))
+
+    def __hash__(self) -> int:
+        """Of the labels."""
+        return hash((self.size, *(level.tobytes() for level in self.labels)))
+
+    @property
+    def height(self) -> int:
+        """Number of levels between the vertices and the root."""
+        return len(self.labels)
+
+    def clusters(self, level: int) -> Labels:
+        """Numbers of the clusters of a level (1 is the finest), ascending."""
+        return np.arange(int(self.labels[level - 1].max(initial=-1)) + 1, dtype=np.int64)
+
+    def members(self, level: int, cluster: int) -> Labels:
+        """Vertices under a node, ascending."""
+        return np.flatnonzero(self.labels[level - 1] == cluster)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """All internal nodes but the root, level by level from the finest: children before parents."""
+        return tuple((m, int(c)) for m in range(1, self.height + 1) for c in self.clusters(m))
+
+    def ancestors(self, vertex: int) -> tuple[Node, ...]:
+        """Nodes that hold a vertex, the finest first, without the root."""
+        found = ((m, int(level[vertex])) for m, level in enumerate(self.labels, 1))
+        return tuple(node for node in found if node[1] >= 0)
+
+    def parents(self) -> dict[Node, Node | None]:
+        """The parent of every internal node, in the order of `nodes`; None is the root."""
+        found: dict[Node, Node | None] = {}
+        for m, level in enumerate(self.labels, 1):
+            values, first = np.unique(level, return_index=True)
+            for cluster, vertex in zip(values.tolist(), first.tolist(), strict=True):
+                if cluster >= 0:
+                    above = (n for n in self.ancestors(vertex) if n[0] > m)
+                    found[m, cluster] = next(above, None)
+        return found
+
+    def children(self) -> dict[Node | None, tuple[list[Node], list[int]]]:
+        """For every node and for the root (None): the nodes and the vertices directly under it."""
+        below: dict[Node | None, tuple[list[Node], list[int]]] = {node: ([], []) for node in (*self.nodes(), None)}
+        for node, parent in self.parents().items():
+            below[parent][0].append(node)
+        for vertex in range(self.size):
+            below[next(iter(self.ancestors(vertex)), None)][1].append(vertex)
+        return below
+
+    def filled(self) -> tuple[Labels, ...]:
+        """Labels without -1: a vertex with no cluster at a level keeps the one below, at last itself alone."""
+        below = np.arange(self.size, dtype=np.int64)
+        levels = []
+        for level in self.labels:
+            below = canonical_labels(np.where(level >= 0, level, self.size + below))
+            levels.append(below)
+        return tuple(levels)
+
+    def contracted(self) -> EncodingTree:
+        """The same tree without nodes that have a single child: of such a chain the lowest node stays.
+
+        Entropies do not change by it. Levels that become empty are left out.
+        """
+        kept: list[Labels] = []
+        below = np.arange(self.size, dtype=np.int64)
+        for level in self.labels:
+            values, place = np.unique(level, return_inverse=True)
+            # A cluster with one part below is a chain; below starts with the vertices themselves.
+            parts = np.bincount(place[np.unique(below, return_index=True)[1]], minlength=len(values))
+            chain = (parts <= 1)[place] | (level < 0)
+            kept.append(np.where(chain, -1, level))
+            below = canonical_labels(np.where(chain, below, self.size + place))
+        if len(np.unique(below)) == 1:
+            # One node holds everything, so the root has a single child. Another one below it would have been a chain.
+            kept = [
+                level if (level < 0).any() or len(np.unique(level)) > 1 else np.full_like(level, -1) for level in kept
+            ]
+        return EncodingTree(self.size, tuple(level for level in kept if (level >= 0).any()))
+
+    def nested(self) -> list[Any]:
+        """Nested lists of vertices, the outermost being the root; for printing and export."""
+        below = self.children()
+
+        def listed(node: Node | None) -> list[Any]:
+            nodes, vertices = below[node]
+            return [*(listed(child) for child in nodes), *vertices]
+
+        return listed(None)
+
+
+def canonical_labels(labels: Labels) -> Labels:
+    """Number clusters from 0 in the order of their first vertex; -1 stays.
+
+    Args:
+        labels: `[n]`; all values below 0 count as -1.
+    """
+    values, first, place = np.unique(np.maximum(labels, -1), return_index=True, return_inverse=True)
+    ranks = np.empty(len(values), dtype=np.int64)
+    real = values >= 0
+    ranks[~real] = -1
+    ranks[real] = np.argsort(np.argsort(first[real], kind="stable"), kind="stable")
+    return ranks[place.ravel()] if len(labels) else np.empty(0, dtype=np.int64)

@@ -1,0 +1,102 @@
+"""How good a partition is and how much two have in common (ALGORITHMS 6.2-6.4; oracles E1, E2, E4)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.algorithms.undirected import UndirectedGraph
+
+    Labels = NDArray[np.int64]
+
+__all__ = ["label_entropy", "modularity", "mutual_information", "normalized_mutual_information"]
+
+
+def modularity(graph: UndirectedGraph, labels: Labels) -> float:
+    """Newman's Q: the share of the edge weight inside clusters beyond what degrees alone would put there.
+
+    Args:
+        graph: The graph.
+        labels: `[n]`, the cluster of every vertex; -1 for a vertex alone.
+
+    Returns:
+        At most 1; 0 for a single cluster and for a graph without edges.
+
+    Raises:
+        ConfigurationError: Labels of a wrong length.
+    """
+    if np.shape(labels) != (graph.size,):
+        raise ConfigurationError(f"Give one label for each of the {graph.size} vertices.")
+    if not len(graph.edges):
+        return 0.0
+    filled = np.where(labels < 0, int(labels.max()) + 1 + np.arange(graph.size), labels)
+    inside = filled[graph.edges[:, 0]] == filled[graph.edges[:, 1]]
+    shares = np.bincount(filled, weights=graph.degrees()) / graph.volume()
+    return 2 * float(graph.weights[inside].sum()) / graph.volume() - float((shares**2).sum())
+
+
+def label_entropy(labels: Labels, *, base: float = 2.0) -> float:
+    """Entropy of the sizes of clusters; 0 for a single one or none.
+
+    Args:
+        labels: Any integers.
+        base: Of the logarithm: 2 for bits, e for nats.
+    """
+    counts = np.unique(labels, return_counts=True)[1]
+    return _entropy(counts, base)
+
+
+def mutual_information(first: Labels, second: Labels, *, base: float = 2.0) -> float:
+    """What the cluster in one partition tells about the cluster in the other.
+
+    Args:
+        first: Any integers.
+        second: As many.
+        base: Of the logarithm: 2 for bits, e for nats.
+
+    Returns:
+        At least 0, at most the smaller of both entropies.
+
+    Raises:
+        ConfigurationError: Different numbers of labels.
+    """
+    one, two, both = _counts(first, second)
+    return max(0.0, _entropy(one, base) + _entropy(two, base) - _entropy(both, base))
+
+
+def normalized_mutual_information(first: Labels, second: Labels) -> float:
+    """Mutual information over the mean of both entropies; 0 independent, 1 the same partition.
+
+    Two partitions of a single cluster each are the same: 1. The lower, the more diverse (ALGORITHMS 6.3 l).
+
+    Args:
+        first: Any integers.
+        second: As many.
+
+    Raises:
+        ConfigurationError: Different numbers of labels.
+    """
+    one, two, both = _counts(first, second)
+    entropies = _entropy(one, 2) + _entropy(two, 2)
+    return 1.0 if entropies == 0 else min(1.0, max(0.0, 2 * (entropies - _entropy(both, 2)) / entropies))
+
+
+def _entropy(counts: NDArray[np.int64], base: float) -> float:
+    shares = counts / max(1, int(counts.sum()))
+    return abs(float((shares * np.log(shares)).sum())) / math.log(base)
+
+
+def _counts(first: Labels, second: Labels) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Sizes of the clusters of both partitions and of their intersections."""
+    if np.shape(first) != np.shape(second):
+        raise ConfigurationError("Two partitions of the same vertices have the same number of labels.")
+    a, one = np.unique(first, return_inverse=True, return_counts=True)[1:]
+    b, two = np.unique(second, return_inverse=True, return_counts=True)[1:]
+    return one, two, np.unique(a.ravel() * len(two) + b.ravel(), return_counts=True)[1]

@@ -1,0 +1,156 @@
+"""Structural entropy of graphs and encoding trees, in bits (Li and Pan 2016; ALGORITHMS 6.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.encoding_tree import EncodingTree
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.algorithms.undirected import UndirectedGraph
+
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "NodeTerms",
+    "decoding_information",
+    "node_terms",
+    "one_dimensional_entropy",
+    "tree_entropy",
+    "two_dimensional_entropy",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeTerms:
+    """What the nodes of one level contribute, one entry per cluster.
+
+    Attributes:
+        volumes: V, the sum of the degrees of the vertices under the node.
+        cuts: g, the weight of the edges with exactly one end under the node.
+        entropies: -(g / vol) log2(V / V of the parent), at least 0.
+        decoding: -((V - g) / vol) log2(V / V of the parent), at least 0.
+    """
+
+    volumes: Floats
+    cuts: Floats
+    entropies: Floats
+    decoding: Floats
+
+
+def one_dimensional_entropy(graph: UndirectedGraph) -> float:
+    """H1, the entropy of the degrees: what the tree without internal nodes needs. 0 for a graph without edges.
+
+    Args:
+        graph: The graph.
+    """
+    degrees = graph.degrees()
+    return -float(_times_log(degrees / max(graph.volume(), _TINY), degrees, graph.volume()).sum())
+
+
+def two_dimensional_entropy(graph: UndirectedGraph, labels: NDArray[np.int64]) -> float:
+    """H2 of a partition: the entropy of the tree whose only level it is.
+
+    Args:
+        graph: The graph.
+        labels: `[n]`, the cluster of every vertex; -1 for a vertex alone.
+
+    Raises:
+        ConfigurationError: Labels of a wrong length.
+    """
+    return tree_entropy(graph, EncodingTree(graph.size, (labels,)))
+
+
+def tree_entropy(graph: UndirectedGraph, tree: EncodingTree) -> float:
+    """H of a tree, leaves included: bits that say where a random walk steps, given what the tree tells. Less is better.
+
+    Args:
+        graph: The graph.
+        tree: A tree over its vertices.
+
+    Raises:
+        ConfigurationError: The tree has another number of vertices.
+    """
+    levels, above = _terms(graph, tree)
+    degrees = graph.degrees()
+    leaves = -float(_times_log(degrees / max(graph.volume(), _TINY), degrees, above).sum())
+    return leaves + sum(float(level.entropies.sum()) for level in levels)
+
+
+def decoding_information(graph: UndirectedGraph, tree: EncodingTree) -> float:
+    """D of a tree, H1 - H: bits that the internal nodes save. More is better; never negative.
+
+    Every edge saves log2(vol / V) of the smallest node that holds both its ends, weighted by its share of the volume.
+
+    Args:
+        graph: The graph.
+        tree: A tree over its vertices.
+
+    Raises:
+        ConfigurationError: The tree has another number of vertices.
+    """
+    _check(graph, tree)
+    volume = graph.volume()
+    degrees = graph.degrees()
+    smallest = np.full(len(graph.edges), volume)
+    for level in reversed(tree.labels):
+        left, right = level[graph.edges].T
+        inside = (left == right) & (left >= 0)
+        volumes = np.bincount(level[level >= 0], weights=degrees[level >= 0])
+        smallest[inside] = volumes[left[inside]]
+    return -float(_times_log(2 * graph.weights / max(volume, _TINY), smallest, volume).sum())
+
+
+def node_terms(graph: UndirectedGraph, tree: EncodingTree) -> tuple[NodeTerms, ...]:
+    """Volumes, cuts and contributions of all internal nodes, level by level from the finest.
+
+    Args:
+        graph: The graph.
+        tree: A tree over its vertices.
+
+    Raises:
+        ConfigurationError: The tree has another number of vertices.
+    """
+    return _terms(graph, tree)[0]
+
+
+_TINY = 1e-300
+
+
+def _times_log(shares: Floats, part: Floats, whole: Floats | float) -> Floats:
+    """Product of shares and log2(part / whole), 0 where the part is empty."""
+    ratio = np.divide(part, whole, out=np.ones_like(part), where=part > 0)
+    return np.asarray(shares * np.log2(ratio), dtype=np.float64)
+
+
+def _check(graph: UndirectedGraph, tree: EncodingTree) -> None:
+    if tree.size != graph.size:
+        raise ConfigurationError(f"A tree over {tree.size} vertices does not fit a graph of {graph.size}.")
+
+
+def _terms(graph: UndirectedGraph, tree: EncodingTree) -> tuple[tuple[NodeTerms, ...], Floats]:
+    """Terms of every level, and the volume of the lowest node above every vertex."""
+    _check(graph, tree)
+    degrees, volume = graph.degrees(), graph.volume()
+    above = np.full(graph.size, volume)
+    found = []
+    for level in reversed(tree.labels):
+        values, first = np.unique(level, return_index=True)
+        held, first = level >= 0, first[values >= 0]
+        volumes = np.bincount(level[held], weights=degrees[held], minlength=len(first)).astype(np.float64)
+        ends = level[graph.edges]
+        crossing = (ends[:, 0] != ends[:, 1])[:, None] & (ends >= 0)
+        weights = np.repeat(graph.weights, 2).reshape(-1, 2)
+        cuts = np.bincount(ends[crossing], weights=weights[crossing], minlength=len(first)).astype(np.float64)
+        parents = above[first]
+        share = 1 / max(volume, _TINY)
+        entropies = -_times_log(cuts * share, volumes, parents)
+        found.append(NodeTerms(volumes, cuts, entropies, -_times_log((volumes - cuts) * share, volumes, parents)))
+        above[held] = volumes[level[held]]
+    return tuple(reversed(found)), above

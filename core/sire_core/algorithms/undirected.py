@@ -1,0 +1,101 @@
+"""Undirected weighted graphs: what structural entropy and modularity are computed on (ALGORITHMS 6.1, 6.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["UndirectedGraph"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UndirectedGraph:
+    """Vertices 0 to size - 1 and weighted edges, each stored once; no self-loops, no parallel edges.
+
+    Make one with `from_edges`, which cleans what it is given.
+
+    Attributes:
+        size: Number of vertices; some may have no edge.
+        edges: int64 `[m, 2]`, the smaller end first, rows in ascending order.
+        weights: float64 `[m]`, positive.
+    """
+
+    size: int
+    edges: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def from_edges(
+        cls, size: int, edges: NDArray[np.int64], weights: NDArray[np.float64] | None = None
+    ) -> UndirectedGraph:
+        """Drop self-loops and add up the weights of parallel edges, whichever way round they are given.
+
+        Args:
+            size: Number of vertices.
+            edges: `[m, 2]`, below `size`.
+            weights: `[m]`, positive; 1 each when left out.
+
+        Raises:
+            ConfigurationError: A weight is not positive or not finite, a vertex does not exist, or shapes do not fit.
+        """
+        ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+        values = np.ones(len(ends)) if weights is None else np.asarray(weights, dtype=np.float64)
+        if size < 0 or values.shape != (len(ends),):
+            raise ConfigurationError("A graph needs a size of at least 0 and one weight per edge.")
+        if len(ends) and not 0 <= ends.min() <= ends.max() < size:
+            raise ConfigurationError(f"Edges must join vertices 0 to {size - 1}.")
+        if len(ends) and not (np.isfinite(values).all() and values.min() > 0):
+            raise ConfigurationError("Weights of edges must be positive and finite; leave out edges without weight.")
+        low, high = ends.min(axis=1), ends.max(axis=1)
+        proper = low != high
+        codes, place = np.unique(low[proper] * size + high[proper], return_inverse=True)
+        pairs = np.stack([codes // max(size, 1), codes % max(size, 1)], axis=1)
+        sums = np.bincount(place, weights=values[proper], minlength=len(codes))
+        return cls(size, pairs, sums.astype(np.float64))
+
+    def degrees(self) -> NDArray[np.float64]:
+        """Sum of the weights of every vertex's edges, `[n]`."""
+        ends = self.edges.T.ravel()
+        return np.bincount(ends, weights=np.tile(self.weights, 2), minlength=self.size).astype(np.float64)
+
+    def volume(self) -> float:
+        """Sum of all degrees: twice the weight of all edges."""
+        return 2.0 * float(self.weights.sum())
+
+    def with_weights(self, weights: NDArray[np.float64]) -> UndirectedGraph:
+        """The same vertices with other weights of the same edges; edges of weight 0 are left out.
+
+        Args:
+            weights: `[m]`, at least 0.
+
+        Raises:
+            ConfigurationError: A weight is negative or not finite, or their number is wrong.
+        """
+        values = np.asarray(weights, dtype=np.float64)
+        if values.shape != self.weights.shape or not np.isfinite(values).all() or (values < 0).any():
+            raise ConfigurationError(f"Give one finite weight of at least 0 for each of the {len(self.weights)} edges.")
+        kept = values > 0
+        return UndirectedGraph(self.size, self.edges[kept], values[kept])
+
+    def contracted(self, labels: NDArray[np.int64]) -> UndirectedGraph:
+        """One vertex per label, joined by the weights between the labels; edges inside a label are left out.
+
+        Args:
+            labels: `[n]`, 0 to c - 1.
+        """
+        count = int(labels.max()) + 1 if len(labels) else 0
+        return UndirectedGraph.from_edges(count, labels[self.edges], self.weights)
+
+    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """The symmetric matrix as compressed sparse rows: row starts, columns ascending within a row, weights."""
+        sources, targets = np.concatenate([self.edges, self.edges[:, ::-1]]).T
+        order = np.lexsort((targets, sources))
+        starts = np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=self.size)))).astype(np.int64)
+        return starts, targets[order], np.tile(self.weights, 2)[order]
