@@ -7,8 +7,8 @@ from collections.abc import Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
-from sire_core.errors import QueryError
 from sire_core.filters import Filter, parse_filter
+from sire_core.search.pinned import PinnedSearch, check_query
 from sire_core.session import Configuration, Session
 from sire_core.types import BuildReport, Document, Hit
 
@@ -85,6 +85,11 @@ class Index:
     def path(self) -> Path | None:
         """The folder; None in memory."""
         return self._configuration.path
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The model that the index was given; None without one."""
+        return self._configuration.language_model
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
@@ -194,19 +199,8 @@ class Index:
 
     async def asearch(self, query: str, k: int = 10, *, filter: FilterLike = None) -> list[Hit]:  # noqa: A002 - as above
         """See `search`."""
-        if not isinstance(query, str) or not query.strip():
-            raise QueryError("The question is empty. Ask something.")
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise QueryError(f"k must be a whole number of at least 1, not {k!r}.")
-        where = parse_filter(filter)
-        view, recipe = await self._session.areader()
-        if not view.size:
-            return []
-        ranking = await recipe.ranker.rank(query, k, view, where)
-        for selector in recipe.selectors:
-            ranking = await selector.select(query, ranking, k, view)
-        positions, scores = await ranking.top(k)
-        return view.hits(positions, scores, ranking)
+        check_query(query, k)
+        return await (await self.apin(filter=filter)).search(query, k)
 
     def explain(self, query: str, k: int = 10, *, filter: FilterLike = None) -> str:  # noqa: A002 - as in search
         """The hits of a question and, for each, why it was chosen, as text."""
@@ -216,9 +210,13 @@ class Index:
         """See `explain`."""
         from sire_core.search.explanation import explain_hits
 
-        hits = await self.asearch(query, k, filter=filter)
-        view, _ = await self._session.areader()
-        return explain_hits(query, hits, view)
+        pinned = await self.apin(filter=filter)
+        return explain_hits(query, await pinned.search(query, k), pinned.view)
+
+    async def apin(self, *, filter: FilterLike = None) -> PinnedSearch:  # noqa: A002 - as above
+        """The index as of now, for several searches that belong together (see `reason`); raises what `search` does."""
+        where = parse_filter(filter)
+        return PinnedSearch(*await self._session.areader(), where)
 
     def stats(self) -> dict[str, Any]:
         """Counts of the recipe's pool, and what the index was built with."""

@@ -17,7 +17,7 @@ from sire_core.models.openai_features import FORMATS, Features
 from sire_core.models.openai_transport import BadRequest, Charge, OpenAITransport
 from sire_core.models.prompt_format import render
 from sire_core.models.retry import RetryPolicy
-from sire_core.models.structured import ask_structured, schema_hint
+from sire_core.models.structured import UnusableAnswerError, ask_structured, schema_hint
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, Prompt
 from sire_core.types import digest
@@ -142,7 +142,7 @@ class OpenAIChat:
         if answer.finish == "refusal":
             raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
         if not answer.text.strip():
-            raise ModelError("the model answered nothing; it is not stored and the next build asks again")
+            raise UnusableAnswerError("the model answered nothing; it is not stored and the next build asks again")
         return answer
 
     async def _ask(

@@ -18,6 +18,7 @@ from sire_core.types import digest
 
 __all__ = [
     "Ask",
+    "UnusableAnswerError",
     "ask_structured",
     "parse_answer",
     "schema_fingerprint",
@@ -28,6 +29,20 @@ __all__ = [
 
 Ask = Callable[[Prompt, int | None], Awaitable[Completion]]
 """Sends one prompt with an upper bound of answer tokens and returns the raw answer."""
+
+
+class UnusableAnswerError(ModelError):
+    """The model answered, but not what it was asked for.
+
+    Args:
+        message: What is wrong.
+        text: The answer as it came; empty when it was.
+    """
+
+    def __init__(self, message: str, text: str = "") -> None:
+        super().__init__(message)
+        self.text = text
+
 
 _FIELD = re.compile(r"[A-Za-z_]\w{0,40}")
 _WORDY = frozenset({"title", "default", "description"})
@@ -53,7 +68,7 @@ async def ask_structured(ask: Ask, prompt: Prompt, schema: type[BaseModel], max_
 
     Raises:
         RefusalError: The model declined; it is not asked again.
-        ModelError: The repaired answer is unusable too.
+        UnusableAnswerError: The repaired answer is unusable too.
     """
     first = await ask(prompt, max_tokens)
     try:
@@ -65,9 +80,10 @@ async def ask_structured(ask: Ask, prompt: Prompt, schema: type[BaseModel], max_
     try:
         done = _read(second, schema)
     except ValueError as error:
-        raise ModelError(
+        raise UnusableAnswerError(
             f"the answer did not fit the schema {schema_name(schema)} even after a repair call: "
-            f"{_describe(error, second)}; it is not stored and the next build asks again"
+            f"{_describe(error, second)}; it is not stored and the next build asks again",
+            second.text if second.text.strip() else first.text,
         ) from error
     return replace(
         done,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -86,6 +87,12 @@ class PoolView:
     def language_model(self) -> LanguageModel | None:
         """The user's model, or None."""
         return self._language_model
+
+    def with_language_model(self, language_model: LanguageModel | None) -> PoolView:
+        """This snapshot with another model, or none; everything derived is shared."""
+        twin = copy.copy(self)
+        twin._language_model = language_model  # noqa: SLF001 - a copy of ourselves
+        return twin
 
     @property
     def directory(self) -> Path | None:

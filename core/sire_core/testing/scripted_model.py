@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from sire_core.errors import ModelError, RefusalError
-from sire_core.models.structured import ask_structured, strict_json_schema
+from sire_core.models.structured import UnusableAnswerError, ask_structured, strict_json_schema
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, Prompt
 from sire_core.testing.scripts import Script, ScriptedCall, default_script
@@ -67,7 +67,7 @@ class ScriptedModel:
         ends = [at for at in (answer.text.find(text) for text in stop if text) if at >= 0]
         text = answer.text[: min(ends)] if ends else answer.text
         if not text.strip():
-            raise ModelError("the model answered nothing")
+            raise UnusableAnswerError("the model answered nothing")
         return Completion(text, None, answer.input_tokens, answer.output_tokens)
 
     async def _ask(self, prompt: Prompt, schema: type[Any] | None) -> Completion:

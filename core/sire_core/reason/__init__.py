@@ -1,0 +1,41 @@
+"""Reasoning over an index: strategies that search in several rounds, as async generators of typed steps."""
+
+# Functions and their modules share names: imported here and now, `sire_core.reason.ircot` is always the function.
+from sire_core.reason.ircot import IRCoTConfig, ircot
+from sire_core.reason.limits import ReasoningLimits
+from sire_core.reason.running import STRATEGIES, collect, iterate_sync, reason
+from sire_core.reason.self_ask import SelfAskConfig, self_ask
+from sire_core.reason.single import single
+from sire_core.reason.steps import (
+    Answer,
+    IntermediateAnswer,
+    ReasoningUsage,
+    Retrieved,
+    Step,
+    StopReason,
+    SubQuestion,
+    Thought,
+    Trace,
+)
+
+__all__ = [
+    "STRATEGIES",
+    "Answer",
+    "IRCoTConfig",
+    "IntermediateAnswer",
+    "ReasoningLimits",
+    "ReasoningUsage",
+    "Retrieved",
+    "SelfAskConfig",
+    "Step",
+    "StopReason",
+    "SubQuestion",
+    "Thought",
+    "Trace",
+    "collect",
+    "ircot",
+    "iterate_sync",
+    "reason",
+    "self_ask",
+    "single",
+]

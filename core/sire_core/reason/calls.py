@@ -1,0 +1,144 @@
+"""`ModelCalls`: the one way from a strategy to the language model, and the clock."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sire_core.errors import LimitExceededError, ModelError
+from sire_core.models.caching import with_meter
+from sire_core.models.limits import UsageLimits, UsageMeter
+from sire_core.models.structured import UnusableAnswerError, parse_answer
+from sire_core.models.usage import StageUsage, estimate_tokens
+
+if TYPE_CHECKING:
+    from sire_core.protocols import LanguageModel, Prompt
+    from sire_core.reason.limits import ReasoningLimits
+    from sire_core.reason.steps import StopReason
+
+__all__ = ["ModelCalls", "Reply", "StoppedError"]
+
+T = TypeVar("T")
+
+_ANSWER_TOKENS = 1000
+"""Room for one answer. The answers are short; models that think before they answer need the rest."""
+
+
+class StoppedError(Exception):
+    """The reasoning has to end here. Never leaves the package.
+
+    Args:
+        stop: Why.
+        note: What happened, for people.
+    """
+
+    def __init__(self, stop: StopReason, note: str = "") -> None:
+        super().__init__(note)
+        self.stop = stop
+        self.note = note
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the model answered; `parsed` is None when it was not what the schema asks for."""
+
+    text: str
+    parsed: Any = None
+
+
+class ModelCalls:
+    """Counts calls against the limits before they are made, and lets nothing run longer than the time that is left.
+
+    Args:
+        model: Who is asked; None when nobody will be.
+        limits: The bounds.
+        keep: Whether the last call, and tokens for it, are kept back for the answer.
+    """
+
+    def __init__(self, model: LanguageModel | None, limits: ReasoningLimits, *, keep: bool) -> None:
+        self._limits = limits
+        self._meter = UsageMeter(UsageLimits(limits.max_calls, limits.max_tokens))
+        self._model = None if model is None else self.metered(model)
+        self._keep = keep
+        self._end = None if limits.timeout is None else time.monotonic() + limits.timeout
+
+    @property
+    def usage(self) -> StageUsage:
+        """What was used so far."""
+        return self._meter.report().total
+
+    def metered(self, model: LanguageModel) -> LanguageModel:
+        """A model whose calls count here too; for the rankers and selectors that ask one."""
+        return with_meter(model, self._meter, "reason")
+
+    async def ask(
+        self, prompt: Prompt, *, schema: type[Any] | None = None, stop: Sequence[str] = (), last: bool = False
+    ) -> Reply:
+        """Ask the model.
+
+        Args:
+            prompt: Instructions and data.
+            schema: A pydantic model class that the answer should fit.
+            stop: Texts that end the answer.
+            last: Whether this is the call for the answer.
+
+        Raises:
+            StoppedError: A limit is reached, time is up, or the model failed.
+        """
+        if self._model is None:
+            raise StoppedError("model_failed", "there is no language model")
+        self._check_room(prompt, last=last)
+        asking = self._model.complete(prompt, schema=schema, stop=stop, max_tokens=_ANSWER_TOKENS)
+        try:
+            answer = await self.timed(asking)
+        except UnusableAnswerError as error:
+            return Reply(error.text)
+        except LimitExceededError as error:
+            raise self.limit_reached(error) from error
+        except ModelError as error:
+            raise StoppedError("model_failed", str(error)) from error
+        if schema is None or isinstance(answer.parsed, schema):
+            return Reply(answer.text, answer.parsed)
+        try:
+            return Reply(answer.text, parse_answer(answer.text, schema))
+        except ValueError:
+            return Reply(answer.text)
+
+    async def timed(self, work: Awaitable[T]) -> T:
+        """Wait for something, but not longer than the time that is left.
+
+        Raises:
+            StoppedError: Time is up.
+        """
+        if self._end is None:
+            return await work
+        try:
+            # With nothing left the work is cancelled before its first step.
+            return await asyncio.wait_for(work, self._end - time.monotonic())
+        except asyncio.TimeoutError:
+            if time.monotonic() < self._end:  # somebody else's time-out
+                raise
+            raise StoppedError("timeout", f"the {self._limits.timeout:g} seconds are over") from None
+
+    def limit_reached(self, error: LimitExceededError) -> StoppedError:
+        """The stop that a refused call means. The model may have limits of its own, beside those of this reasoning."""
+        if self._limits.max_calls is not None and self.usage.calls >= self._limits.max_calls:
+            return StoppedError("call_limit")
+        ours = self._limits.max_tokens is not None or " calls would" not in str(error)
+        return StoppedError("token_limit" if ours else "call_limit")
+
+    def _check_room(self, prompt: Prompt, *, last: bool) -> None:
+        """Stop thinking while there is still room for the answer, whose prompt is about as long as this one."""
+        if last or not self._keep:
+            return
+        used = self.usage
+        if self._limits.max_calls is not None and used.calls + 1 >= self._limits.max_calls:
+            raise StoppedError("call_limit")
+        size = estimate_tokens(prompt.instructions) + estimate_tokens(prompt.data) + _ANSWER_TOKENS
+        if self._limits.max_tokens is not None:
+            left = self._limits.max_tokens - used.input_tokens - used.output_tokens
+            if left < 2 * size:
+                raise StoppedError("token_limit")

@@ -1,0 +1,180 @@
+"""`ircot`: one sentence of reasoning, one search, and so on (ALGORITHMS 7, 4.6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from sire_core.errors import ConfigurationError
+from sire_core.reason.paragraphs import admit_paragraphs
+from sire_core.reason.prompts import THINK, THINK_AND_SEARCH, prompt
+from sire_core.reason.run import Run, play, start
+from sire_core.reason.sentences import choose_query, first_sentence, is_factual, states_answer, without_question_words
+from sire_core.reason.steps import Step, SubQuestion, Thought
+
+if TYPE_CHECKING:
+    from sire_core.index import FilterLike, Index
+    from sire_core.protocols import LanguageModel
+    from sire_core.reason.evidence import Admit
+    from sire_core.reason.limits import ReasoningLimits
+    from sire_core.reason.schemas import SearchThought
+
+__all__ = ["IRCoTConfig", "ircot"]
+
+_K = {"original": 6, "hipporag": 8, "indexrag": 20}
+_STEPS = {"original": 10, "hipporag": 3, "indexrag": 3}
+_SEARCH_LINE = re.compile(r"^\W*(?:next )?search(?: query)?\W{0,3}:\s*\W*(\S.*?)\W*$", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class IRCoTConfig:
+    """How IRCoT reasons.
+
+    Attributes:
+        flavor: `original` (released code: searches for the last factual sentence and collects paragraphs in the order
+            in which they come), `hipporag` (searches for every new sentence, keeps the best score of each unit) or
+            `indexrag` (IndexRAG section 4.2: the model names the next search or says DONE; best scores too).
+        k: Units of one search; None takes the flavor's 6, 8 or 20.
+        steps: Most sentences; None takes the flavor's 10, 3 or 3. `ReasoningLimits.max_steps` overrides it.
+        words: Where a passage is cut when the model thinks; the reader sees it whole.
+        paragraphs: Most paragraphs that `original` collects.
+        max_words: Longer paragraphs are left out by `original`.
+
+    Raises:
+        ConfigurationError: An unknown flavor, or a number below one.
+    """
+
+    flavor: Literal["original", "hipporag", "indexrag"] = "indexrag"
+    k: int | None = None
+    steps: int | None = None
+    words: int = 350
+    paragraphs: int = 15
+    max_words: int = 600
+
+    def __post_init__(self) -> None:
+        if self.flavor not in _K:
+            raise ConfigurationError(f"flavor is 'original', 'hipporag' or 'indexrag', not {self.flavor!r}.")
+        for name in ("k", "steps", "words", "paragraphs", "max_words"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigurationError(f"{name} of IRCoT must be at least 1, not {value}.")
+
+
+async def ircot(
+    index: Index,
+    question: str,
+    *,
+    model: LanguageModel | None = None,
+    k: int | None = None,
+    filter: FilterLike = None,  # noqa: A002 - the word users look for
+    config: IRCoTConfig | None = None,
+    limits: ReasoningLimits | None = None,
+    answer: bool = True,
+) -> AsyncGenerator[Step, None]:
+    """Interleave retrieval and chain of thought; yields every step as it happens, and the `Answer` last.
+
+    Searches for the question, then in each round asks the model for one sentence and searches again. Rankings are
+    merged; the recipe's selectors choose the context once, at the end. One call a round and one for the answer.
+
+    Args:
+        index: What is searched, with any recipe.
+        question: The question.
+        model: Who thinks and answers; None takes the index's own.
+        k: Hits of the final context; None means 10, and everything collected for the `original` flavor.
+        filter: As in `Index.search`, for every search.
+        config: The flavor and its settings.
+        limits: Bounds of steps, calls, tokens and time.
+        answer: Whether the answer is asked for in the end; without, the last step has the hits only.
+
+    Raises:
+        QueryError: Empty question or k below one.
+        ConfigurationError: There is no language model, or the filter cannot be read.
+        IndexMissingError: There is no index.
+    """
+    c = config or IRCoTConfig()
+    size = k if k is not None or c.flavor == "original" else 10
+    steps = c.steps or _STEPS[c.flavor]
+    run = await start(index, question, model=model, k=size, where=filter, limits=limits, steps=steps, answers=answer)
+    rounds = _search_rounds(run, c) if c.flavor == "indexrag" else _sentence_rounds(run, c)
+    played = play(run, rounds)
+    try:
+        async for step in played:
+            yield step
+    finally:
+        await played.aclose()
+
+
+async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Step, None]:
+    """The model says what to search for."""
+    from sire_core.reason.schemas import SearchThought
+
+    k = c.k or _K[c.flavor]
+    yield await run.evidence.retrieve(0, run.question, k)
+    if run.evidence.empty:
+        run.stop = "empty_index"
+        return
+    searched: list[str] = []
+    for number in range(1, run.steps + 1):
+        passages = await run.evidence.best(k)
+        asked = prompt(THINK_AND_SEARCH, run.question, passages, c.words, reasoning=run.notes, searched=searched)
+        reply = await run.calls.ask(asked, schema=SearchThought)
+        thought, query = _read_search(reply.text, reply.parsed)
+        if thought:
+            run.notes.append(thought)
+            yield Thought(number, thought)
+        if not query or query.strip(" .").upper() == "DONE":
+            run.stop = "done" if query else "no_question"
+            return
+        yield SubQuestion(number, query)
+        if run.evidence.asked(query):
+            run.stop = "repeated_query"
+            return
+        searched.append(query)
+        yield await run.evidence.retrieve(number, query, k)
+    run.stop = "step_limit"
+
+
+def _read_search(text: str, parsed: SearchThought | None) -> tuple[str, str]:
+    """Sentence and query of an answer; of a malformed one a `Search:` line, else the first sentence, is the query."""
+    if parsed is not None:
+        return first_sentence(parsed.reasoning), parsed.search.strip()
+    sentence = first_sentence(text)
+    line = _SEARCH_LINE.search(text)
+    return sentence, line.group(1).strip() if line else sentence
+
+
+async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Step, None]:
+    """What the model thinks is searched for."""
+    original = c.flavor == "original"
+    k = c.k or _K[c.flavor]
+    shorten = without_question_words if original and run.evidence.lexical else str
+    admit: Admit | None = partial(admit_paragraphs, most=c.paragraphs, max_words=c.max_words) if original else None
+    yield await run.evidence.retrieve(0, shorten(run.question), k, admit=admit)
+    if run.evidence.empty:
+        run.stop = "empty_index"
+        return
+    for number in range(1, run.steps + 1):
+        passages = await run.evidence.best(run.evidence.found if original else k)
+        reply = await run.calls.ask(prompt(THINK, run.question, passages, c.words, reasoning=run.notes))
+        sentence = first_sentence(reply.text)
+        if not sentence or sentence.strip(" .").upper() == "DONE":
+            run.stop = "done" if sentence else "no_question"
+            return
+        yield Thought(number, sentence)
+        repeated = sentence in run.notes
+        run.notes.append(sentence)
+        if repeated or states_answer(sentence):
+            run.stop = "repeated_query" if repeated else "answered"
+            return
+        query = shorten(choose_query(run.question, run.notes) if original else sentence)
+        if run.evidence.asked(query):
+            if original and not is_factual(sentence):  # a conclusion: nothing new to search for, the reasoning goes on
+                continue
+            run.stop = "repeated_query"
+            return
+        yield SubQuestion(number, query)
+        yield await run.evidence.retrieve(number, query, k, admit=admit)
+    run.stop = "step_limit"

@@ -1,0 +1,90 @@
+"""What the reasoning asks of a model: our own words as instructions, everything else as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sire_core.protocols import Prompt
+
+if TYPE_CHECKING:
+    from sire_core.types import Unit
+
+__all__ = [
+    "ASK_FOLLOW_UP",
+    "LIST_FOLLOW_UPS",
+    "READ",
+    "READ_FOLLOW_UP",
+    "THINK",
+    "THINK_AND_SEARCH",
+    "cut_words",
+    "prompt",
+]
+
+THINK = """\
+Answer the question of the data in small steps. The data also holds numbered passages that a search has found, and the \
+reasoning so far. Write the next sentence of the reasoning and nothing else: one short sentence with full names that \
+states the next fact from the passages, or names what has to be found out next when they do not tell it. As soon as \
+the reasoning so far decides the question, write instead: So the answer is: ANSWER."""
+
+THINK_AND_SEARCH = """\
+Answer the question of the data in small steps. The data also holds numbered passages that a search has found, the \
+reasoning so far, and what was searched for. Give one sentence of reasoning, and the next search query:
+reasoning: what the passages tell, with full names, about the next step to the answer.
+search: the one thing that is still missing, as a short question with full names that was not searched for yet; DONE \
+when the passages suffice to answer the question."""
+
+ASK_FOLLOW_UP = """\
+Decide what has to be known before the question of the data can be answered. The data holds the question and the \
+follow-up questions so far with their intermediate answers. If something is missing, write one line: a simple question \
+about one fact, with full names, that was not asked yet:
+Follow up: QUESTION
+If nothing is missing, or no follow-up question is needed at all, write one line:
+So the final answer is: ANSWER"""
+
+READ_FOLLOW_UP = """\
+Answer the question of the data from its passages alone, in as few words as possible: a name, a number, a date, yes or \
+no. If the passages do not tell, write: unknown"""
+
+LIST_FOLLOW_UPS = """\
+Break the question of the data down into the simple questions that have to be answered first, in the order in which \
+they depend on each other, and answer each from the passages of the data (at most six words; empty when the passages \
+do not tell). An empty list if the question is simple. For example, for "When did the maker of the film Alpha die?" \
+the list is: "Who made the film Alpha?", answered "Jane Roe", then "When did Jane Roe die?", answered "in 1931"."""
+
+READ = """\
+Answer the question of the data from its numbered passages alone. Notes, if there are any, were written along the way \
+and may be wrong: believe them only where a passage says the same.
+answer: only what was asked for (a name, a number, a date, yes or no, a short phrase), without explanation, followed \
+by the numbers of the passages it rests on, such as [2][5].
+citations: these numbers.
+sufficient: false when the passages do not contain the answer; answer is then: insufficient evidence"""
+
+
+def prompt(instructions: str, question: str, passages: Sequence[Unit] = (), words: int = 0, **parts: Any) -> Prompt:
+    """Lay out a prompt. The data is JSON, so that no passage can pass itself off as another part of it.
+
+    Args:
+        instructions: Our words.
+        question: The user's words.
+        passages: Numbered from 1.
+        words: Where passages are cut; 0 leaves them whole.
+        **parts: More of the data; empty ones are left out.
+    """
+    data: dict[str, Any] = {"question": question}
+    if passages:
+        data["passages"] = [_passage(number, unit, words) for number, unit in enumerate(passages, 1)]
+    data.update({name: value for name, value in parts.items() if value})
+    return Prompt(instructions, json.dumps(data, ensure_ascii=False, indent=1))
+
+
+def cut_words(text: str, words: int) -> str:
+    """A text's first `words` words; 0 leaves it whole."""
+    parts = text.split(maxsplit=words) if words else []
+    return text if len(parts) <= words else text[: len(text) - len(parts[-1])].rstrip() + " ..."
+
+
+def _passage(number: int, unit: Unit, words: int) -> dict[str, Any]:
+    text = cut_words(unit.text, words)
+    return {"number": number, "title": unit.title, "text": text} if unit.title else {"number": number, "text": text}

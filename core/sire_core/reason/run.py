@@ -1,0 +1,133 @@
+"""`Run`: one question on its way through a strategy, and the frame that every strategy runs in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sire_core.errors import ConfigurationError
+from sire_core.reason.calls import ModelCalls, StoppedError
+from sire_core.reason.evidence import Evidence
+from sire_core.reason.limits import ReasoningLimits
+from sire_core.reason.reader import ReadAnswer, read
+from sire_core.reason.steps import Answer, ReasoningUsage, Step, StopReason
+from sire_core.search.pinned import check_query
+
+if TYPE_CHECKING:
+    from sire_core.index import FilterLike, Index
+    from sire_core.protocols import LanguageModel
+    from sire_core.types import Hit
+
+__all__ = ["Run", "play", "start"]
+
+_NOTHING_MORE: tuple[StopReason, ...] = ("model_failed", "timeout", "empty_index")
+"""Stops after which the model is not asked for an answer."""
+
+
+@dataclass(slots=True)
+class Run:
+    """State of one reasoning.
+
+    Attributes:
+        question: The question.
+        k: Hits of the final context; None for all that was collected.
+        steps: Most rounds.
+        answers: Whether the reader is asked in the end.
+        calls: The way to the model.
+        evidence: What was found.
+        stop: Why the rounds ended; set by the strategy.
+        notes: What the reasoning has come to; shown to the reader.
+    """
+
+    question: str
+    k: int | None
+    steps: int
+    answers: bool
+    calls: ModelCalls
+    evidence: Evidence
+    stop: StopReason = "done"
+    notes: list[Any] = field(default_factory=list)
+    _context: tuple[int, tuple[Hit, ...]] = (-1, ())
+
+    async def context(self) -> tuple[Hit, ...]:
+        """The final context of what was found so far; selected once."""
+        if self._context[0] != self.evidence.searches:
+            hits = await self.evidence.context(self.question, self.k or self.evidence.found)
+            self._context = (self.evidence.searches, hits)
+        return self._context[1]
+
+    async def finish(self, note: str = "") -> Answer:
+        """Select and, unless there is a reason not to, ask for the answer."""
+        answer = ReadAnswer()
+        try:
+            hits = await self.context()
+        except StoppedError as stopped:
+            self.stop, note = stopped.stop, note or stopped.note
+            hits = await self.evidence.plain_context(self.question, self.k or self.evidence.found)
+        if self.answers and hits and self.stop not in _NOTHING_MORE:
+            try:
+                answer = await read(self.calls, self.question, hits, self.notes)
+            except StoppedError as stopped:
+                self.stop, note = stopped.stop, stopped.note
+        used = self.calls.usage
+        usage = ReasoningUsage(used.calls, used.input_tokens, used.output_tokens, self.evidence.searches)
+        return Answer(answer.text, self.stop, hits, answer.citations, answer.sufficient, usage, note)
+
+
+async def start(
+    index: Index,
+    question: str,
+    *,
+    model: LanguageModel | None,
+    k: int | None,
+    where: FilterLike,
+    limits: ReasoningLimits | None,
+    steps: int,
+    answers: bool,
+    thinks: bool = True,
+) -> Run:
+    """Pin the index and get ready; nothing is asked or searched yet.
+
+    Args:
+        index: What is searched.
+        question: The question.
+        model: Who thinks and answers; None takes the index's own.
+        k: Hits of the final context.
+        where: Filter of every search.
+        limits: Bounds.
+        steps: Most rounds, unless the limits say otherwise.
+        answers: Whether an answer is wanted.
+        thinks: Whether the strategy needs a model even without an answer.
+
+    Raises:
+        QueryError: Empty question or k below one.
+        ConfigurationError: There is no model, or the filter cannot be read.
+        IndexMissingError: There is no index.
+    """
+    check_query(question, 1 if k is None else k)
+    bounds = limits or ReasoningLimits()
+    chosen = model or index.language_model
+    if chosen is None and (answers or thinks):
+        raise ConfigurationError(
+            "This needs a language model: pass model=..., for example OpenAIChat('gpt-4o-mini') of "
+            "sire_core.models.openai_client, or give the index one: Index(path, language_model=...). "
+            "Index.search finds the evidence without one."
+        )
+    pinned = await index.apin(filter=where)
+    calls = ModelCalls(chosen, bounds, keep=answers)
+    most = steps if bounds.max_steps is None else bounds.max_steps
+    return Run(question, k, most, answers, calls, Evidence(pinned, calls))
+
+
+async def play(run: Run, rounds: AsyncGenerator[Step, None]) -> AsyncGenerator[Step, None]:
+    """The steps of a strategy, then the answer, whatever ended the rounds."""
+    note = ""
+    try:
+        async with aclosing(rounds) as steps:
+            async for step in steps:
+                yield step
+    except StoppedError as stopped:
+        run.stop, note = stopped.stop, stopped.note
+    yield await run.finish(note)

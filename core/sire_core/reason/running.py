@@ -1,0 +1,83 @@
+"""Ways to run a strategy: by name, to its end, from sync code."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sire_core.errors import ConfigurationError
+from sire_core.reason.ircot import ircot
+from sire_core.reason.self_ask import self_ask
+from sire_core.reason.single import single
+from sire_core.reason.steps import Answer, Step, Trace
+
+if TYPE_CHECKING:
+    from sire_core.index import Index
+
+__all__ = ["STRATEGIES", "collect", "iterate_sync", "reason"]
+
+T = TypeVar("T")
+
+STRATEGIES: Mapping[str, Callable[..., AsyncGenerator[Step, None]]] = MappingProxyType(
+    {"single": single, "ircot": ircot, "self-ask": self_ask}
+)
+"""Strategies by name. Command line and adapters take their list from here."""
+
+
+def reason(strategy: str, index: Index, question: str, **settings: Any) -> AsyncGenerator[Step, None]:
+    """Run a strategy by name.
+
+    Args:
+        strategy: A name in `STRATEGIES`.
+        index: What is searched.
+        question: The question.
+        **settings: As the strategy takes them.
+
+    Raises:
+        ConfigurationError: There is no such strategy.
+    """
+    if strategy not in STRATEGIES:
+        raise ConfigurationError(f"There is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}.")
+    return STRATEGIES[strategy](index, question, **settings)
+
+
+async def collect(steps: AsyncIterator[Step]) -> Trace:
+    """Run a strategy to its end, for example all of `ircot`.
+
+    Raises:
+        ValueError: The steps do not end with an answer, so they are no strategy's.
+    """
+    made: list[Step] = []
+    try:
+        async for step in steps:
+            made.append(step)  # noqa: PERF401 - the generator has to be closed when the caller is cancelled
+    finally:
+        if isinstance(steps, AsyncGenerator):
+            await steps.aclose()
+    if not made or not isinstance(made[-1], Answer):
+        raise ValueError("these steps do not end with an answer")
+    return Trace(tuple(made), made[-1])
+
+
+def iterate_sync(steps: AsyncGenerator[T, None]) -> Iterator[T]:
+    """Iterate over an async generator from sync code: each item as soon as it is there.
+
+    Leaving the loop early closes the generator, so that nothing more is asked.
+
+    Raises:
+        SireError: Called from the package's own event loop; iterate with `async for` there.
+    """
+    from sire_core.models.sync import run_sync
+
+    async def following() -> tuple[T, ...]:
+        try:
+            return (await anext(steps),)
+        except StopAsyncIteration:
+            return ()
+
+    try:
+        while item := run_sync(following()):
+            yield item[0]
+    finally:
+        run_sync(steps.aclose())

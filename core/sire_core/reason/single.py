@@ -1,0 +1,67 @@
+"""`single`: one search, one answer; what the other strategies are measured against."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
+
+from sire_core.reason.run import Run, play, start
+from sire_core.reason.steps import Step
+
+if TYPE_CHECKING:
+    from sire_core.index import FilterLike, Index
+    from sire_core.protocols import LanguageModel
+    from sire_core.reason.limits import ReasoningLimits
+
+__all__ = ["single"]
+
+
+async def single(
+    index: Index,
+    question: str,
+    *,
+    model: LanguageModel | None = None,
+    k: int | None = None,
+    filter: FilterLike = None,  # noqa: A002 - the word users look for
+    limits: ReasoningLimits | None = None,
+    answer: bool = True,
+) -> AsyncGenerator[Step, None]:
+    """Search once and ask for the answer; one call. The hits are those of `Index.search`.
+
+    Args:
+        index: What is searched.
+        question: The question.
+        model: Who answers; None takes the index's own. Not needed when `answer` is off.
+        k: Hits of the context; None means 10.
+        filter: As in `Index.search`.
+        limits: Bounds of calls, tokens and time.
+        answer: Whether the answer is asked for.
+
+    Raises:
+        QueryError: Empty question or k below one.
+        ConfigurationError: There is no language model, or the filter cannot be read.
+        IndexMissingError: There is no index.
+    """
+    size = 10 if k is None else k
+    run = await start(
+        index,
+        question,
+        model=model,
+        k=size,
+        where=filter,
+        limits=limits,
+        steps=0,
+        answers=answer,
+        thinks=False,
+    )
+    played = play(run, _once(run, size))
+    try:
+        async for step in played:
+            yield step
+    finally:
+        await played.aclose()
+
+
+async def _once(run: Run, k: int) -> AsyncGenerator[Step, None]:
+    yield await run.evidence.retrieve(0, run.question, k)
+    run.stop = "empty_index" if run.evidence.empty else "answered" if run.answers else "done"

@@ -1,0 +1,138 @@
+"""What a reasoning strategy yields: typed steps, the last of which is an `Answer`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Union
+
+from sire_core.types import Hit
+
+__all__ = [
+    "Answer",
+    "IntermediateAnswer",
+    "ReasoningUsage",
+    "Retrieved",
+    "Step",
+    "StopReason",
+    "SubQuestion",
+    "Thought",
+    "Trace",
+]
+
+StopReason = Literal[
+    "answered",
+    "done",
+    "no_question",
+    "repeated_query",
+    "step_limit",
+    "call_limit",
+    "token_limit",
+    "timeout",
+    "empty_index",
+    "model_failed",
+]
+"""Why the reasoning ended.
+
+`answered`: the answer was reached; `done`: the model said that nothing is missing; `no_question`: it named nothing to
+search for; `repeated_query`: it asked the same again; `step_limit`, `call_limit`, `token_limit`, `timeout`: a bound of
+`ReasoningLimits`; `empty_index`: nothing is indexed, or nothing passes the filter; `model_failed`: the model failed or
+declined, `Answer.note` says how.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """A sentence of the reasoning. Numbers count the rounds from 1."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubQuestion:
+    """What is searched for next: IRCoT's query, self-ask's follow-up question."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a search found.
+
+    Attributes:
+        number: Round; 0 is the search for the question itself.
+        query: What was searched for.
+        hits: The best of this search, before any selection.
+        new: How many of them no earlier round had found.
+    """
+
+    number: int
+    query: str
+    hits: tuple[Hit, ...]
+    new: int
+
+
+@dataclass(frozen=True, slots=True)
+class IntermediateAnswer:
+    """The answer to a follow-up question of self-ask."""
+
+    number: int
+    question: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningUsage:
+    """What the reasoning cost.
+
+    Attributes:
+        calls: Requests to language models; repairs and, where the model tells them, repeated requests count.
+        input_tokens: Tokens of the prompts.
+        output_tokens: Tokens of the answers.
+        retrievals: Searches.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    retrievals: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The last step.
+
+    Attributes:
+        text: The answer, with citations such as [1]; empty when no reader was asked or it failed.
+        stop: Why the reasoning ended.
+        hits: The final context, in order; there even when the model failed.
+        citations: Numbers of the hits that the text cites, from 1.
+        sufficient: Whether the reader found the evidence sufficient; False when no reader answered.
+        usage: What it cost.
+        note: What went wrong, for people; empty when nothing did.
+    """
+
+    text: str
+    stop: StopReason
+    hits: tuple[Hit, ...] = ()
+    citations: tuple[int, ...] = ()
+    sufficient: bool = False
+    usage: ReasoningUsage = ReasoningUsage()
+    note: str = ""
+
+
+Step = Union[Thought, SubQuestion, Retrieved, IntermediateAnswer, Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """All steps of a finished reasoning.
+
+    Attributes:
+        steps: In order; the last one is `answer`.
+        answer: How it ended.
+    """
+
+    steps: tuple[Step, ...]
+    answer: Answer
