@@ -1,4 +1,4 @@
-"""LlamaIndex components over `sire_core`: retriever, reranker, node parser, vector store, tool, model bridges.
+"""LlamaIndex components over `sire_core`: retrieval, reasoning, parsing, tools, models.
 
 Nothing here knows an algorithm; everything converts between LlamaIndex's types and the core's.
 """
@@ -14,20 +14,31 @@ except ModuleNotFoundError as error:
 
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
+from llama_index_sire.events import AnswerEvent, IntermediateAnswerEvent, RetrievedEvent, SubQuestionEvent, ThoughtEvent
 from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.node_parser import SireNodeParser
+from llama_index_sire.query_engines import IRCoTQueryEngine, SelfAskQueryEngine
 from llama_index_sire.rerank import SireRerank
 from llama_index_sire.retriever import SireRetriever
 from llama_index_sire.tool import create_sire_tool
 from llama_index_sire.vector_store import VectorStoreSource, over_vector_store
+from llama_index_sire.workflow import ReasoningWorkflow
 
 __all__ = [
+    "AnswerEvent",
+    "IRCoTQueryEngine",
+    "IntermediateAnswerEvent",
     "LlamaIndexEmbedder",
     "LlamaIndexModel",
+    "ReasoningWorkflow",
+    "RetrievedEvent",
+    "SelfAskQueryEngine",
     "SireNodeParser",
     "SireRerank",
     "SireRetriever",
+    "SubQuestionEvent",
+    "ThoughtEvent",
     "VectorStoreSource",
     "create_sire_tool",
     "over_vector_store",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -60,7 +60,7 @@ async def collect(steps: AsyncIterator[Step]) -> Trace:
     return Trace(tuple(made), made[-1])
 
 
-def iterate_sync(steps: AsyncGenerator[T, None]) -> Iterator[T]:
+def iterate_sync(steps: AsyncGenerator[T, None]) -> Generator[T, None, None]:
     """Iterate over an async generator from sync code: each item as soon as it is there.
 
     Leaving the loop early closes the generator, so that nothing more is asked.

@@ -24,11 +24,19 @@ def _run(code):
 
 def test_all_names_exist_and_nothing_else_is_promised():
     assert llama_index_sire.__all__ == [
+        "AnswerEvent",
+        "IRCoTQueryEngine",
+        "IntermediateAnswerEvent",
         "LlamaIndexEmbedder",
         "LlamaIndexModel",
+        "ReasoningWorkflow",
+        "RetrievedEvent",
+        "SelfAskQueryEngine",
         "SireNodeParser",
         "SireRerank",
         "SireRetriever",
+        "SubQuestionEvent",
+        "ThoughtEvent",
         "VectorStoreSource",
         "create_sire_tool",
         "over_vector_store",

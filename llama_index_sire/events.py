@@ -1,0 +1,114 @@
+"""Steps of a reasoning as LlamaIndex events."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Union
+
+from llama_index.core.schema import NodeWithScore
+from llama_index.core.workflow import Event
+
+from llama_index_sire.nodes import to_scored_node
+from sire_core.reason import Answer, IntermediateAnswer, Retrieved, Step, SubQuestion, Thought
+
+__all__ = [
+    "AnswerEvent",
+    "IntermediateAnswerEvent",
+    "ReasoningEvent",
+    "RetrievedEvent",
+    "SubQuestionEvent",
+    "ThoughtEvent",
+    "plain_step",
+    "to_event",
+]
+
+
+class ThoughtEvent(Event):
+    """A sentence of the reasoning; numbers count the rounds."""
+
+    number: int
+    text: str
+
+
+class SubQuestionEvent(Event):
+    """What is searched for next, or the follow-up question that is answered next."""
+
+    number: int
+    text: str
+
+
+class RetrievedEvent(Event):
+    """What a search found, and how much of it was new."""
+
+    number: int
+    query: str
+    nodes: list[NodeWithScore]
+    new: int
+
+
+class IntermediateAnswerEvent(Event):
+    """The answer to a follow-up question."""
+
+    number: int
+    question: str
+    text: str
+
+
+class AnswerEvent(Event):
+    """The end of a reasoning: the answer, and the evidence in the order in which the text cites it as [1], [2]."""
+
+    text: str
+    stop: str
+    nodes: list[NodeWithScore]
+    citations: list[int]
+    sufficient: bool
+    usage: dict[str, int]
+    note: str
+
+
+ReasoningEvent = Union[ThoughtEvent, SubQuestionEvent, RetrievedEvent, IntermediateAnswerEvent, AnswerEvent]
+
+
+def to_event(step: Step) -> ReasoningEvent:
+    """Convert a step of the core."""
+    if isinstance(step, Thought):
+        return ThoughtEvent(number=step.number, text=step.text)
+    if isinstance(step, SubQuestion):
+        return SubQuestionEvent(number=step.number, text=step.text)
+    if isinstance(step, IntermediateAnswer):
+        return IntermediateAnswerEvent(number=step.number, question=step.question, text=step.text)
+    nodes = [to_scored_node(hit) for hit in step.hits]
+    if isinstance(step, Retrieved):
+        return RetrievedEvent(number=step.number, query=step.query, nodes=nodes, new=step.new)
+    return AnswerEvent(
+        text=step.text,
+        stop=step.stop,
+        nodes=nodes,
+        citations=list(step.citations),
+        sufficient=step.sufficient,
+        usage=asdict(step.usage),
+        note=step.note,
+    )
+
+
+_NAMES = {
+    Thought: "thought",
+    SubQuestion: "sub_question",
+    Retrieved: "retrieved",
+    IntermediateAnswer: "intermediate_answer",
+    Answer: "answer",
+}
+
+
+def plain_step(step: Step) -> dict[str, Any]:
+    """A step for the metadata of a response, ready for JSON: its type, and node ids in the place of nodes.
+
+    An answer has text and stop reason only; the rest of it stands in the response itself.
+    """
+    kind = {"type": _NAMES[type(step)]}
+    if isinstance(step, Answer):
+        return {**kind, "text": step.text, "stop": step.stop}
+    if isinstance(step, Retrieved):
+        ids = [hit.unit.id for hit in step.hits]
+        return {**kind, "number": step.number, "query": step.query, "node_ids": ids, "new": step.new}
+    return {**kind, **asdict(step)}

@@ -1,0 +1,203 @@
+"""`ReasoningQueryEngine`: what the query engines that search in several rounds have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from contextlib import aclosing, closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingResponse, Response, StreamingResponse
+from llama_index.core.callbacks.base import CallbackManager
+from llama_index.core.callbacks.schema import CBEventType, EventPayload
+from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
+from llama_index.core.prompts.mixin import PromptMixinType
+from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
+from llama_index.core.settings import Settings
+from llama_index_instrumentation import get_dispatcher
+
+from llama_index_sire.embedding import known_query
+from llama_index_sire.events import ReasoningEvent, to_event
+from llama_index_sire.filters import to_filter
+from llama_index_sire.models import LLMLike, resolve_llm
+from llama_index_sire.nodes import to_scored_node
+from llama_index_sire.responses import add_step, empty_response
+from llama_index_sire.retriever import SireRetriever
+from sire_core.errors import ConfigurationError
+from sire_core.index import Index
+from sire_core.models.sync import run_sync
+from sire_core.reason import ReasoningLimits, Retrieved, Step, SubQuestion, iterate_sync
+
+if TYPE_CHECKING:
+    from sire_core.protocols import LanguageModel
+
+__all__ = ["ReasoningQueryEngine"]
+
+dispatcher = get_dispatcher(__name__)
+
+
+class ReasoningQueryEngine(BaseQueryEngine):
+    """Answers questions by searching in several rounds; the steps stream, and stand in the response's metadata.
+
+    A response has the answer, whose [1], [2] count `source_nodes`, and in its metadata `steps`, `stop` (why it ended),
+    `sufficient`, `citations`, `usage` and `note`. A streaming response is there at once; `metadata["steps"]` grows
+    while its generator is read, and the text is the answer alone, in one piece.
+
+    Args:
+        source: A `SireRetriever`, whose `similarity_top_k` and `filters` hold, or an `Index`.
+        llm: See `resolve_llm`; when left out, the model of the index, else `Settings.llm` if the user has set it.
+        limits: What one question may cost.
+        streaming: Respond with a generator.
+        callback_manager: The retriever's when left out.
+
+    Raises:
+        ConfigurationError: The source is neither.
+    """
+
+    def __init__(
+        self,
+        source: SireRetriever | Index,
+        *,
+        llm: LLMLike = None,
+        limits: ReasoningLimits | None = None,
+        streaming: bool = False,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        retriever = SireRetriever(source) if isinstance(source, Index) else source
+        if not isinstance(retriever, SireRetriever):
+            raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.")
+        self.retriever = retriever
+        self.llm = llm
+        self.limits = limits
+        self.streaming = streaming
+        super().__init__(callback_manager=callback_manager or retriever.callback_manager)
+
+    @abstractmethod
+    def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[Step, None]:
+        """The core's strategy; `arguments` are `index`, `model`, `k`, `filter`, `limits` and `answer`."""
+
+    @property
+    def _searches(self) -> bool:
+        """Whether a sub-question is searched for."""
+        return True
+
+    # --- as a query engine ------------------------------------------------------------------------------------------
+
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        with self._querying(query_bundle) as event:
+            response = self._streamed(query_bundle) if self.streaming else run_sync(self._responded(query_bundle))
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        with self._querying(query_bundle) as event:
+            response = self._astreamed(query_bundle) if self.streaming else await self._responded(query_bundle)
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """The evidence alone: nobody is asked for the final answer."""
+        return run_sync(self.aretrieve(query_bundle))
+
+    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """See `retrieve`."""
+        return (await self._responded(query_bundle, answer=False)).source_nodes
+
+    async def astream_steps(self, query: QueryType) -> AsyncIterator[ReasoningEvent]:
+        """The steps as they happen; the last one is an `AnswerEvent`. Leaving the loop early stops model calls."""
+        bundle = QueryBundle(query) if isinstance(query, str) else query
+        async with aclosing(self.steps(bundle)) as walk:
+            async for step in walk:
+                yield to_event(step)
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {}
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    async def steps(self, bundle: QueryBundle, *, answer: bool = True) -> AsyncGenerator[Step, None]:
+        """The core's steps, with each search reported to callbacks and instrumentation.
+
+        Args:
+            bundle: The question; its own vector, if it brings one, serves the first search.
+            answer: Whether to ask for the final answer.
+        """
+        retriever = self.retriever
+        steps = self._begin(
+            bundle.query_str,
+            index=retriever.index,
+            model=self._model(),
+            k=retriever.similarity_top_k,
+            filter=to_filter(retriever.filters),
+            limits=self.limits,
+            answer=answer,
+        )
+        searched: str | None = bundle.query_str
+        async with aclosing(steps) as walk:
+            while True:
+                with known_query(bundle), self._retrieving(searched) as found:
+                    step = await anext(walk, None)
+                    if isinstance(step, Retrieved):
+                        found.extend(to_scored_node(hit) for hit in step.hits)
+                if step is None:
+                    return
+                searched = step.text if isinstance(step, SubQuestion) and self._searches else None
+                yield step
+
+    def _model(self) -> LanguageModel:
+        # The property would make LlamaIndex's default (OpenAI); the attribute tells whether the user has set one.
+        known = self.llm or self.retriever.index.language_model or (Settings._llm and "settings")  # noqa: SLF001 - as above
+        model = resolve_llm(known)
+        if model is None:
+            raise ConfigurationError("Reasoning needs a model: pass llm=..., or set Settings.llm.")
+        return model
+
+    @contextmanager
+    def _querying(self, bundle: QueryBundle) -> Iterator[Any]:
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: bundle.query_str}
+        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
+            yield event
+
+    @contextmanager
+    def _retrieving(self, query: str | None) -> Iterator[list[NodeWithScore]]:
+        """Report a search, unless there is none."""
+        found: list[NodeWithScore] = []
+        if query is None:
+            yield found
+            return
+        dispatcher.event(RetrievalStartEvent(str_or_query_bundle=query))
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query}
+        with self.callback_manager.event(CBEventType.RETRIEVE, payload=payload) as event:
+            yield found
+            event.on_end(payload={EventPayload.NODES: found})
+        dispatcher.event(RetrievalEndEvent(str_or_query_bundle=query, nodes=found))
+
+    async def _responded(self, bundle: QueryBundle, *, answer: bool = True) -> Response:
+        response = empty_response()
+        async with aclosing(self.steps(bundle, answer=answer)) as walk:
+            async for step in walk:
+                add_step(step, response)
+        return response
+
+    def _streamed(self, bundle: QueryBundle) -> StreamingResponse:
+        gathered = empty_response()
+
+        def text() -> Generator[str, None, None]:
+            with closing(iterate_sync(self.steps(bundle))) as walk:
+                for step in walk:
+                    if answer := add_step(step, gathered):
+                        yield answer
+
+        return StreamingResponse(text(), gathered.source_nodes, gathered.metadata)
+
+    def _astreamed(self, bundle: QueryBundle) -> AsyncStreamingResponse:
+        gathered = empty_response()
+
+        async def text() -> AsyncGenerator[str, None]:
+            async with aclosing(self.steps(bundle)) as walk:
+                async for step in walk:
+                    if answer := add_step(step, gathered):
+                        yield answer
+
+        return AsyncStreamingResponse(text(), gathered.source_nodes, gathered.metadata)

@@ -1,0 +1,49 @@
+"""`ReasoningWorkflow`: a reasoning as a LlamaIndex workflow that streams its steps as events."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Any
+
+from llama_index.core.schema import QueryBundle
+from llama_index.core.workflow import Context, StartEvent, StopEvent, Workflow, step
+
+from llama_index_sire.events import to_event
+from llama_index_sire.reasoning_engine import ReasoningQueryEngine
+from llama_index_sire.responses import add_step, empty_response
+
+__all__ = ["QuestionEvent", "ReasoningWorkflow"]
+
+
+class QuestionEvent(StartEvent):
+    """What a reasoning starts with."""
+
+    query: str
+
+
+class ReasoningWorkflow(Workflow):
+    """Runs a query engine as a workflow: `handler = workflow.run(query="...")`.
+
+    `handler.stream_events()` gives `ThoughtEvent`, `SubQuestionEvent`, `RetrievedEvent`, `IntermediateAnswerEvent` and
+    `AnswerEvent` as they happen, `await handler` the response that the engine's `aquery` would give. Cancelling the
+    run, or its timeout, stops further model calls.
+
+    Args:
+        engine: An `IRCoTQueryEngine` or `SelfAskQueryEngine`.
+        timeout: Seconds for a run; None waits. (The engine's `limits` end it with what was found.)
+        **options: Further arguments of `Workflow`.
+    """
+
+    def __init__(self, engine: ReasoningQueryEngine, timeout: float | None = None, **options: Any) -> None:
+        super().__init__(timeout=timeout, **options)
+        self.engine = engine
+
+    @step
+    async def reason(self, ctx: Context, ev: QuestionEvent) -> StopEvent:
+        """The whole reasoning; its rounds are the core's."""
+        response = empty_response()
+        async with aclosing(self.engine.steps(QueryBundle(ev.query))) as walk:
+            async for found in walk:
+                add_step(found, response)
+                ctx.write_event_to_stream(to_event(found))
+        return StopEvent(result=response)

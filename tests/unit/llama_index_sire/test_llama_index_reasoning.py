@@ -1,0 +1,318 @@
+"""Query engines and the workflow that search in several rounds."""
+
+import asyncio
+import json
+
+import pytest
+from llama_index.core import Settings
+from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
+from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
+from llama_index.core.callbacks.schema import CBEventType, EventPayload
+from llama_index.core.schema import QueryBundle
+from llama_index.core.tools import QueryEngineTool
+from llama_index_fakes import ChatLLM, FunctionLLM, WordEmbedding, as_llama_index
+from llama_index_instrumentation import get_dispatcher
+from llama_index_instrumentation.event_handlers import BaseEventHandler
+from llama_index_instrumentation.span_handlers import SimpleSpanHandler
+
+from llama_index_sire import (
+    AnswerEvent,
+    IntermediateAnswerEvent,
+    IRCoTQueryEngine,
+    ReasoningWorkflow,
+    RetrievedEvent,
+    SelfAskQueryEngine,
+    SireRetriever,
+    SubQuestionEvent,
+    ThoughtEvent,
+)
+from sire_core import Index
+from sire_core.errors import ConfigurationError, ModelError, QueryError
+from sire_core.reason import IRCoTConfig, ReasoningLimits, SelfAskConfig, collect, ircot, self_ask
+from sire_core.testing.scripted_model import ScriptedModel
+
+THINK = {"reasoning": "Bruno Hask directed The Salt Lantern.", "search": "Where was Bruno Hask born?"}
+DONE = {"reasoning": "Bruno Hask was born in Hathersay.", "search": "DONE"}
+READ = {"answer": "Hathersay [1]", "citations": [1], "sufficient": True}
+IRCOT = [json.dumps(answer) for answer in (THINK, DONE, READ)]
+ASK = ["Follow up: Who directed The Salt Lantern?", "Bruno Hask", "So the final answer is: Hathersay", json.dumps(READ)]
+
+
+def ircot_engine(index, answers=IRCOT, latency=0.0, **options):
+    return IRCoTQueryEngine(index, llm=ScriptedModel(list(answers), latency=latency), **options)
+
+
+def plain(response):
+    metadata = dict(response.metadata)
+    return str(response), [(found.node.node_id, found.score) for found in response.source_nodes], metadata
+
+
+async def drain(engine, question):
+    return [event async for event in engine.astream_steps(question)]
+
+
+async def test_ircot_answers_with_evidence_and_steps(index_of, question):
+    engine = ircot_engine(SireRetriever(index_of(), similarity_top_k=5))
+    response = await engine.aquery(question)
+    assert isinstance(response, Response)
+    assert str(response) == "Hathersay [1]"
+    assert len(response.source_nodes) == 5
+    assert response.metadata["stop"] == "done"
+    assert response.metadata["sufficient"] is True
+    assert response.metadata["citations"] == [1]
+    assert response.metadata["usage"]["calls"] == 3
+    assert response.metadata["usage"]["retrievals"] == 2
+    kinds = [step["type"] for step in response.metadata["steps"]]
+    assert kinds == ["retrieved", "thought", "sub_question", "retrieved", "thought", "answer"]
+    assert response.metadata["steps"][2]["text"] == THINK["search"]
+    json.dumps(response.metadata)
+
+
+async def test_the_same_as_the_core_gives(index_of, question):
+    response = await ircot_engine(SireRetriever(index_of(), similarity_top_k=5)).aquery(question)
+    trace = await collect(ircot(index_of(), question, model=ScriptedModel(IRCOT), k=5))
+    assert [found.node.node_id for found in response.source_nodes] == [hit.unit.id for hit in trace.answer.hits]
+    assert [found.score for found in response.source_nodes] == pytest.approx([hit.score for hit in trace.answer.hits])
+    assert len(response.metadata["steps"]) == len(trace.steps)
+
+
+async def test_self_ask_follows_up(index_of, question):
+    engine = SelfAskQueryEngine(index_of(), llm=ScriptedModel(ASK))
+    events = await drain(engine, question)
+    assert [type(event) for event in events] == [
+        RetrievedEvent,
+        SubQuestionEvent,
+        RetrievedEvent,
+        IntermediateAnswerEvent,
+        AnswerEvent,
+    ]
+    assert events[3].text == "Bruno Hask"
+    trace = await collect(self_ask(index_of(), question, model=ScriptedModel(ASK)))
+    assert [found.node.node_id for found in events[-1].nodes] == [hit.unit.id for hit in trace.answer.hits]
+
+
+async def test_self_ask_in_two_calls_searches_once(index_of, question):
+    answers = [json.dumps({"followups": [{"q": "Who?", "a": "He."}]}), json.dumps(READ)]
+    debug = LlamaDebugHandler(print_trace_on_end=False)
+    engine = SelfAskQueryEngine(
+        index_of(),
+        llm=ScriptedModel(answers),
+        config=SelfAskConfig(mode="two_call"),
+        callback_manager=CallbackManager([debug]),
+    )
+    response = await engine.aquery(question)
+    assert response.metadata["usage"]["calls"] == 2
+    assert [step["type"] for step in response.metadata["steps"]] == [
+        "retrieved",
+        "sub_question",
+        "intermediate_answer",
+        "answer",
+    ]
+    assert len(debug.get_event_pairs(CBEventType.RETRIEVE)) == 1
+
+
+def test_sync_gives_the_same_as_async(index_of, question):
+    engine = SireRetriever(index_of(), similarity_top_k=4)
+    awaited = asyncio.run(ircot_engine(engine).aquery(question))
+    assert plain(ircot_engine(engine).query(question)) == plain(awaited)
+
+
+async def test_sync_works_inside_a_running_loop(index_of, question):
+    assert str(ircot_engine(index_of()).query(question)) == "Hathersay [1]"
+
+
+def test_streaming_is_the_answer_alone_and_fills_in_the_rest(index_of, question):
+    model = ScriptedModel(IRCOT)
+    engine = IRCoTQueryEngine(index_of(), llm=model, streaming=True)
+    response = engine.query(question)
+    assert isinstance(response, StreamingResponse)
+    assert model.log == []
+    assert list(response.response_gen) == ["Hathersay [1]"]
+    expected = ircot_engine(index_of()).query(question)
+    assert [found.node.node_id for found in response.source_nodes] == [f.node.node_id for f in expected.source_nodes]
+    assert response.metadata == expected.metadata
+    assert str(ircot_engine(index_of(), streaming=True).query(question)) == "Hathersay [1]"
+
+
+async def test_async_streaming(index_of, question):
+    response = await ircot_engine(index_of(), streaming=True).aquery(question)
+    assert isinstance(response, AsyncStreamingResponse)
+    assert [text async for text in response.async_response_gen()] == ["Hathersay [1]"]
+    assert response.metadata["steps"][-1] == {"type": "answer", "text": "Hathersay [1]", "stop": "done"}
+    assert response.source_nodes
+
+
+async def test_a_step_arrives_before_the_next_call_is_made(index_of, question):
+    model = ScriptedModel(IRCOT)
+    calls = []
+    async for event in IRCoTQueryEngine(index_of(), llm=model).astream_steps(question):
+        calls.append((type(event).__name__, len(model.log)))
+    assert calls == [
+        ("RetrievedEvent", 0),
+        ("ThoughtEvent", 1),
+        ("SubQuestionEvent", 1),
+        ("RetrievedEvent", 1),
+        ("ThoughtEvent", 2),
+        ("AnswerEvent", 3),
+    ]
+
+
+async def test_leaving_early_stops_further_calls(index_of, question):
+    model = ScriptedModel(IRCOT)
+    steps = IRCoTQueryEngine(index_of(), llm=model).astream_steps(question)
+    async for event in steps:
+        if isinstance(event, ThoughtEvent):
+            break
+    await steps.aclose()
+    assert len(model.log) == 1
+    response = IRCoTQueryEngine(index_of(), llm=model, streaming=True).query(question)
+    response.response_gen.close()
+    assert len(model.log) == 1
+
+
+async def test_cancelling_a_query_stops_further_calls(index_of, question):
+    model = ScriptedModel(IRCOT, latency=0.2)
+    task = asyncio.ensure_future(IRCoTQueryEngine(index_of(), llm=model).aquery(question))
+    while not model.log:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.sleep(0.3)
+    assert len(model.log) == 1
+
+
+async def test_evidence_alone_asks_for_no_answer(index_of, question):
+    model = ScriptedModel(IRCOT[:2])
+    found = await IRCoTQueryEngine(index_of(), llm=model).aretrieve(QueryBundle(question))
+    assert len(found) == 10
+    assert len(model.log) == 2
+    engine = IRCoTQueryEngine(index_of(), llm=ScriptedModel(IRCOT[:2]))
+    assert [n.node.node_id for n in engine.retrieve(QueryBundle(question))] == [n.node.node_id for n in found]
+
+
+async def test_k_filters_config_and_limits_hold(index_of, question):
+    retriever = SireRetriever(index_of("flat"), similarity_top_k=3, filters="kind=person")
+    engine = ircot_engine(retriever, config=IRCoTConfig(k=2), limits=ReasoningLimits(max_steps=1))
+    events = await drain(engine, question)
+    assert events[-1].stop == "step_limit"
+    assert len(events[-1].nodes) == 3
+    assert all(found.metadata["kind"] == "person" for found in events[-1].nodes)
+    assert [len(event.nodes) for event in events if isinstance(event, RetrievedEvent)] == [2, 2]
+
+
+async def test_a_failing_model_leaves_the_evidence(index_of, question):
+    response = await IRCoTQueryEngine(index_of(), llm=ScriptedModel([ModelError("down")])).aquery(question)
+    assert response.metadata["stop"] == "model_failed"
+    assert "down" in response.metadata["note"]
+    assert len(response.source_nodes) == 10
+    assert str(response) == "Empty Response"
+
+
+class _Events(BaseEventHandler):
+    seen: list = []
+
+    def handle(self, event, **kwargs):
+        self.seen.append(event.class_name())
+
+
+async def test_callbacks_spans_and_events_show_every_round(index_of, question):
+    debug = LlamaDebugHandler(print_trace_on_end=False)
+    spans, events = SimpleSpanHandler(), _Events(seen=[])
+    root = get_dispatcher()
+    root.add_span_handler(spans)
+    root.add_event_handler(events)
+    try:
+        llm = FunctionLLM(answers=[THINK, DONE, READ], callback_manager=CallbackManager([debug]))
+        await IRCoTQueryEngine(index_of(), llm=llm, callback_manager=CallbackManager([debug])).aquery(question)
+    finally:
+        root.span_handlers.remove(spans)
+        root.event_handlers.remove(events)
+    pairs = debug.get_event_pairs(CBEventType.RETRIEVE)
+    assert [start.payload[EventPayload.QUERY_STR] for start, _ in pairs] == [question, THINK["search"]]
+    assert all(end.payload[EventPayload.NODES] for _, end in pairs)
+    assert len(debug.get_event_pairs(CBEventType.QUERY)) == 1
+    assert len(debug.get_event_pairs(CBEventType.LLM)) == 3
+    names = [span.id_.split("-")[0] for span in spans.completed_spans]
+    assert "IRCoTQueryEngine._aquery" in names
+    parents = {span.id_: span.parent_id for span in spans.completed_spans}
+    engine = next(name for name in parents if name.startswith("IRCoTQueryEngine._aquery"))
+    chats = [name for name in parents if name.startswith("FunctionLLM.achat-")]
+    assert len(chats) == 3
+    assert all(parents[name] == engine for name in chats)
+    assert events.seen.count("RetrievalStartEvent") == events.seen.count("RetrievalEndEvent") == 2
+
+
+async def test_the_model_is_the_given_one_else_the_indexs_else_the_users(index_of, question):
+    with pytest.raises(ConfigurationError, match="Settings.llm"):
+        await IRCoTQueryEngine(index_of()).aquery(question)
+    Settings.llm = ChatLLM(answer=IRCOT[1])
+    assert (await IRCoTQueryEngine(index_of()).aquery(question)).metadata["stop"] == "done"
+    own = ScriptedModel(IRCOT[1:])
+    with Index(recipe="flat", language_model=own) as index:
+        await index.abuild(index_of().documents())
+        await IRCoTQueryEngine(index).aquery(question)
+    assert len(own.log) == 2
+
+
+async def test_a_question_that_brings_its_vector_is_not_embedded(question):
+    model = WordEmbedding()
+    retriever = SireRetriever.from_documents(as_llama_index(), recipe="flat", embed_model=model)
+    vector = model._vectors([question])[0]
+    model._calls.clear()
+    await ircot_engine(retriever).aquery(QueryBundle(question, embedding=vector))
+    assert model._calls == ["query"]
+
+
+def test_what_is_refused(index_of):
+    with pytest.raises(ConfigurationError, match="neither a SireRetriever nor an Index"):
+        IRCoTQueryEngine("a string")
+    with pytest.raises(ConfigurationError, match="'settings' or None"):
+        IRCoTQueryEngine(index_of(), llm="gpt").query("x")
+    with pytest.raises(QueryError):
+        ircot_engine(index_of()).query("  ")
+
+
+async def test_an_engine_is_a_tool(index_of, question):
+    tool = QueryEngineTool.from_defaults(ircot_engine(index_of()), name="ask", description="Answers.")
+    assert str(await tool.acall(question)) == "Hathersay [1]"
+
+
+# --- the workflow -----------------------------------------------------------------------------------------------------
+
+
+async def test_the_workflow_streams_typed_events_and_ends_with_the_response(index_of, question):
+    model = ScriptedModel(IRCOT)
+    handler = ReasoningWorkflow(IRCoTQueryEngine(index_of(), llm=model)).run(query=question)
+    events = [event async for event in handler.stream_events()]
+    response = await handler
+    assert [type(event).__name__ for event in events] == [
+        "RetrievedEvent",
+        "ThoughtEvent",
+        "SubQuestionEvent",
+        "RetrievedEvent",
+        "ThoughtEvent",
+        "AnswerEvent",
+        "StopEvent",
+    ]
+    assert plain(response) == plain(await ircot_engine(index_of()).aquery(question))
+
+
+async def test_the_workflow_streams_while_it_thinks(index_of, question):
+    model = ScriptedModel(IRCOT, latency=0.1)
+    handler = ReasoningWorkflow(IRCoTQueryEngine(index_of(), llm=model)).run(query=question)
+    async for event in handler.stream_events():
+        if isinstance(event, ThoughtEvent):
+            assert len(model.log) < 3
+            break
+    await handler
+
+
+async def test_cancelling_the_workflow_stops_further_calls(index_of, question):
+    model = ScriptedModel(IRCOT, latency=0.2)
+    handler = ReasoningWorkflow(IRCoTQueryEngine(index_of(), llm=model)).run(query=question)
+    while not model.log:
+        await asyncio.sleep(0.01)
+    await handler.cancel_run()
+    await asyncio.sleep(0.5)
+    assert len(model.log) == 1
