@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Extractor, Progress
     from sire_core.types import Chunk, ExtractionRecord
 
-__all__ = ["RecordStore", "extract_missing", "missing_chunks", "read_records"]
+__all__ = ["RecordStore", "extract_missing", "missing_chunks", "read_records", "relinked_chunks"]
 
 
 class RecordStore(Protocol):
@@ -22,6 +22,9 @@ class RecordStore(Protocol):
 
     def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
         """Records that did not fail, by chunk hash."""
+
+    def bodies(self, fingerprint: str) -> Mapping[str, bytes]:
+        """All records that did not fail, as stored, by chunk hash."""
 
     def known(self, fingerprint: str, hashes: Sequence[str]) -> set[str]:
         """Hashes that have a record that did not fail."""
@@ -76,15 +79,55 @@ async def extract_missing(
     return len({chunk.hash for chunk in chunks}) - len(todo), tuple(failures), frozenset(fresh)
 
 
-def read_records(chunks: Sequence[Chunk], extractor: Extractor, store: RecordStore) -> Mapping[str, ExtractionRecord]:
-    """Records by chunk id, with titles of the corpus linked as entities where the extractor asks for it."""
-    stored = store.records(extractor.fingerprint, [chunk.hash for chunk in chunks])
-    records = {chunk.id: stored[chunk.hash] for chunk in chunks if chunk.hash in stored}
+def read_records(
+    chunks: Sequence[Chunk],
+    extractor: Extractor,
+    store: RecordStore,
+    only: Collection[str] | None = None,
+) -> Mapping[str, ExtractionRecord]:
+    """Records by chunk id, with titles of the corpus linked as entities where the extractor asks for it.
+
+    Args:
+        chunks: All chunks, in corpus order.
+        extractor: Made the records.
+        store: Keeps them.
+        only: Ids of the chunks whose records are wanted; None reads all.
+    """
+    wanted = chunks if only is None else [chunk for chunk in chunks if chunk.id in only]
+    hashes = {chunk.id: chunk.hash for chunk in wanted}
+    stored = store.records(extractor.fingerprint, list(hashes.values()))
+    records = {chunk.id: stored[hashes[chunk.id]] for chunk in wanted if hashes[chunk.id] in stored}
     if not extractor.links_titles:
         return records
+    from sire_core.extraction.title_changes import titles_in_reach
     from sire_core.extraction.titles import TitleLinker
 
-    return TitleLinker([chunk.title for chunk in chunks]).link(records, chunks)
+    titles = list(dict.fromkeys(chunk.title for chunk in chunks))
+    return TitleLinker(titles if only is None else titles_in_reach(titles, records.values())).link(records, wanted)
+
+
+def relinked_chunks(
+    before: Sequence[Chunk], after: Sequence[Chunk], extractor: Extractor, store: RecordStore
+) -> frozenset[str]:
+    """Ids of chunks whose records may link other titles after a change of the corpus than before it.
+
+    Args:
+        before: All chunks before the change, in corpus order.
+        after: And after it.
+        extractor: Made the records.
+        store: Keeps them.
+    """
+    if not extractor.links_titles:
+        return frozenset()
+    from sire_core.extraction.title_changes import changed_wordings, touched_records
+
+    wordings = changed_wordings([chunk.title for chunk in before], [chunk.title for chunk in after])
+    if not wordings:
+        return frozenset()
+    if len(wordings) > len(after) // 4:  # looking for so many takes longer than linking everything
+        return frozenset(chunk.id for chunk in after)
+    touched = touched_records(store.bodies(extractor.fingerprint), wordings)
+    return frozenset(chunk.id for chunk in after if chunk.hash in touched)
 
 
 def missing_chunks(chunks: Sequence[Chunk], known: set[str]) -> list[ChunkInContext]:

@@ -12,9 +12,11 @@ from sire_core.extraction.names import cached_key
 from sire_core.extraction.subjects import base_title
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
-__all__ = ["TitleLinker"]
+__all__ = ["WORD", "TitleLinker", "title_forms"]
 
-_WORD = re.compile(r"\w+|&")
+WORD = re.compile(r"\w+|&")
+"""A word of a title or a text."""
+
 _BREAK = re.compile(r"(?<=\w{4})\.|[;:!?,]")  # `St. Louis` has none
 _RANKED = re.compile(
     r"(?P<name>[^,]+ [^,]+), (?:\d+\w\w |the \d+\w\w )?(?:grand |crown )?(?:king|queen|prince|princess|duke|duchess|"
@@ -49,7 +51,7 @@ class TitleLinker:
     def __init__(self, titles: Sequence[str]) -> None:
         self._trie: dict[str, Any] = {}
         self._names: dict[str, str] = {}
-        for form in _forms(dict.fromkeys(title for title in titles if title.strip())):
+        for form in title_forms(dict.fromkeys(title for title in titles if title.strip())):
             if not _linkable(form.text):
                 continue
             node = self._trie
@@ -117,7 +119,7 @@ class TitleLinker:
 
     def _scan(self, text: str, *, questions: bool = False, lowered: bool = False) -> Iterator[tuple[int, int, _Form]]:
         """Places where a title is named, left to right, longest first, without overlap."""
-        places = [match.span() for match in _WORD.finditer(text)]
+        places = [match.span() for match in WORD.finditer(text)]
         words = _words(text)
         if len(words) != len(places):  # a letter whose lower case is no letter: match word by word
             words = [text[start:end].lower() for start, end in places]
@@ -140,7 +142,7 @@ class TitleLinker:
 
 
 def _words(text: str) -> list[str]:
-    return ["and" if word == "&" else word for word in _WORD.findall(text.lower())]
+    return ["and" if word == "&" else word for word in WORD.findall(text.lower())]
 
 
 def _rename(entity: Entity, name: str) -> Entity:
@@ -149,8 +151,8 @@ def _rename(entity: Entity, name: str) -> Entity:
     return replace(entity, name=name, aliases=tuple(reversed(keys.values())))
 
 
-def _forms(titles: Mapping[str, None]) -> Iterator[_Form]:
-    """All forms of all titles; the plain ones first, short forms only where they mean one name."""
+def title_forms(titles: Mapping[str, None]) -> Iterator[_Form]:
+    """All ways to write some titles; the plain ones first, short forms only where they mean one name."""
     plain: dict[str, _Form] = {}
     short: dict[str, tuple[str, set[str]]] = {}
     for title in titles:
@@ -179,7 +181,7 @@ def _short_forms(base: str) -> Iterator[str]:
 
 def _linkable(text: str) -> bool:
     """Whether a form says something by itself: not a short or common word, not only function words."""
-    words = [word.lower() for word in _WORD.findall(text)]
+    words = [word.lower() for word in WORD.findall(text)]
     if len(words) == 1:
         return len(words[0]) > 2 and words[0] not in _COMMON and not words[0].isdigit() and text[0].isupper()
     return any(word not in FUNCTION_WORDS and not (word.isdigit() and len(word) < 3) for word in words)
@@ -196,7 +198,7 @@ def _fits(text: str, places: Sequence[tuple[int, int]], form: _Form, *, question
     if said != form.text and not set(_BREAK.findall(said)) <= set(_BREAK.findall(form.text)):
         return False
     if said == said.lower() and not lowered and not questions:
-        rest = _WORD.findall(form.text)[1:]
+        rest = WORD.findall(form.text)[1:]
         proper = any(word[0].isupper() and word.lower() not in FUNCTION_WORDS for word in rest)
         return not proper or len(places) >= _ENOUGH_WORDS
     return len(places) > 2 or questions or not _continues(text, end)

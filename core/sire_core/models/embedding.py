@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -37,6 +37,7 @@ class UnitEmbedder:
         embedder: The user's embedder.
         store: Keeps vectors as they come, so that a killed build does not embed twice.
         load: Reads vectors that the index holds already, by unit id.
+        read: Reads stored units by id, whose vectors are out of date.
         progress: Called after every batch.
         workers: Batches in flight at once.
     """
@@ -46,12 +47,14 @@ class UnitEmbedder:
         embedder: Embedder,
         store: VectorStore,
         load: Callable[[Sequence[str]], dict[str, FloatArray]],
+        read: Callable[[Sequence[str]], Mapping[str, Unit]],
         progress: Progress,
         workers: int,
     ) -> None:
         self._embedder = embedder
         self._store = store
         self._load = load
+        self._read = read
         self._known: dict[str, FloatArray] = {}
         self._progress = progress
         self._workers = workers
@@ -61,19 +64,27 @@ class UnitEmbedder:
         """Everything known so far, by unit id."""
         return self._known
 
-    async def embed(self, units: Sequence[Unit]) -> FloatArray:
-        """Unit-length vectors of the units' index texts, `[len(units), dimension]`."""
-        self._known.update(self._load([unit.id for unit in units if unit.id not in self._known]))
-        missing = {unit.id: digest("vector", unit.index_text) for unit in units if unit.id not in self._known}
+    async def embed(self, units: Sequence[Unit | str]) -> FloatArray:
+        """Unit-length vectors of the units' index texts, `[len(units), dimension]`.
+
+        Args:
+            units: Units, or ids of stored ones.
+        """
+        ids = [unit if isinstance(unit, str) else unit.id for unit in units]
+        self._known.update(self._load([found for found in ids if found not in self._known]))
+        given = [unit for unit in units if not isinstance(unit, str) and unit.id not in self._known]
+        unread = [unit for unit in units if isinstance(unit, str) and unit not in self._known]
+        given += self._read(unread).values()
+        missing = {unit.id: digest("vector", unit.index_text) for unit in given}
         if missing:
             stored = self._store.vectors(self._embedder.fingerprint, list(missing.values()))
-            texts = {missing[u.id]: u.index_text for u in units if u.id in missing and missing[u.id] not in stored}
+            texts = {missing[u.id]: u.index_text for u in given if u.id in missing and missing[u.id] not in stored}
             stored.update(await self._ask(texts))
             self._known.update((unit, stored[text]) for unit, text in missing.items())
         if not units:
             return np.empty((0, self._embedder.dimension), dtype=np.float32)
         try:
-            return np.stack([self._known[unit.id] for unit in units])
+            return np.stack([self._known[found] for found in ids])
         except ValueError as error:
             raise EmbedderMismatchError(
                 f"The embedder {self._embedder.fingerprint} answers vectors of another length than those in the index. "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,10 @@ class Corpus:
     Attributes:
         chunks: In corpus order.
         chunk_units: One unit per distinct passage.
-        load_records: Extraction records by chunk id.
-        embed: Vectors of units, reusing what is stored.
+        load_records: Extraction records by chunk id, of some chunks or (None) of all.
+        relinked: Old chunks whose records may link other titles now.
+        embed: Vectors of units or of ids of stored units, reusing what is stored.
+        makers: Fingerprints of embedder and extractor.
         make_summarizer: Summariser for a length.
         language_model: The user's model, or None.
         seed: Seed of the index.
@@ -35,8 +37,10 @@ class Corpus:
 
     chunks: Sequence[Chunk]
     chunk_units: Sequence[Unit]
-    load_records: Callable[[], Mapping[str, ExtractionRecord]]
-    embed: Callable[[Sequence[Unit]], Awaitable[FloatArray]]
+    load_records: Callable[[Collection[str] | None], Mapping[str, ExtractionRecord]]
+    relinked: Callable[[], Collection[str]]
+    embed: Callable[[Sequence[Unit | str]], Awaitable[FloatArray]]
+    makers: tuple[str, str]
     make_summarizer: Callable[[int], Summarizer]
     language_model: LanguageModel | None
     seed: int
@@ -82,13 +86,24 @@ class OrganizerView:
         """The user's model, or None."""
         return self._corpus.language_model
 
-    def records(self) -> Mapping[str, ExtractionRecord]:
-        """Extraction records by chunk id."""
-        return self._corpus.load_records()
+    @property
+    def makers(self) -> tuple[str, str]:
+        """Fingerprints of the embedder and of the extractor."""
+        return self._corpus.makers
 
-    def units(self) -> Sequence[Unit]:
-        """Units that this organizer put before."""
-        return self._store.units(self._fingerprint)
+    def records(self, chunk_ids: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
+        """Extraction records by chunk id, of some chunks or of all."""
+        return self._corpus.load_records(chunk_ids)
+
+    def relinked(self) -> Collection[str]:
+        """Ids of old chunks whose records may link other titles than before the change."""
+        return self._corpus.relinked()
+
+    def units(self, ids: Collection[str] | None = None) -> Sequence[Unit]:
+        """Units that this organizer put before, or stored units by id."""
+        if ids is None:
+            return self._store.units(self._fingerprint)
+        return list(self._store.units_by_id(list(ids)).values())
 
     def edges(self) -> Sequence[Edge]:
         """Edges that this organizer put before."""
@@ -97,6 +112,10 @@ class OrganizerView:
     def state(self) -> Mapping[str, Any]:
         """State that this organizer stored before."""
         return self._store.state(self._fingerprint)
+
+    def notes(self, keys: Collection[str]) -> Mapping[str, bytes]:
+        """Notes that this organizer stored before, by key."""
+        return self._store.notes(self._fingerprint, list(keys))
 
     def required(self, organizer: str) -> tuple[Sequence[Unit], Sequence[Edge], Delta]:
         """Units and edges of a required organizer after the change, and its delta."""
@@ -110,7 +129,7 @@ class OrganizerView:
         edges.update(((e.kind, e.source, e.target), e) for e in delta.put_edges)
         return list(units.values()), list(edges.values()), delta
 
-    async def vectors(self, units: Sequence[Unit]) -> FloatArray:
+    async def vectors(self, units: Sequence[Unit | str]) -> FloatArray:
         """Unit-length vectors of the units' index texts."""
         return await self._corpus.embed(units)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sire_core.corpus.units import CorpusUpdate, chunk_units, corpus_delta
 from sire_core.errors import EmbedderMismatchError
-from sire_core.extraction.stage import extract_missing, read_records
+from sire_core.extraction.stage import extract_missing, read_records, relinked_chunks
 from sire_core.manifest import BuiltRecipe, Manifest
 from sire_core.models.embedding import UnitEmbedder
 from sire_core.organize.build_view import Corpus
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Summarizer
     from sire_core.storage.calls import CallStore
     from sire_core.storage.store import Store
+    from sire_core.types import ExtractionRecord
+
+    Records = Mapping[str, ExtractionRecord]
 
 __all__ = ["BuildSettings", "Builder"]
 
@@ -192,7 +196,8 @@ class Builder:
         settings = self._settings
         refitted = bool(work.before.embedder) and work.before.embedder != settings.embedder.fingerprint
         load = (lambda _: {}) if refitted else self._store.vectors
-        embedder = UnitEmbedder(settings.embedder, self._calls, load, settings.progress, settings.workers)
+        read = self._store.units_by_id
+        embedder = UnitEmbedder(settings.embedder, self._calls, load, read, settings.progress, settings.workers)
         corpus = self._corpus(work, embedder)
         with self._timed("embedding"):
             await embedder.embed(corpus.chunk_units)
@@ -218,18 +223,14 @@ class Builder:
 
     def _corpus(self, work: _Work, embedder: UnitEmbedder) -> Corpus:
         settings = self._settings
-        records: dict[str, Any] = {}
-
-        def load_records() -> Mapping[str, Any]:
-            if not records:
-                records.update(read_records(work.corpus.chunks, settings.extractor, self._calls))
-            return records
-
+        chunks, old = work.corpus.chunks, work.corpus.old_chunks
         return Corpus(
-            chunks=work.corpus.chunks,
-            chunk_units=chunk_units(work.corpus.chunks),
-            load_records=load_records,
+            chunks=chunks,
+            chunk_units=chunk_units(chunks),
+            load_records=_remembered(lambda only: read_records(chunks, settings.extractor, self._calls, only)),
+            relinked=cache(lambda: relinked_chunks(old, chunks, settings.extractor, self._calls)),
             embed=embedder.embed,
+            makers=(settings.embedder.fingerprint, settings.extractor.fingerprint),
             make_summarizer=settings.make_summarizer,
             language_model=settings.language_model,
             seed=settings.seed,
@@ -295,3 +296,15 @@ class Builder:
             yield
         finally:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
+
+
+def _remembered(read: Callable[[Collection[str] | None], Records]) -> Callable[[Collection[str] | None], Records]:
+    """All records are read at most once; whoever wants a few gets them from there, or just these few."""
+    everything: list[Records] = []
+
+    def load(only: Collection[str] | None = None) -> Records:
+        if only is None and not everything:
+            everything.append(read(None))
+        return everything[0] if everything else read(only)
+
+    return load

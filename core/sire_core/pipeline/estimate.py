@@ -13,6 +13,7 @@ from sire_core.extraction.stage import missing_chunks
 
 if TYPE_CHECKING:
     from sire_core.models.prices import CostRange, Price
+    from sire_core.models.usage import StageUsage
     from sire_core.pipeline.workers import Workers
     from sire_core.storage.index_files import IndexFiles
     from sire_core.types import Document
@@ -25,6 +26,11 @@ _SAMPLE = 1000
 _SPREAD = {"sim_summary": (0.6, 1.7), "rel_summary": (0.3, 3.0)}
 """How far the number of summaries of a model's facts may be from that of the trial's. A model names more or fewer
 entities than the rules do, so aggregates vary far more than passages."""
+
+_ORGANIZING = (0.3, 3.0)
+"""The same of all else that organizers ask about entities."""
+_ANSWER = (20, 600)
+"""Fewest and most tokens of such an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +98,12 @@ async def estimate_build(
 
 
 async def _summaries(documents: Sequence[Document], workers: Workers, price: Price | None) -> CostRange:
-    """Grow the trees without a model over a sample, in memory, and count what a model would have been asked."""
+    """Build a sample in memory with a model that costs nothing, and count what a real one would have been asked."""
     from sire_core.algorithms.text import count_tokens
+    from sire_core.extraction.rules import RulesExtractor
     from sire_core.models.lexical_embedder import LexicalEmbedder
     from sire_core.models.prices import CostRange, estimate_summaries
+    from sire_core.models.rehearsal import RehearsalModel
     from sire_core.pipeline.apply import apply_plan
     from sire_core.storage.index_files import IndexFiles
 
@@ -107,7 +115,9 @@ async def _summaries(documents: Sequence[Document], workers: Workers, price: Pri
     trial = IndexFiles(None)
     try:
         plan = partial(plan_build, given=sample, chunker=workers.chunker)
-        await apply_plan(trial, plan, replace(workers, language_model=None, embedder=LexicalEmbedder()))
+        model, rules = RehearsalModel(), RulesExtractor()
+        rehearsing = replace(workers, language_model=model, extractor=rules, embedder=LexicalEmbedder(), limits=None)
+        report = await apply_plan(trial, plan, rehearsing)
         owners = trial.store.owners()
         units = {unit.id: unit for owner in owners for unit in trial.store.units(owner)}
         below: dict[str, int] = {}
@@ -122,7 +132,21 @@ async def _summaries(documents: Sequence[Document], workers: Workers, price: Pri
         clusters = (round(low * step * len(sizes)), round(high * step * len(sizes)) + 2 * bool(sizes))
         tokens = (round(low * step * sum(sizes)), round(high * step * sum(sizes)))
         cost += estimate_summaries(clusters, tokens, max_tokens=_length(workers), price=price)
-    return cost
+    return cost + _organizing(report.usage.get("organizing"), step, price)
+
+
+def _organizing(asked: StageUsage | None, step: int, price: Price | None) -> CostRange:
+    """What organizers ask beside summaries of trees: bridging facts, reports, summaries of entities."""
+    from sire_core.models.prices import CostRange
+
+    if asked is None or not asked.calls:
+        return CostRange().priced(price)
+    low, high = (spread * step for spread in _ORGANIZING)
+    return CostRange(
+        (round(low * asked.calls), round(high * asked.calls)),
+        (round(low * asked.input_tokens), round(high * asked.input_tokens)),
+        (round(low * asked.calls) * _ANSWER[0], round(high * asked.calls) * _ANSWER[1]),
+    ).priced(price)
 
 
 def _length(workers: Workers) -> int:

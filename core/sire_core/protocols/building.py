@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -74,13 +74,18 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What an organizer does to its own part of the pool. Dropping comes first, then putting."""
+    """What an organizer does to its own part of the pool. Dropping comes first, then putting.
+
+    `state` replaces what was stored; `notes` are many small states by key, of which only those named here are written,
+    or deleted where the value is None.
+    """
 
     put_units: tuple[Unit, ...] = ()
     drop_units: tuple[str, ...] = ()
     put_edges: tuple[Edge, ...] = ()
     drop_edges: tuple[Edge, ...] = ()
     state: Mapping[str, Any] | None = None
+    notes: Mapping[str, bytes | None] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
 
 
@@ -103,11 +108,26 @@ class BuildView(Protocol):
     def language_model(self) -> LanguageModel | None:
         """The user's model, or None."""
 
-    def records(self) -> Mapping[str, ExtractionRecord]:
-        """Extraction records by chunk id; failed ones are left out."""
+    @property
+    def makers(self) -> tuple[str, str]:
+        """Fingerprints of the embedder and of the extractor, what they learned included."""
 
-    def units(self) -> Sequence[Unit]:
-        """Units that this organizer put before."""
+    def records(self, chunk_ids: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
+        """Extraction records by chunk id; failed ones are left out.
+
+        Args:
+            chunk_ids: Whose; None reads all.
+        """
+
+    def relinked(self) -> Collection[str]:
+        """Ids of old chunks whose records may link other titles than before the change."""
+
+    def units(self, ids: Collection[str] | None = None) -> Sequence[Unit]:
+        """Units that this organizer put before.
+
+        Args:
+            ids: Which, of whomever; None reads all of its own.
+        """
 
     def edges(self) -> Sequence[Edge]:
         """Edges that this organizer put before."""
@@ -115,11 +135,18 @@ class BuildView(Protocol):
     def state(self) -> Mapping[str, Any]:
         """State that this organizer stored before; empty at first."""
 
+    def notes(self, keys: Collection[str]) -> Mapping[str, bytes]:
+        """Notes that this organizer stored before, by key; unknown keys are left out."""
+
     def required(self, organizer: str) -> tuple[Sequence[Unit], Sequence[Edge], Delta]:
         """Units and edges of a required organizer after the change, and its delta."""
 
-    async def vectors(self, units: Sequence[Unit]) -> FloatArray:
-        """Unit-length vectors of the units' index texts, `[len(units), dimension]`; stored ones are reused."""
+    async def vectors(self, units: Sequence[Unit | str]) -> FloatArray:
+        """Unit-length vectors of the units' index texts, `[len(units), dimension]`; stored ones are reused.
+
+        Args:
+            units: Units, or ids of stored ones.
+        """
 
     def rng(self, *names: str) -> np.random.Generator:
         """A generator that depends on the index seed and `names` only."""

@@ -58,6 +58,11 @@ class CallStore:
         unique = list(dict.fromkeys(hashes))
         return {str(found): from_json(str(body)) for found, body in self._db.read_in(sql, unique, [fingerprint])}
 
+    def bodies(self, fingerprint: str) -> dict[str, bytes]:
+        """Stored records as UTF-8 JSON by chunk hash; failed ones are left out. For searching, not for reading."""
+        sql = "SELECT hash, CAST(body AS BLOB) FROM records WHERE fingerprint=? AND status!='failed'"
+        return {str(found): bytes(body) for found, body in self._db.iterate(sql, [fingerprint])}
+
     def known(self, fingerprint: str, hashes: Sequence[str]) -> set[str]:
         """Which of the hashes have a record that did not fail."""
         sql = "SELECT hash FROM records WHERE fingerprint=? AND status!='failed' AND hash IN ({marks})"

@@ -39,6 +39,8 @@ CREATE TABLE IF NOT EXISTS edges (
     owner TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
     weight REAL NOT NULL, metadata TEXT NOT NULL, PRIMARY KEY (owner, kind, source, target)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS states (owner TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS notes (
+    owner TEXT NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (owner, key)) WITHOUT ROWID;
 """
 
 _UNIT_COLUMNS = "id, kind, text, level, tree, chunk_ids, entity_keys, title, metadata"
@@ -118,6 +120,11 @@ class Store:
         """Units of one owner, by id."""
         return [unit for unit, _ in self.units_with_vectors([owner], vectors=False)]
 
+    def units_by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
+        """Units of whomever by id; unknown ids are left out."""
+        rows = self._db.read_in(f"SELECT {_UNIT_COLUMNS} FROM units WHERE id IN ({{marks}})", ids)
+        return {str(row[0]): _unit(row) for row in rows}
+
     def units_with_vectors(
         self, owners: Sequence[str], *, vectors: bool = True
     ) -> Iterator[tuple[Unit, NDArray[np.float32]]]:
@@ -145,6 +152,11 @@ class Store:
         rows = self._db.read("SELECT body FROM states WHERE owner=?", [owner])
         return dict(json.loads(str(rows[0][0]))) if rows else {}
 
+    def notes(self, owner: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """Notes of an organizer by key; unknown keys are left out."""
+        sql = "SELECT key, body FROM notes WHERE owner=? AND key IN ({marks})"
+        return {str(key): bytes(body) for key, body in self._db.read_in(sql, keys, [owner])}
+
     def owners(self) -> list[str]:
         """Everyone who has units."""
         return [str(row[0]) for row in self._db.read("SELECT DISTINCT owner FROM units ORDER BY owner")]
@@ -168,7 +180,7 @@ class Store:
                 "INSERT OR REPLACE INTO chunks VALUES (?,?,?,?)",
                 [(c.id, c.doc_id, c.position, c.text) for c in commit.put_chunks],
             )
-            for table in ("units", "edges", "states"):
+            for table in ("units", "edges", "states", "notes"):
                 db.executemany(f"DELETE FROM {table} WHERE owner=?", [(owner,) for owner in commit.drop_owners])
             db.executemany(
                 "UPDATE units SET vector=? WHERE id=?", ((v.tobytes(), unit) for unit, v in commit.revectors.items())
@@ -189,6 +201,10 @@ class Store:
                 )
                 if delta.state is not None:
                     db.execute("INSERT OR REPLACE INTO states VALUES (?,?)", (owner, _json(delta.state)))
+                gone = [(owner, key) for key, body in delta.notes.items() if body is None]
+                db.executemany("DELETE FROM notes WHERE owner=? AND key=?", gone)
+                kept = ((owner, key, body) for key, body in delta.notes.items() if body is not None)
+                db.executemany("INSERT OR REPLACE INTO notes VALUES (?,?,?)", kept)
             db.execute("INSERT OR REPLACE INTO meta VALUES ('manifest',?)", (_json(commit.manifest),))
 
     def compact(self) -> None:

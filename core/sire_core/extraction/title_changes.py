@@ -1,0 +1,115 @@
+"""Which records have to be linked again when titles come and go, and the titles that some records can name at all."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from sire_core.algorithms.text import name_key
+from sire_core.extraction.lexicon import FUNCTION_WORDS
+from sire_core.extraction.names import cached_key
+from sire_core.extraction.titles import WORD, title_forms
+
+if TYPE_CHECKING:
+    from sire_core.types import ExtractionRecord
+
+__all__ = ["changed_wordings", "titles_in_reach", "touched_records"]
+
+_ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
+
+
+def titles_in_reach(titles: Sequence[str], records: Iterable[ExtractionRecord]) -> list[str]:
+    """Titles that may be named in some records, in their order; all others change nothing when these are linked.
+
+    Every way to write a title holds its first word that is no function word, and so do the titles that make a short
+    form ambiguous.
+    """
+    said = "\n".join(_texts(records))
+    words = set(WORD.findall(name_key(said)))
+    return [title for title in titles if (head := _head(title)) == "" or head in words]
+
+
+def changed_wordings(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Ways to write titles that mean something in one of two corpora which they do not mean in the other.
+
+    Args:
+        before: Titles before a change, in corpus order.
+        after: And after it.
+    """
+    old, new = set(before), set(after)
+    heads = {_head(title) for title in old.symmetric_difference(new)}
+    if not heads:
+        return []
+    was, now = (_forms_of(titles, heads) for titles in (before, after))
+    different = dict.fromkeys(key for key in (*was, *now) if was.get(key) != now.get(key))
+    return list(dict.fromkeys(forms[key][0] for key in different for forms in (was, now) if key in forms))
+
+
+def touched_records(bodies: Mapping[str, bytes], wordings: Sequence[str]) -> set[str]:
+    """Keys of the records in whose text a wording occurs: those that may link it.
+
+    Args:
+        bodies: Stored records by key, UTF-8.
+        wordings: From `changed_wordings`.
+    """
+    keys = list(bodies)
+    everything = b"\0".join(bodies.values()).lower()
+    starts = list(accumulate((len(body) + 1 for body in bodies.values()), initial=0))
+    found: set[str] = set()
+    for wording in wordings:
+        rarest, pattern = _fragment(wording), _pattern(wording)
+        place = everything.find(rarest)
+        while place >= 0:
+            number = bisect_right(starts, place) - 1
+            body = bodies[keys[number]]
+            if keys[number] not in found and pattern.search(_ESCAPED.sub(" ", body.decode())):
+                found.add(keys[number])
+            place = everything.find(rarest, starts[number + 1])
+    return found
+
+
+def _head(title: str) -> str:
+    words = WORD.findall(cached_key(title))
+    return next((word for word in words if word != "&" and word not in FUNCTION_WORDS), "")
+
+
+def _forms_of(titles: Sequence[str], heads: Collection[str]) -> dict[str, tuple[str, str]]:
+    """(text, name) by key, of the titles that begin with one of some words."""
+    chosen = [title for title in dict.fromkeys(titles) if title.strip() and _head(title) in heads]
+    return {cached_key(form.text): (form.text, form.name) for form in title_forms(dict.fromkeys(chosen))}
+
+
+def _pattern(wording: str) -> re.Pattern[str]:
+    """A wording in a record: its words in a row; a single one only as it is written, or as a whole name."""
+    words = [r"(?:and|&)" if word.lower() in ("&", "and") else re.escape(word) for word in WORD.findall(wording)]
+    if len(words) == 1:
+        return re.compile(rf'\b{words[0]}\b|(?i:"\W*{words[0]}\W*")')
+    return re.compile(r"\b" + r"\W+".join(words) + r"\b", re.IGNORECASE)
+
+
+def _fragment(wording: str) -> bytes:
+    """The longest piece of the words that upper and lower case leave alike once ASCII is lowered.
+
+    `&` and `and` are one word to the linker, so neither is looked for.
+    """
+    words = [word for word in WORD.findall(wording) if word.lower() not in ("&", "and")]
+    steady = ("".join(letter.lower() if letter.isascii() else _caseless(letter) for letter in word) for word in words)
+    return max((part for word in steady for part in word.split()), key=len, default="").encode()
+
+
+def _caseless(letter: str) -> str:
+    same = letter.lower() == letter.upper() and unicodedata.normalize("NFKC", letter) == letter
+    return letter if same else " "
+
+
+def _texts(records: Iterable[ExtractionRecord]) -> Iterable[str]:
+    for record in records:
+        for entity in record.entities:
+            yield entity.name
+            yield from entity.aliases
+        for fact in record.facts:
+            yield fact.text
