@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from sire_core.cli.ask_command import ask
 from sire_core.cli.change_commands import add, delete, update
 from sire_core.cli.demo_command import demo
 from sire_core.cli.estimate_command import estimate
@@ -79,6 +80,7 @@ def _root(
 app.command()(index)
 app.command()(estimate)
 app.command()(query)
+app.command()(ask)
 app.command()(stats)
 app.command()(add)
 app.command()(update)

@@ -13,7 +13,7 @@ from sire_core.cli.output import note, say, say_json, shorten, some
 if TYPE_CHECKING:
     from sire_core.types import Hit
 
-__all__ = ["query"]
+__all__ = ["hit_json", "query", "say_hit"]
 
 _TEXT = 320
 
@@ -45,22 +45,24 @@ def query(
             return
         hits = index.search(question, k, filter=where)
     if as_json:
-        say_json([_as_json(hit) for hit in hits])
+        say_json([hit_json(hit) for hit in hits])
         return
     if not hits:
         note("No hits: nothing in the index passes the filter." if where else "No hits: the index holds no documents.")
     for number, hit in enumerate(hits, 1):
-        _say(number, hit)
+        say_hit(number, hit)
 
 
-def _say(number: int, hit: Hit) -> None:
+def say_hit(number: int, hit: Hit) -> None:
+    """Print a numbered hit."""
     unit = hit.unit
     say(f"[{number}] {unit.title or shorten(unit.text, 60)}", "bold")
     say(f"{unit.kind}, score {hit.score:.4f}, from {some(hit.doc_ids)}", "cyan", indent=4)
     say(f"{shorten(unit.text, _TEXT)}\n", indent=4)
 
 
-def _as_json(hit: Hit) -> dict[str, Any]:
+def hit_json(hit: Hit) -> dict[str, Any]:
+    """A hit for scripts."""
     unit = hit.unit
     return {
         "id": unit.id,
