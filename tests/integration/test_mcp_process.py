@@ -13,6 +13,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from sire_core import Document, Index
+from sire_core.testing.scripted_server import ScriptedServer
 
 SIRE = ["-c", "from sire_core.cli import main; main()"]
 INITIALIZE = {
@@ -84,6 +85,27 @@ async def test_over_http(folder):
         assert process.wait(10) == 130
         assert process.stdout.read() == ""
         assert "Traceback" not in process.stderr.read()
+
+
+async def test_ask_with_a_model_over_http(folder):
+    answers = [
+        {"reasoning": "Ada Holm founded it.", "search": "Where did it stand?"},
+        {"reasoning": "It stood in Lindle.", "search": "DONE"},
+        {"answer": "Lindle [1]", "citations": [1], "sufficient": True},
+    ]
+    told = []
+
+    async def on_progress(_, __, message):
+        told.append(message)
+
+    with ScriptedServer(lambda call: json.dumps(answers[call.number - 1])) as model:
+        server = stdio(folder, "--llm", "scripted", "--base-url", model.base_url)
+        async with Client(server) as client:
+            question = {"question": "Where did the press of Ada Holm stand?", "via": "ircot"}
+            result = await client.call_tool("ask", question, progress_callback=on_progress)
+    assert result.content[0].text.startswith("Lindle [1]\n\nEvidence:\n[1] [m-")
+    assert result.structured_content["usage"]["calls"] == 3
+    assert "Searching: Where did it stand?" in told
 
 
 async def search(url, query):

@@ -170,15 +170,17 @@ def _answered(answer: Answer) -> Reply:
     """An answer with its evidence; the numbers are those that the answer cites."""
     text = answer.text or "There is no answer."
     if not answer.sufficient:
-        text += f"\n\nThe evidence is not sufficient (stopped: {answer.stop})."
+        why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
+        text += f"\n\nThe evidence is not sufficient (stopped by {why})."
     evidence = "\n\n".join(f"[{number}] {_passage(hit)}" for number, hit in enumerate(answer.hits, 1))
     data = {
         "answer": answer.text,
         "sufficient": answer.sufficient,
-        "stop": str(answer.stop),
+        "stop": answer.stop,
         "citations": list(answer.citations),
         "hits": [_plain(hit) for hit in answer.hits],
         "usage": asdict(answer.usage),
+        "note": answer.note,
     }
     return Reply(f"{text}\n\nEvidence:\n{evidence}" if evidence else text, data)
 

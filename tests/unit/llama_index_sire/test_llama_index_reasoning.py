@@ -144,9 +144,8 @@ async def test_async_streaming(index_of, question):
 
 async def test_a_step_arrives_before_the_next_call_is_made(index_of, question):
     model = ScriptedModel(IRCOT)
-    calls = []
-    async for event in IRCoTQueryEngine(index_of(), llm=model).astream_steps(question):
-        calls.append((type(event).__name__, len(model.log)))
+    steps = IRCoTQueryEngine(index_of(), llm=model).astream_steps(question)
+    calls = [(type(event).__name__, len(model.log)) async for event in steps]
     assert calls == [
         ("RetrievedEvent", 0),
         ("ThoughtEvent", 1),
@@ -210,7 +209,7 @@ async def test_a_failing_model_leaves_the_evidence(index_of, question):
 
 
 class _Events(BaseEventHandler):
-    seen: list = []
+    seen: list
 
     def handle(self, event, **kwargs):
         self.seen.append(event.class_name())
@@ -244,7 +243,7 @@ async def test_callbacks_spans_and_events_show_every_round(index_of, question):
 
 
 async def test_the_model_is_the_given_one_else_the_indexs_else_the_users(index_of, question):
-    with pytest.raises(ConfigurationError, match="Settings.llm"):
+    with pytest.raises(ConfigurationError, match="set Settings"):
         await IRCoTQueryEngine(index_of()).aquery(question)
     Settings.llm = ChatLLM(answer=IRCOT[1])
     assert (await IRCoTQueryEngine(index_of()).aquery(question)).metadata["stop"] == "done"

@@ -1,5 +1,6 @@
 """The MCP server through the SDK's own client, in this process."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -8,8 +9,9 @@ import pytest
 from mcp import Client
 
 from sire_core import Document, Index
-from sire_core.errors import IndexMissingError
+from sire_core.errors import IndexMissingError, ModelError
 from sire_core.serve.mcp_server import make_server
+from sire_core.testing.scripted_model import ScriptedModel
 
 DOCUMENTS = [
     Document("m-1", "Ada Holm founded Brackwater Press.", "Ada Holm", {"year": 1901, "lang": "en"}),
@@ -121,6 +123,79 @@ async def test_mistakes_are_tool_errors_in_our_words(call, name, given, message)
     assert message in text_of(result)
     assert "Traceback" not in text_of(result)
     assert "pydantic" not in text_of(result)
+
+
+THINK = {"reasoning": "Ada Holm founded Brackwater Press.", "search": "Where was Ada Holm mayor?"}
+DONE = {"reasoning": "Ada Holm was mayor of Lindle.", "search": "DONE"}
+READ = {"answer": "Lindle [1]", "citations": [1], "sufficient": True}
+ASKED = {"question": "Where was the founder of Brackwater Press mayor?", "k": 3}
+
+
+def playing(*answers, latency=0.0):
+    return ScriptedModel(
+        [json.dumps(answer) if isinstance(answer, dict) else answer for answer in answers], latency=latency
+    )
+
+
+async def test_ask_reasons_and_cites(index):
+    model, told = playing(THINK, DONE, READ), []
+
+    async def on_progress(number, total, message):
+        told.append((number, message, len(model.log)))
+
+    async with Client(make_server(index, model)) as client:
+        tools = (await client.list_tools()).tools
+        result = await client.call_tool("ask", ASKED, progress_callback=on_progress)
+    assert "no language model" not in tools[1].description
+    assert not result.is_error
+    data = result.structured_content
+    assert (data["answer"], data["stop"], data["sufficient"], data["citations"]) == ("Lindle [1]", "done", True, [1])
+    assert data["usage"]["calls"] == 3
+    assert len(data["hits"]) == 3
+    answer, evidence = text_of(result).split("\n\nEvidence:\n")
+    assert answer == "Lindle [1]"
+    assert evidence.startswith(f"[1] [{', '.join(data['hits'][0]['doc_ids'])}] ")
+    assert "\n\n[3] [" in evidence
+    # Every step is told as soon as it is there: the searches before the next call to the model.
+    assert [(number, calls) for number, _, calls in told] == [(1, 0), (2, 1), (3, 1), (4, 1), (5, 2)]
+    assert told[1][1] == THINK["reasoning"]
+    assert told[2][1] == "Searching: Where was Ada Holm mayor?"
+    assert "of them new" in told[3][1]
+
+
+@pytest.mark.parametrize(
+    ("via", "answers"),
+    [
+        ("single", [READ]),
+        ("self-ask", ["Follow up: Who founded it?", "Ada Holm", "So the final answer is: Lindle", READ]),
+    ],
+)
+async def test_ask_by_other_strategies(index, via, answers):
+    model = playing(*answers)
+    async with Client(make_server(index, model)) as client:
+        result = await client.call_tool("ask", {**ASKED, "via": via})
+    assert result.structured_content["answer"] == "Lindle [1]"
+    assert len(model.log) == len(answers)
+
+
+async def test_ask_says_when_the_evidence_does_not_suffice_or_the_model_fails(index):
+    async with Client(make_server(index, playing({"answer": "insufficient evidence", "sufficient": False}))) as client:
+        result = await client.call_tool("ask", {**ASKED, "via": "single"})
+    assert not result.is_error
+    assert "The evidence is not sufficient" in text_of(result)
+    async with Client(make_server(index, playing(ModelError("out of order")))) as client:
+        result = await client.call_tool("ask", ASKED)
+    assert "model_failed: out of order" in text_of(result)
+    assert len(result.structured_content["hits"]) == 3
+
+
+async def test_a_client_that_stops_waiting_stops_the_model(index):
+    model = playing(THINK, DONE, READ, latency=0.2)
+    async with Client(make_server(index, model)) as client:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(client.call_tool("ask", ASKED), 0.1)
+        await asyncio.sleep(0.5)
+    assert len(model.log) == 1
 
 
 async def test_the_unforeseen_is_logged_and_not_shown(call, index, monkeypatch, caplog):
