@@ -8,6 +8,7 @@ import numpy as np
 
 from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels
 from sire_core.algorithms.entropy_merging import SMALLEST_GAIN, Level, merge_communities
+from sire_core.algorithms.entropy_moves import dissolve_groups, move_units
 from sire_core.algorithms.undirected import UndirectedGraph
 
 if TYPE_CHECKING:
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["entropy_partition", "entropy_tree"]
 
+_ENOUGH = 1e-3  # of the information: the last round is the one whose dissolutions add less
+
 
 def entropy_partition(level: Level, start: Ints | None = None) -> Ints:
-    """Group units so that the tree entropy becomes small.
+    """Group units so that the tree entropy becomes small: merges, moves and dissolutions until they bring no more.
 
     Args:
         level: Units, volumes and ceilings.
@@ -28,7 +31,14 @@ def entropy_partition(level: Level, start: Ints | None = None) -> Ints:
     Returns:
         `[n]`, numbered by the smallest unit. Never worse than the start.
     """
-    return merge_communities(level, start)
+    labels = merge_communities(level, start)
+    while True:
+        moved = move_units(level, labels)
+        improved = merge_communities(level, dissolve_groups(level, moved))
+        before, after = level.information(moved), level.information(improved)
+        if after - before <= _ENOUGH * after:
+            return improved
+        labels = improved
 
 
 def entropy_tree(graph: UndirectedGraph, levels: int = 3, start: Ints | None = None) -> EncodingTree:

@@ -103,38 +103,58 @@ def merge_communities(level: Level, labels: Ints | None = None) -> Ints:
         `[n]`, numbered by the smallest unit; ties between gains go to the smaller numbers.
     """
     groups = canonical_labels(np.arange(level.graph.size) if labels is None else labels)
+    now = _Groups(level.graph.contracted(groups), *level.scores(groups))
     while True:
-        merged = _merge_round(level, groups)
+        merged = _merge_round(now, level.total)
         if merged is None:
             return groups
-        groups = canonical_labels(merged[groups])
+        merged = canonical_labels(merged)
+        groups, now = merged[groups], now.merged(merged)
 
 
-def _merge_round(level: Level, groups: Ints) -> Ints | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Groups:
+    """Groups as vertices: the weights between them and what each is."""
+
+    between: UndirectedGraph
+    inner: Floats
+    volumes: Floats
+    ceilings: Floats
+
+    def merged(self, labels: Ints) -> _Groups:
+        count = int(labels.max(initial=-1)) + 1
+        left, right = labels[self.between.edges].T
+        joined = left == right
+        inner = np.bincount(labels, weights=self.inner, minlength=count)
+        inner += np.bincount(left[joined], weights=2 * self.between.weights[joined], minlength=count)
+        volumes = np.bincount(labels, weights=self.volumes, minlength=count).astype(np.float64)
+        ceilings = np.zeros(count)
+        ceilings[labels] = self.ceilings
+        return _Groups(self.between.contracted(labels), inner.astype(np.float64), volumes, ceilings)
+
+
+def _merge_round(now: _Groups, total: float) -> Ints | None:
     """New number of every group after one round, or None if no merge has a positive gain."""
-    inner, volumes, ceilings = level.scores(groups)
-    between = level.graph.contracted(groups)
-    gains = _gains(between, inner, volumes, ceilings) / max(level.total, 1e-300)
-    gains = np.round(gains, _DIGITS)
+    gains = np.round(_gains(now) / max(total, 1e-300), _DIGITS)
     good = np.flatnonzero(gains > SMALLEST_GAIN)
     if not len(good):
         return None
-    ends, gains, weights = between.edges[good], gains[good], between.weights[good]
-    best = np.zeros(between.size)
+    ends, gains, weights = now.between.edges[good], gains[good], now.between.weights[good]
+    best = np.zeros(now.between.size)
     np.maximum.at(best, ends.T.ravel(), np.tile(gains, 2))
     likely = np.flatnonzero(gains >= _LIKE_THE_BEST * best[ends].max(axis=1))
     likely = likely[np.lexsort((ends[likely, 1], ends[likely, 0], -gains[likely]))]
     pairs = zip(*(column[likely].tolist() for column in (ends[:, 0], ends[:, 1], gains, weights)), strict=True)
-    parts = (inner.tolist(), volumes.tolist(), ceilings.tolist())
-    return np.array(_pair_up(pairs, *parts, level.total), dtype=np.int64)
+    parts = (now.inner.tolist(), now.volumes.tolist(), now.ceilings.tolist())
+    return np.array(_pair_up(pairs, *parts, total), dtype=np.int64)
 
 
-def _gains(between: UndirectedGraph, inner: Floats, volumes: Floats, ceilings: Floats) -> Floats:
+def _gains(now: _Groups) -> Floats:
     """What merging the ends of every edge adds to the worth of the grouping."""
-    left, right = between.edges.T
-    apart = worth(inner, volumes, ceilings)
-    joined = inner[left] + inner[right] + 2 * between.weights
-    after = worth(joined, volumes[left] + volumes[right], ceilings[left])
+    left, right = now.between.edges.T
+    apart = worth(now.inner, now.volumes, now.ceilings)
+    joined = now.inner[left] + now.inner[right] + 2 * now.between.weights
+    after = worth(joined, now.volumes[left] + now.volumes[right], now.ceilings[left])
     return np.asarray(after - apart[left] - apart[right], dtype=np.float64)
 
 

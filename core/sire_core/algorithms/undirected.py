@@ -53,12 +53,16 @@ class UndirectedGraph:
             raise ConfigurationError(f"Edges must join vertices 0 to {size - 1}.")
         if len(ends) and not (np.isfinite(values).all() and values.min() > 0):
             raise ConfigurationError("Weights of edges must be positive and finite; leave out edges without weight.")
-        low, high = ends.min(axis=1), ends.max(axis=1)
-        proper = low != high
-        codes, place = np.unique(low[proper] * size + high[proper], return_inverse=True)
-        pairs = np.stack([codes // max(size, 1), codes % max(size, 1)], axis=1)
-        sums = np.bincount(place, weights=values[proper], minlength=len(codes))
-        return cls(size, pairs, sums.astype(np.float64))
+        return cls._summed(size, ends, values)
+
+    @classmethod
+    def _summed(cls, size: int, ends: NDArray[np.int64], values: NDArray[np.float64]) -> UndirectedGraph:
+        left, right = ends.T
+        proper = left != right
+        low, high = np.minimum(left, right)[proper], np.maximum(left, right)[proper]
+        codes, place = np.unique(low * size + high, return_inverse=True)
+        sums = np.bincount(place, weights=values[proper], minlength=len(codes)).astype(np.float64)
+        return cls(size, np.stack(np.divmod(codes, max(size, 1)), axis=1), sums)
 
     def degrees(self) -> NDArray[np.float64]:
         """Sum of the weights of every vertex's edges, `[n]`."""
@@ -91,11 +95,13 @@ class UndirectedGraph:
             labels: `[n]`, 0 to c - 1.
         """
         count = int(labels.max()) + 1 if len(labels) else 0
-        return UndirectedGraph.from_edges(count, labels[self.edges], self.weights)
+        return UndirectedGraph._summed(count, labels[self.edges], self.weights)
 
     def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """The symmetric matrix as compressed sparse rows: row starts, columns ascending within a row, weights."""
-        sources, targets = np.concatenate([self.edges, self.edges[:, ::-1]]).T
-        order = np.lexsort((targets, sources))
-        starts = np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=self.size)))).astype(np.int64)
-        return starts, targets[order], np.tile(self.weights, 2)[order]
+        from scipy.sparse import coo_array
+
+        # With the reversed edges first, columns are in order already: nothing has to be sorted but the rows.
+        sources, targets = np.concatenate([self.edges[:, ::-1], self.edges]).T
+        matrix = coo_array((np.tile(self.weights, 2), (sources, targets)), shape=(self.size, self.size)).tocsr()
+        return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
