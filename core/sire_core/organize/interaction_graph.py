@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import name_key
 from sire_core.errors import ConfigurationError
+from sire_core.extraction.subjects import base_title
 from sire_core.protocols import Delta
 from sire_core.types import Edge, digest
 
@@ -40,6 +41,8 @@ class InteractionGraph:
         links: `union` or `mutual` neighbours; the paper does not say.
         kw_min: Shared keywords that make an edge: 3 is "more than two" (section 4.3), 2 the reading "at least two".
         kw_df_cap: Keywords of more passages than this join nothing.
+        title_keywords: Whether a passage's title, without its bracketed part, is one of its keywords. Extraction leaves
+            titles out of the five; other passages name them, and the paper's example lists the page's subject.
         raw_kw: Whether an edge that exists for another reason knows its number of shared keywords below `kw_min`.
         use_struc: Whether there are structural edges.
         use_sim: Whether there are semantic edges.
@@ -50,6 +53,7 @@ class InteractionGraph:
     links: str = "union"
     kw_min: int = 3
     kw_df_cap: int = 200
+    title_keywords: bool = True
     raw_kw: bool = False
     use_struc: bool = True
     use_sim: bool = True
@@ -103,7 +107,7 @@ class InteractionGraph:
 
     def _delta(self, view: BuildView, vectors: NDArray[np.float32]) -> Delta:
         units = view.chunk_units
-        keywords = _keywords(view)
+        keywords = _keywords(view, titles=self.title_keywords)
         old = {(edge.kind, edge.source, edge.target): edge for edge in view.edges()}
         weights = self._weights(view, keywords, vectors)
         edges = {(edge.kind, edge.source, edge.target): edge for edge in _edges(units, keywords, weights)}
@@ -144,14 +148,17 @@ class InteractionGraph:
 _WEIGHTS = ("structural", "similarity", "keywords")
 
 
-def _keywords(view: BuildView) -> list[dict[str, str]]:
-    """Per passage the phrases of its keywords by key."""
+def _keywords(view: BuildView, *, titles: bool) -> list[dict[str, str]]:
+    """Per passage the phrases of its keywords by key, its title last."""
     records = view.records()
     found = []
     for unit in view.chunk_units:
         record = records.get(unit.chunk_ids[0])
-        phrases = {name_key(phrase): phrase for phrase in reversed(record.keywords if record else ())}
-        found.append({key: phrase for key, phrase in reversed(phrases.items()) if key})
+        phrases: dict[str, str] = {}
+        for phrase in (*(record.keywords if record else ()), *((base_title(unit.title),) if titles else ())):
+            if key := name_key(phrase):
+                phrases.setdefault(key, phrase)
+        found.append(phrases)
     return found
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from sire_core.recipes.base import REGISTRY, Recipe, recipe_by_name
 from sire_core.recipes.flat import flat
+from sire_core.recipes.iier import iier
 from sire_core.recipes.indexrag import indexrag
 from sire_core.recipes.msrag import msrag
 from sire_core.recipes.pagerank import pagerank
 from sire_core.recipes.raptor import raptor
 from sire_core.recipes.sirerag import sirerag
 
-__all__ = ["REGISTRY", "Recipe", "flat", "indexrag", "msrag", "pagerank", "raptor", "recipe_by_name", "sirerag"]
+__all__ = ["REGISTRY", "Recipe", "flat", "iier", "indexrag", "msrag", "pagerank", "raptor", "recipe_by_name", "sirerag"]

@@ -37,7 +37,8 @@ class ChainGraph:
         keyword_numbers: int64.
         posting_indptr: The other way round: nodes of keyword j are `postings[posting_indptr[j]:posting_indptr[j + 1]]`.
         postings: int64, ascending within a keyword.
-        keyword_of: Number of a keyword by its key (`name_key` of the phrase); in order of number.
+        keyword_of: Number of a keyword by its key (`name_key` of the phrase).
+        keys: Keys by number.
     """
 
     positions: IntArray
@@ -50,6 +51,7 @@ class ChainGraph:
     posting_indptr: IntArray
     postings: IntArray
     keyword_of: Mapping[str, int]
+    keys: Sequence[str]
 
     @property
     def size(self) -> int:
@@ -122,6 +124,7 @@ def _read(view: View) -> ChainGraph:
         posting_indptr=_pointers(keywords, len(keyword_of)),
         postings=nodes[order],
         keyword_of=keyword_of,
+        keys=tuple(keyword_of),
     )
 
 

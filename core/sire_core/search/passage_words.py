@@ -63,4 +63,4 @@ class PassageWords:
             return nodes
         texts = self._view.units(self._positions[nodes])
         holds = [f" {words} " in f" {phrase_words(unit.index_text)} " for unit in texts]
-        return nodes[np.array(holds, dtype=bool)]
+        return np.asarray(nodes[np.array(holds, dtype=bool)])
