@@ -1,0 +1,66 @@
+"""What organizers ask of a model beside summaries of trees is in the estimate, too."""
+
+import pytest
+from pydantic import BaseModel, Field
+
+from sire_core import Document, Index
+from sire_core.errors import ModelError
+from sire_core.extraction.rules import RulesExtractor
+from sire_core.models.rehearsal import RehearsalModel, least_value
+from sire_core.protocols import Prompt
+from sire_core.recipes import indexrag, msrag
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
+
+PEOPLE = [f"{first} {last}" for first in ("Mira", "Anna", "Tom", "Ida") for last in ("Vale", "Berg", "Hale", "Moor")]
+CORPUS = [
+    Document(
+        f"d{i}", f"{PEOPLE[i % 16]} was a painter. {PEOPLE[i % 16]} married {PEOPLE[(i * 5 + 1) % 16]}.", f"No. {i}"
+    )
+    for i in range(24)
+]
+
+
+class Inner(BaseModel):
+    name: str
+    sizes: list[int]
+
+
+class Outer(BaseModel):
+    inner: Inner
+    kind: str = Field(default="x")
+    share: float
+    maybe: int | None
+
+
+def test_the_least_value_fits_its_schema():
+    value = Outer.model_validate(least_value(Outer.model_json_schema()))
+    assert value == Outer(inner=Inner(name="", sizes=[]), share=0.0, maybe=0)
+
+
+async def test_a_schema_without_an_empty_value_is_an_error_of_the_model():
+    class Strict(BaseModel):
+        name: str = Field(min_length=3)
+
+    with pytest.raises(ModelError, match="Strict"):
+        await RehearsalModel().complete(Prompt("do", "data"), schema=Strict)
+
+
+@pytest.mark.parametrize("recipe", [indexrag(), msrag(summaries="eager")])
+def test_the_estimate_covers_what_organizers_ask(recipe):
+    model = ScriptedModel()
+    index = Index(recipe=recipe, embedder=HashEmbedder(), language_model=model, extractor=RulesExtractor())
+    expected = index.estimate(CORPUS)
+    assert model.log == []
+    report = index.build(CORPUS)
+    asked = report.usage["organizing"]
+    assert asked.calls > 0
+    assert expected.summaries.calls[0] <= asked.calls <= expected.summaries.calls[1]
+    assert expected.summaries.input_tokens[0] <= asked.input_tokens <= expected.summaries.input_tokens[1]
+    low, high = expected.total.calls
+    assert low <= report.calls <= high
+
+
+def test_a_recipe_that_asks_nothing_costs_nothing():
+    index = Index(recipe=msrag(), embedder=HashEmbedder(), language_model=ScriptedModel())
+    assert index.estimate(CORPUS).summaries.calls == (0, 0)
