@@ -9,7 +9,15 @@ import pytest
 from llama_index.core import Settings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-NAMES = ("llama_index_ingestion", "llama_index_own_models", "llama_index_own_vector_store", "llama_index_quickstart")
+NAMES = (
+    "llama_index_agent",
+    "llama_index_ingestion",
+    "llama_index_ircot",
+    "llama_index_own_models",
+    "llama_index_own_vector_store",
+    "llama_index_quickstart",
+    "llama_index_workflow",
+)
 
 
 @pytest.fixture
@@ -67,3 +75,33 @@ def test_own_models_are_named(run):
     assert "embedder: llama-index:LetterEmbedding:letters" in lines[0]
     assert "language model: llama-index:MockLLM" in lines[0]
     assert int(lines[1].split(";")[1].split()[0]) >= int(lines[1].split()[0]) > 0
+
+
+def test_ircot_answers_in_rounds(run):
+    lines = run("llama_index_ircot").splitlines()
+    assert lines[0] == "Answer: Hathersay [1]"
+    assert "bruno-hask" in lines[1]
+    assert "Stopped because: done" in lines
+    kinds = ["retrieved", "thought", "sub_question", "retrieved", "thought", "answer"]
+    assert [line.split(":")[0].strip() for line in lines[8:14]] == kinds
+    assert lines[-1] == "Streamed: Hathersay [1] after 6 steps"
+
+
+def test_the_workflow_streams_follow_ups(run):
+    lines = run("llama_index_workflow").splitlines()
+    assert [line for line in lines if line.startswith("follow up: ")] == [
+        "follow up: Who directed the film The Salt Lantern?",
+        "follow up: Where was Bruno Hask born?",
+    ]
+    assert lines[-2:] == ["stopped: answered", "Answer: Hathersay [1] from 5 nodes"]
+
+
+# LlamaIndex's agents look at deprecated attributes of pydantic.
+@pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20")
+@pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince211")
+def test_the_agent_uses_both_tools(run):
+    lines = run("llama_index_agent").splitlines()
+    assert lines[0].startswith("called search_documents {'query': 'The Salt Lantern', 'k': 2}")
+    assert lines[1].startswith("  gave '[salt-lantern] ")
+    assert lines[2].startswith("called answer_question ")
+    assert lines[3:] == ["  gave 'Hathersay [1]'", "Answer: On Hathersay."]

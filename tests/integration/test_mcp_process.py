@@ -218,3 +218,14 @@ def test_without_the_sdk_one_line_says_what_to_install(folder):
     done = subprocess.run([sys.executable, "-c", code, "mcp", str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.strip() == 'error: The MCP server needs the MCP SDK, version 2: pip install "sire-rag[mcp]"'
+
+
+def test_the_example_shows_what_an_agent_sees():
+    path = Path(__file__).resolve().parents[2] / "examples" / "mcp_client.py"
+    assert len(path.read_text(encoding="utf-8").splitlines()) < 60
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "41 documents" in done.stdout
+    assert "search(query, k, filter)\nask(question, via, k, filter)\nexplain(query, k, filter)" in done.stdout
+    assert "What a program reads: [['bruno-hask']" in done.stdout
+    assert "A mistake: Cannot read the filter term 'year'" in done.stdout

@@ -23,6 +23,9 @@ __all__ = ["IndexTools", "Reply", "ToolSpec"]
 Tell = Callable[[str], Awaitable[None]]
 """Told in a sentence what is going on, while a call takes its time."""
 
+_KEYS = 30
+"""Most metadata keys that the instructions name."""
+
 _NO_MODEL = "This server has no language model to answer with: use search, or start it with `sire mcp DIR --llm MODEL`."
 
 
@@ -98,7 +101,7 @@ class IndexTools:
             IndexMissingError: There is no index.
         """
         metadata = [entry for _, entry in self._index.view().pool.document_metadata()]
-        keys = sorted({key for entry in metadata for key in entry if not key.startswith("sire_")})
+        keys = sorted({key for entry in metadata for key in entry if not key.startswith("sire_")})[:_KEYS]
         known = (
             f"Metadata keys for filters: {', '.join(keys)}." if keys else "The documents have no metadata to filter by."
         )
