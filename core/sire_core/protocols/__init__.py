@@ -15,7 +15,7 @@ from sire_core.protocols.building import (
     Summarizer,
 )
 from sire_core.protocols.models import Completion, Embedder, Fittable, LanguageModel, Prompt
-from sire_core.protocols.searching import RankedSource, Ranker, Ranking, Selector, View
+from sire_core.protocols.searching import Background, RankedSource, Ranker, Ranking, Selector, View
 
 if TYPE_CHECKING:
     from sire_core.protocols.arrays import BoolArray as BoolArray
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sire_core.protocols.arrays import IntArray as IntArray
 
 __all__ = [
+    "Background",
     "BuildView",
     "Change",
     "ChunkInContext",

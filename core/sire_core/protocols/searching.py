@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sire_core.protocols.models import LanguageModel
     from sire_core.types import Edge, Hit, Step, Unit
 
-__all__ = ["RankedSource", "Ranker", "Ranking", "Selector", "View"]
+__all__ = ["Background", "RankedSource", "Ranker", "Ranking", "Selector", "View"]
 
 
 class View(Protocol):
@@ -112,6 +112,13 @@ class Selector(Protocol):
 
     async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:
         """Return a ranking whose first `k` are the context; topped up from `ranking` when it runs short."""
+
+
+class Background(Protocol):
+    """What an answer's prompt is told beside the hits; never ranked, never cited."""
+
+    async def lines(self, hits: Sequence[Hit], view: View) -> list[str]:
+        """Lines about what stands behind the hits."""
 
 
 class RankedSource(Protocol):

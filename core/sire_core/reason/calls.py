@@ -123,6 +123,11 @@ class ModelCalls:
                 raise
             raise StoppedError("timeout", f"the {self._limits.timeout:g} seconds are over") from None
 
+    @property
+    def spare(self) -> bool:
+        """Whether a call is left beside the answer's."""
+        return self._limits.max_calls is None or self.usage.calls + 1 < self._limits.max_calls
+
     def limit_reached(self, error: LimitExceededError) -> StoppedError:
         """The stop that a refused call means. The model may have limits of its own, beside those of this reasoning."""
         if self._limits.max_calls is not None and self.usage.calls >= self._limits.max_calls:

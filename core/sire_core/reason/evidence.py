@@ -122,6 +122,20 @@ class Evidence:
         except ModelError as error:
             raise StoppedError("model_failed", str(error)) from error
 
+    async def background(self, hits: Sequence[Hit]) -> list[str]:
+        """What the recipe has to say beside the hits; nothing when a limit leaves no room for it.
+
+        Raises:
+            StoppedError: Time is up.
+        """
+        source = self._pinned.recipe.background
+        if source is None or not self._calls.spare:
+            return []
+        try:
+            return list(await self._calls.timed(source.lines(hits, self._pinned.view)))
+        except LimitExceededError:
+            return []
+
     async def plain_context(self, question: str, k: int) -> tuple[Hit, ...]:
         """As `context`, but no selector asks a model and the clock does not count."""
         if self.empty:

@@ -54,8 +54,8 @@ do not tell). An empty list if the question is simple. For example, for "When di
 the list is: "Who made the film Alpha?", answered "Jane Roe", then "When did Jane Roe die?", answered "in 1931"."""
 
 READ = """\
-Answer the question of the data from its numbered passages alone. Notes, if there are any, were written along the way \
-and may be wrong: believe them only where a passage says the same.
+Answer the question of the data from its numbered passages alone. Notes and background, if there are any, were written \
+along the way and may be wrong: believe them only where a passage says the same.
 answer: only what was asked for (a name, a number, a date, yes or no, a short phrase), without explanation, followed \
 by the numbers of the passages it rests on, such as [2][5].
 citations: these numbers.

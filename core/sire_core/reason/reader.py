@@ -31,7 +31,9 @@ class ReadAnswer:
     sufficient: bool = False
 
 
-async def read(calls: ModelCalls, question: str, hits: Sequence[Hit], notes: Sequence[Any] = ()) -> ReadAnswer:
+async def read(
+    calls: ModelCalls, question: str, hits: Sequence[Hit], notes: Sequence[Any] = (), background: Sequence[str] = ()
+) -> ReadAnswer:
     """Ask for the answer; one call.
 
     Args:
@@ -39,13 +41,14 @@ async def read(calls: ModelCalls, question: str, hits: Sequence[Hit], notes: Seq
         question: The question.
         hits: The context, in order.
         notes: What the reasoning has come to; shown to the model as unverified.
+        background: Summaries of what stands behind the hits; shown likewise.
 
     Raises:
         StoppedError: A limit is reached, time is up, or the model failed.
     """
     from sire_core.reason.schemas import Reading
 
-    asked = prompt(READ, question, [hit.unit for hit in hits], notes=list(notes))
+    asked = prompt(READ, question, [hit.unit for hit in hits], notes=list(notes), background=list(background))
     reply = await calls.ask(asked, schema=Reading, last=True)
     if reply.parsed is None:  # an answer in prose is an answer
         return cite(reply.text.strip(), (), len(hits), sufficient=True)

@@ -68,7 +68,8 @@ class Run:
             hits = await self.evidence.plain_context(self.question, self.k or self.evidence.found)
         if self.answers and hits and self.stop not in _NOTHING_MORE:
             try:
-                answer = await read(self.calls, self.question, hits, self.notes)
+                background = await self.evidence.background(hits)
+                answer = await read(self.calls, self.question, hits, self.notes, background)
             except StoppedError as stopped:
                 self.stop, note = stopped.stop, stopped.note
         used = self.calls.usage

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Organizer, Ranker, Selector
+    from sire_core.protocols import Background, Organizer, Ranker, Selector
 
 __all__ = ["REGISTRY", "Recipe", "configure", "make_ranker", "recipe_by_name", "register"]
 
@@ -31,6 +31,7 @@ class Recipe:
         organizers: What is built, in an order that respects `requires`.
         ranker: How the pool is ranked.
         selectors: How the ranking becomes context, applied in order.
+        background: What an answer is told beside the selected hits; None for nothing.
         config: The settings that the factory was called with; `REGISTRY[name](**config)` makes the same recipe.
     """
 
@@ -40,6 +41,7 @@ class Recipe:
     organizers: tuple[Organizer, ...]
     ranker: Ranker
     selectors: tuple[Selector, ...] = ()
+    background: Background | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
 
     @property

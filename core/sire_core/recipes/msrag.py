@@ -80,6 +80,7 @@ def msrag(config: MsragConfig | None = None, /, **settings: Any) -> Recipe:
     Raises:
         ConfigurationError: Unknown setting.
     """
+    from sire_core.search.element_background import ElementBackground
     from sire_core.search.mix_recall import MixRecall
 
     c = configure(MsragConfig, config, settings)
@@ -114,6 +115,7 @@ def msrag(config: MsragConfig | None = None, /, **settings: Any) -> Recipe:
             expand=c.expand,
         ),
         selectors=_rerank(c),
+        background=None if c.summaries == "none" else ElementBackground(),
         config=asdict(c),
     )
 
