@@ -19,15 +19,15 @@ from sire_core.testing.scripted_model import ScriptedModel
 question = "Where was the director of the film The Salt Lantern born?"
 thinking = ScriptedModel(
     [
-        '{"reasoning": "Bruno Hask directed it.", "search": "Where was Bruno Hask born?"}',
-        '{"reasoning": "He was born in Hathersay.", "search": "DONE"}',
-        '{"answer": "Hathersay [1]", "citations": [1], "sufficient": true}',
+        '{"reasoning": "Petra Quillon directed it.", "search": "Where was Petra Quillon born?"}',
+        '{"reasoning": "She was born in Varn Harbour.", "search": "DONE"}',
+        '{"answer": "Varn Harbour [1]", "citations": [1], "sufficient": true}',
     ]
 )
 moves = [
     ToolCallBlock(tool_call_id="1", tool_name="search_documents", tool_kwargs={"query": "The Salt Lantern", "k": 2}),
     ToolCallBlock(tool_call_id="2", tool_name="answer_question", tool_kwargs={"input": question}),
-    TextBlock(text="On Hathersay."),
+    TextBlock(text="In Varn Harbour."),
 ]
 agent_llm = MockFunctionCallingLLM(
     response_generator=lambda _messages, **_: ChatMessage(role="assistant", blocks=[moves.pop(0)])

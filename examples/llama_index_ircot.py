@@ -15,9 +15,9 @@ documents = [Document(id_=d.id, text=d.text, metadata={"title": d.title, **d.met
 question = "Where was the director of the film The Salt Lantern born?"
 script = ScriptedModel(
     [
-        '{"reasoning": "The Salt Lantern was directed by Bruno Hask.", "search": "Where was Bruno Hask born?"}',
-        '{"reasoning": "Bruno Hask was born in Hathersay.", "search": "DONE"}',
-        '{"answer": "Hathersay [1]", "citations": [1], "sufficient": true}',
+        '{"reasoning": "The Salt Lantern was directed by Petra Quillon.", "search": "Where was Petra Quillon born?"}',
+        '{"reasoning": "Petra Quillon was born in Varn Harbour.", "search": "DONE"}',
+        '{"answer": "Varn Harbour [1]", "citations": [1], "sufficient": true}',
     ]
     * 2
 )

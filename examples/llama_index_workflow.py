@@ -22,11 +22,11 @@ from sire_core.testing.scripted_model import ScriptedModel
 script = ScriptedModel(
     [
         "Follow up: Who directed the film The Salt Lantern?",
-        "Bruno Hask",
-        "Follow up: Where was Bruno Hask born?",
-        "Hathersay",
-        "So the final answer is: Hathersay",
-        '{"answer": "Hathersay [1]", "citations": [1], "sufficient": true}',
+        "Petra Quillon",
+        "Follow up: Where was Petra Quillon born?",
+        "Varn Harbour",
+        "So the final answer is: Varn Harbour",
+        '{"answer": "Varn Harbour [1]", "citations": [1], "sufficient": true}',
     ]
 )
 

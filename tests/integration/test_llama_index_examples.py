@@ -78,22 +78,23 @@ def test_own_models_are_named(run):
 
 
 def test_ircot_answers_in_rounds(run):
-    lines = run("llama_index_ircot").splitlines()
-    assert lines[0] == "Answer: Hathersay [1]"
-    assert "bruno-hask" in lines[1]
+    shown = run("llama_index_ircot")
+    lines = shown.splitlines()
+    assert lines[0] == "Answer: Varn Harbour [1]"
+    assert "petra-quillon" in shown.split("Stopped because")[0]
     assert "Stopped because: done" in lines
     kinds = ["retrieved", "thought", "sub_question", "retrieved", "thought", "answer"]
     assert [line.split(":")[0].strip() for line in lines[8:14]] == kinds
-    assert lines[-1] == "Streamed: Hathersay [1] after 6 steps"
+    assert lines[-1] == "Streamed: Varn Harbour [1] after 6 steps"
 
 
 def test_the_workflow_streams_follow_ups(run):
     lines = run("llama_index_workflow").splitlines()
     assert [line for line in lines if line.startswith("follow up: ")] == [
         "follow up: Who directed the film The Salt Lantern?",
-        "follow up: Where was Bruno Hask born?",
+        "follow up: Where was Petra Quillon born?",
     ]
-    assert lines[-2:] == ["stopped: answered", "Answer: Hathersay [1] from 5 nodes"]
+    assert lines[-2:] == ["stopped: answered", "Answer: Varn Harbour [1] from 5 nodes"]
 
 
 # LlamaIndex's agents look at deprecated attributes of pydantic.
@@ -104,4 +105,4 @@ def test_the_agent_uses_both_tools(run):
     assert lines[0].startswith("called search_documents {'query': 'The Salt Lantern', 'k': 2}")
     assert lines[1].startswith("  gave '[salt-lantern] ")
     assert lines[2].startswith("called answer_question ")
-    assert lines[3:] == ["  gave 'Hathersay [1]'", "Answer: On Hathersay."]
+    assert lines[3:] == ["  gave 'Varn Harbour [1]'", "Answer: In Varn Harbour."]

@@ -31,11 +31,16 @@ from sire_core.errors import ConfigurationError, ModelError, QueryError
 from sire_core.reason import IRCoTConfig, ReasoningLimits, SelfAskConfig, collect, ircot, self_ask
 from sire_core.testing.scripted_model import ScriptedModel
 
-THINK = {"reasoning": "Bruno Hask directed The Salt Lantern.", "search": "Where was Bruno Hask born?"}
-DONE = {"reasoning": "Bruno Hask was born in Hathersay.", "search": "DONE"}
-READ = {"answer": "Hathersay [1]", "citations": [1], "sufficient": True}
+THINK = {"reasoning": "Petra Quillon directed The Salt Lantern.", "search": "Where was Petra Quillon born?"}
+DONE = {"reasoning": "Petra Quillon was born in Varn Harbour.", "search": "DONE"}
+READ = {"answer": "Varn Harbour [1]", "citations": [1], "sufficient": True}
 IRCOT = [json.dumps(answer) for answer in (THINK, DONE, READ)]
-ASK = ["Follow up: Who directed The Salt Lantern?", "Bruno Hask", "So the final answer is: Hathersay", json.dumps(READ)]
+ASK = [
+    "Follow up: Who directed The Salt Lantern?",
+    "Petra Quillon",
+    "So the final answer is: Varn Harbour",
+    json.dumps(READ),
+]
 
 
 def ircot_engine(index, answers=IRCOT, latency=0.0, **options):
@@ -55,7 +60,7 @@ async def test_ircot_answers_with_evidence_and_steps(index_of, question):
     engine = ircot_engine(SireRetriever(index_of(), similarity_top_k=5))
     response = await engine.aquery(question)
     assert isinstance(response, Response)
-    assert str(response) == "Hathersay [1]"
+    assert str(response) == "Varn Harbour [1]"
     assert len(response.source_nodes) == 5
     assert response.metadata["stop"] == "done"
     assert response.metadata["sufficient"] is True
@@ -86,7 +91,7 @@ async def test_self_ask_follows_up(index_of, question):
         IntermediateAnswerEvent,
         AnswerEvent,
     ]
-    assert events[3].text == "Bruno Hask"
+    assert events[3].text == "Petra Quillon"
     trace = await collect(self_ask(index_of(), question, model=ScriptedModel(ASK)))
     assert [found.node.node_id for found in events[-1].nodes] == [hit.unit.id for hit in trace.answer.hits]
 
@@ -118,7 +123,7 @@ def test_sync_gives_the_same_as_async(index_of, question):
 
 
 async def test_sync_works_inside_a_running_loop(index_of, question):
-    assert str(ircot_engine(index_of()).query(question)) == "Hathersay [1]"
+    assert str(ircot_engine(index_of()).query(question)) == "Varn Harbour [1]"
 
 
 def test_streaming_is_the_answer_alone_and_fills_in_the_rest(index_of, question):
@@ -127,18 +132,18 @@ def test_streaming_is_the_answer_alone_and_fills_in_the_rest(index_of, question)
     response = engine.query(question)
     assert isinstance(response, StreamingResponse)
     assert model.log == []
-    assert list(response.response_gen) == ["Hathersay [1]"]
+    assert list(response.response_gen) == ["Varn Harbour [1]"]
     expected = ircot_engine(index_of()).query(question)
     assert [found.node.node_id for found in response.source_nodes] == [f.node.node_id for f in expected.source_nodes]
     assert response.metadata == expected.metadata
-    assert str(ircot_engine(index_of(), streaming=True).query(question)) == "Hathersay [1]"
+    assert str(ircot_engine(index_of(), streaming=True).query(question)) == "Varn Harbour [1]"
 
 
 async def test_async_streaming(index_of, question):
     response = await ircot_engine(index_of(), streaming=True).aquery(question)
     assert isinstance(response, AsyncStreamingResponse)
-    assert [text async for text in response.async_response_gen()] == ["Hathersay [1]"]
-    assert response.metadata["steps"][-1] == {"type": "answer", "text": "Hathersay [1]", "stop": "done"}
+    assert [text async for text in response.async_response_gen()] == ["Varn Harbour [1]"]
+    assert response.metadata["steps"][-1] == {"type": "answer", "text": "Varn Harbour [1]", "stop": "done"}
     assert response.source_nodes
 
 
@@ -274,7 +279,7 @@ def test_what_is_refused(index_of):
 
 async def test_an_engine_is_a_tool(index_of, question):
     tool = QueryEngineTool.from_defaults(ircot_engine(index_of()), name="ask", description="Answers.")
-    assert str(await tool.acall(question)) == "Hathersay [1]"
+    assert str(await tool.acall(question)) == "Varn Harbour [1]"
 
 
 # --- the workflow -----------------------------------------------------------------------------------------------------
