@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 
     Labels = NDArray[np.int64]
 
-__all__ = ["label_entropy", "modularity", "mutual_information", "normalized_mutual_information"]
+__all__ = [
+    "information_beyond_chance",
+    "label_entropy",
+    "modularity",
+    "mutual_information",
+    "normalized_mutual_information",
+]
+
+
+_SHUFFLES, _SHUFFLED = 4, 10_000  # shuffles that chance is measured with, as long as they move no more labels
 
 
 def modularity(graph: UndirectedGraph, labels: Labels) -> float:
@@ -86,6 +95,34 @@ def normalized_mutual_information(first: Labels, second: Labels) -> float:
     one, two, both = _counts(first, second)
     entropies = _entropy(one, 2) + _entropy(two, 2)
     return 1.0 if entropies == 0 else min(1.0, max(0.0, 2 * (entropies - _entropy(both, 2)) / entropies))
+
+
+def information_beyond_chance(first: Labels, second: Labels) -> float:
+    """Mutual information, in bits, less what partitions into clusters of these sizes share by chance.
+
+    Two unrelated partitions of n vertices into a and b clusters share about (a - 1) (b - 1) / (2 n ln 2) bits, which
+    for many small clusters is more than anything else. What chance gives is measured on shuffled labels.
+
+    Args:
+        first: Any integers.
+        second: As many.
+
+    Returns:
+        At least 0; the shuffles are always the same, so equal arguments give equal results.
+
+    Raises:
+        ConfigurationError: Different numbers of labels.
+    """
+    if np.shape(first) != np.shape(second):
+        raise ConfigurationError("Two partitions of the same vertices have the same number of labels.")
+    if not len(first):
+        return 0.0
+    one, two = (np.unique(labels, return_inverse=True)[1].ravel() for labels in (first, second))
+    codes = one * (int(two.max()) + 1)
+    rng = np.random.default_rng(0)
+    shuffles = max(1, min(_SHUFFLES, _SHUFFLED // len(two)))
+    chance = sum(label_entropy(codes + rng.permutation(two)) for _ in range(shuffles)) / shuffles
+    return max(0.0, chance - label_entropy(codes + two))
 
 
 def _entropy(counts: NDArray[np.int64], base: float) -> float:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels
 from sire_core.algorithms.entropy_levels import entropy_tree
-from sire_core.algorithms.partitions import mutual_information
+from sire_core.algorithms.partitions import information_beyond_chance, mutual_information
 from sire_core.algorithms.structural_entropy import decoding_information
 from sire_core.algorithms.undirected import UndirectedGraph
 from sire_core.errors import ConfigurationError
@@ -23,7 +23,9 @@ __all__ = ["abstract_greedy", "leiden_labels", "tree_information"]
 
 _RESOLUTIONS = (0.5, 1.0, 2.0)
 _SHRINK = 0.8  # beta: edges inside chosen clusters lose this share of their weight
+_TRIALS, _CHEAP = 8, 50_000  # Leiden runs of which the best counts, as long as their edges together are no more
 _SMALLEST = 4  # vertices; below, there is nothing to abstract
+_ROUNDING = 1e-9  # bits
 _FLOOR = 0.5  # of the best tree's decoding information: a nearly empty tree shares nothing with others, and is useless
 
 
@@ -42,7 +44,7 @@ def abstract_greedy(
         graph: Vertices and the weights that decoding information is measured with.
         kappa: Trees wanted, at least 1.
         levels: Most levels per tree, at least 1.
-        diversity: Weight of the mutual information with the trees chosen before, at least 0.
+        diversity: Weight of the mutual information beyond chance between the trees, at least 0.
         views: Further weights to propose trees from: one per edge of the graph, or another graph on the vertices.
         seed: Seed of Leiden; equal seeds give equal trees.
 
@@ -59,35 +61,42 @@ def abstract_greedy(
     if graph.size < _SMALLEST or not len(graph.edges):
         return (EncodingTree(graph.size),)
     rng = np.random.default_rng(seed)
-    pool: dict[EncodingTree, float] = {}
+    pool = _Pool(graph, diversity)
     for view in seen:
-        _add(pool, graph, _candidates(view, levels, _RESOLUTIONS, rng))
-    chosen: list[EncodingTree] = []
+        pool.add(_candidates(view, levels, _RESOLUTIONS, rng))
+    chosen = pool.extend([])
     while len(chosen) < kappa:
-        if chosen:
-            _add(pool, graph, _candidates(_shrunk(graph, chosen), levels, (1.0,), rng))
-        best = _best(pool, graph, chosen, diversity)
-        if best is None:
+        pool.add(_candidates(_shrunk(graph, [pool.trees[place] for place in chosen]), levels, (1.0,), rng))
+        more = pool.extend(chosen)
+        if more == chosen:
             break
-        chosen.append(best)
-    return tuple(chosen)
+        chosen = pool.exchange(more)
+    return tuple(pool.trees[place] for place in chosen)
 
 
-def tree_information(first: EncodingTree, second: EncodingTree, held: NDArray[np.bool_] | None = None) -> float:
-    """Mean mutual information, in bits, of two trees level by level; a tree with fewer levels repeats its highest.
+def tree_information(
+    first: EncodingTree,
+    second: EncodingTree,
+    measure: Callable[[NDArray[np.int64], NDArray[np.int64]], float] = mutual_information,
+    held: NDArray[np.bool_] | None = None,
+) -> float:
+    """Mean mutual information of two trees, level by level; a tree with fewer levels repeats its highest.
 
     Args:
         first: A tree.
         second: A tree over the same vertices.
+        measure: What two partitions share, in bits as it is.
         held: `[n]`, the vertices that count; all when left out.
+
+    Returns:
+        0 if one of the trees is only a root.
     """
-    count = max(first.height, second.height)
     if not min(first.height, second.height):
         return 0.0
     mask = np.ones(first.size, dtype=np.bool_) if held is None else held
     one, two = ([level[mask] for level in tree.filled()] for tree in (first, second))
-    pairs = ((one[min(m, len(one) - 1)], two[min(m, len(two) - 1)]) for m in range(count))
-    return sum(mutual_information(a, b) for a, b in pairs) / count
+    levels = range(max(len(one), len(two)))
+    return sum(measure(one[min(m, len(one) - 1)], two[min(m, len(two) - 1)]) for m in levels) / len(levels)
 
 
 def leiden_labels(graph: UndirectedGraph, resolution: float, seed: int) -> NDArray[np.int64]:
@@ -101,7 +110,10 @@ def leiden_labels(graph: UndirectedGraph, resolution: float, seed: int) -> NDArr
     from graspologic_native import leiden_csr
 
     starts, targets, weights = graph.rows()
-    _, found = leiden_csr(starts, targets.astype(np.int32), weights, graph.size, resolution=resolution, seed=seed)
+    trials = max(1, min(_TRIALS, _CHEAP // len(graph.edges)))
+    _, found = leiden_csr(
+        starts, targets.astype(np.int32), weights, graph.size, resolution=resolution, seed=seed, trials=trials
+    )
     labels = (found.get(vertex, graph.size + vertex) for vertex in range(graph.size))
     return canonical_labels(np.fromiter(labels, dtype=np.int64, count=graph.size))
 
@@ -123,25 +135,56 @@ def _candidates(
         yield entropy_tree(view, levels, leiden_labels(view, resolution, int(rng.integers(2**31))))
 
 
-def _add(pool: dict[EncodingTree, float], graph: UndirectedGraph, trees: Iterator[EncodingTree]) -> None:
-    """Put trees into the pool, with their decoding information on the graph itself."""
-    for tree in trees:
-        if tree not in pool:
-            pool[tree] = decoding_information(graph, tree)
+class _Pool:
+    """Candidate trees, their decoding information on the graph, and the choice among them."""
 
+    def __init__(self, graph: UndirectedGraph, diversity: float) -> None:
+        self.trees: list[EncodingTree] = []
+        self._graph = graph
+        self._held = graph.degrees() > 0
+        self._diversity = diversity
+        self._worth: list[float] = []
+        self._shared: dict[tuple[int, int], float] = {}
 
-def _best(
-    pool: dict[EncodingTree, float], graph: UndirectedGraph, chosen: list[EncodingTree], diversity: float
-) -> EncodingTree | None:
-    """The tree that adds most, the earlier one in case of a tie."""
-    held = graph.degrees() > 0
-    floor = _FLOOR * max(pool.values())
-    scores = {
-        tree: value - diversity * sum(tree_information(tree, other, held) for other in chosen)
-        for tree, value in pool.items()
-        if value >= floor and tree not in chosen
-    }
-    return max(scores, key=scores.__getitem__, default=None)
+    def add(self, trees: Iterator[EncodingTree]) -> None:
+        """Take in trees that are new."""
+        for tree in trees:
+            if tree not in self.trees:
+                self.trees.append(tree)
+                self._worth.append(decoding_information(self._graph, tree))
+
+    def extend(self, chosen: list[int]) -> list[int]:
+        """The chosen trees and the one that adds most to them, if there is one; the earlier in case of a tie."""
+        left = [place for place in self._useful() if place not in chosen]
+        return [*chosen, max(left, key=lambda place: self._adds(place, chosen))] if left else chosen
+
+    def exchange(self, chosen: list[int]) -> list[int]:
+        """Replace chosen trees by others as long as what all say less what they share grows."""
+        changed = True
+        while changed:
+            changed = False
+            for number in range(len(chosen)):
+                others = chosen[:number] + chosen[number + 1 :]
+                best = self.extend(others)[-1]
+                if self._adds(best, others) > self._adds(chosen[number], others) + _ROUNDING:
+                    chosen = [*others[:number], best, *others[number:]]
+                    changed = True
+        return chosen
+
+    def _useful(self) -> list[int]:
+        floor = _FLOOR * max(self._worth)
+        return [place for place, worth in enumerate(self._worth) if worth >= floor]
+
+    def _adds(self, place: int, others: list[int]) -> float:
+        return self._worth[place] - self._diversity * sum(self._share(place, other) for other in others)
+
+    def _share(self, one: int, two: int) -> float:
+        pair = (min(one, two), max(one, two))
+        if pair not in self._shared:
+            self._shared[pair] = tree_information(
+                self.trees[one], self.trees[two], information_beyond_chance, self._held
+            )
+        return self._shared[pair]
 
 
 def _shrunk(graph: UndirectedGraph, chosen: list[EncodingTree]) -> UndirectedGraph:
