@@ -1,4 +1,4 @@
-"""LangChain components over `sire_core`: retriever, document index, transformer, vector stores, tool, model bridges.
+"""LangChain components over `sire_core`: retrievers, chains, document index, transformer, vector stores, tool, models.
 
 Nothing here knows an algorithm; everything converts between LangChain's types and the core's. See `SireRetriever`.
 """
@@ -15,18 +15,32 @@ except ModuleNotFoundError as error:
 from langchain_sire.chat import LangChainChat
 from langchain_sire.document_index import SireDocumentIndex
 from langchain_sire.embeddings import LangChainEmbedder
+from langchain_sire.graph_state import IRCoTState
+from langchain_sire.ircot_chain import create_ircot_chain
+from langchain_sire.ircot_graph import create_ircot_graph
+from langchain_sire.ircot_retriever import IRCoTRetriever
+from langchain_sire.reasoning_chain import ReasoningChain
 from langchain_sire.retriever import SireRetriever
+from langchain_sire.self_ask_chain import create_self_ask_chain
+from langchain_sire.self_ask_retriever import SelfAskRetriever
 from langchain_sire.tool import create_sire_tool
 from langchain_sire.transformer import SireDocumentTransformer, pool_documents
 from langchain_sire.vector_store import VectorStoreSource, over_vector_store
 
 __all__ = [
+    "IRCoTRetriever",
+    "IRCoTState",
     "LangChainChat",
     "LangChainEmbedder",
+    "ReasoningChain",
+    "SelfAskRetriever",
     "SireDocumentIndex",
     "SireDocumentTransformer",
     "SireRetriever",
     "VectorStoreSource",
+    "create_ircot_chain",
+    "create_ircot_graph",
+    "create_self_ask_chain",
     "create_sire_tool",
     "over_vector_store",
     "pool_documents",

@@ -189,7 +189,7 @@ class SireRetriever(BaseRetriever):
         filter: FilterLike = None,  # noqa: A002 - as above
     ) -> list[Document]:
         with child_runs(run_manager.get_child()):
-            hits = self.index.search(query, self.k if k is None else k, filter=self._both(filter))
+            hits = self.index.search(query, self.k if k is None else k, filter=self.narrowed(filter))
         return [hit_to_langchain(hit) for hit in hits]
 
     async def _aget_relevant_documents(
@@ -201,11 +201,11 @@ class SireRetriever(BaseRetriever):
         filter: FilterLike = None,  # noqa: A002 - as above
     ) -> list[Document]:
         with child_runs(run_manager.get_child()):
-            hits = await self.index.asearch(query, self.k if k is None else k, filter=self._both(filter))
+            hits = await self.index.asearch(query, self.k if k is None else k, filter=self.narrowed(filter))
         return [hit_to_langchain(hit) for hit in hits]
 
-    def _both(self, more: FilterLike) -> Filter | None:
-        """The retriever's filter and the call's: a call, for example of an agent, must not widen what it may see."""
+    def narrowed(self, more: FilterLike) -> Filter | None:
+        """The retriever's filter and a call's: a call, for example of an agent, must not widen what it may see."""
         parts = tuple(part for part in (parse_filter(self.filter), parse_filter(more)) if part is not None)
         return Group("and", parts) if len(parts) > 1 else (parts[0] if parts else None)
 

@@ -25,12 +25,19 @@ def _run(code):
 
 def test_all_names_exist_and_nothing_else_is_promised():
     assert sorted(langchain_sire.__all__) == [
+        "IRCoTRetriever",
+        "IRCoTState",
         "LangChainChat",
         "LangChainEmbedder",
+        "ReasoningChain",
+        "SelfAskRetriever",
         "SireDocumentIndex",
         "SireDocumentTransformer",
         "SireRetriever",
         "VectorStoreSource",
+        "create_ircot_chain",
+        "create_ircot_graph",
+        "create_self_ask_chain",
         "create_sire_tool",
         "over_vector_store",
         "pool_documents",
@@ -61,7 +68,25 @@ def test_trap_core_works_without_langchain():
 def test_trap_neither_side_loads_the_other():
     code = "import sys, {0}; print([m for m in sys.modules if m.split('.')[0] in {1!r}])"
     assert _run(code.format("sire_core", ("langchain_core", "llama_index"))).stdout.strip() == "[]"
-    assert _run(code.format("langchain_sire", ("llama_index", "langchain", "langchain_openai"))).stdout.strip() == "[]"
+    assert (
+        _run(
+            code.format("langchain_sire", ("llama_index", "langchain", "langchain_openai", "langgraph"))
+        ).stdout.strip()
+        == "[]"
+    )
+
+
+def test_missing_langgraph_gives_one_error_that_names_the_extra():
+    code = _BLOCKED.replace('("langchain_core", "langchain", "langsmith")', '("langgraph",)') + (
+        "from langchain_sire import SireRetriever, create_ircot_graph\n"
+        "from sire_core.index import Index\n"
+        "create_ircot_graph(SireRetriever(index=Index()))"
+    )
+    done = _run(code)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == (
+        'ImportError: create_ircot_graph needs LangGraph: pip install "sire-rag[langgraph]"'
+    )
 
 
 def test_a_broken_langchain_is_not_called_missing():

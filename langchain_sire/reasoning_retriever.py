@@ -1,0 +1,87 @@
+"""`ReasoningRetriever`: what a reasoning strategy finds, as a retriever like any other."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+    adispatch_custom_event,
+    dispatch_custom_event,
+)
+from langchain_core.documents import Document
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from langchain_sire.documents import hit_to_langchain
+from langchain_sire.reasoner import Reasoner, make_reasoner
+from langchain_sire.retriever import FilterLike, SireRetriever
+from langchain_sire.runs import atraced, traced
+from langchain_sire.steps import step_to_dict
+from sire_core.reason import Answer, Step
+
+__all__ = ["STEP_EVENT", "ReasoningRetriever"]
+
+STEP_EVENT = "sire_step"
+"""Name of the custom event that tells of a step; its data is `step_to_dict(step)`."""
+
+
+class ReasoningRetriever(SireRetriever):
+    """A `SireRetriever` that searches in several rounds and returns the evidence of all of them, selected once.
+
+    Each step is a custom event `sire_step`, so that `astream_events` shows the progress.
+
+    Attributes:
+        llm: Thinks; LangChain's or ours. None takes the index's own.
+        options: Settings of the strategy and bounds, as `create_ircot_chain` and `create_self_ask_chain` take them.
+    """
+
+    strategy: ClassVar[str]
+
+    llm: Any = None
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _known_options(self) -> Self:
+        self._reasoner()
+        return self
+
+    def _reasoner(self) -> Reasoner:
+        return make_reasoner(self.strategy, self, self.llm, self.options, answer=False)
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: FilterLike = None,  # noqa: A002 - the word users look for
+    ) -> list[Document]:
+        callbacks, reasoner = run_manager.get_child(), self._reasoner()
+        steps = reasoner.steps(query, k, filter)
+        documents: list[Document] = []
+        for step in traced(steps, callbacks, query, searches=reasoner.searches):
+            dispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
+            documents = _evidence(step)
+        return documents
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: FilterLike = None,  # noqa: A002 - as above
+    ) -> list[Document]:
+        callbacks, reasoner = run_manager.get_child(), self._reasoner()
+        steps = reasoner.steps(query, k, filter)
+        documents: list[Document] = []
+        async for step in atraced(steps, callbacks, query, searches=reasoner.searches):
+            await adispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
+            documents = _evidence(step)
+        return documents
+
+
+def _evidence(step: Step) -> list[Document]:
+    return [hit_to_langchain(hit) for hit in step.hits] if isinstance(step, Answer) else []

@@ -1,0 +1,105 @@
+"""A reasoning in a trace: its model calls and searches become child runs of the run that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, closing
+from typing import cast
+
+from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
+from langchain_core.documents import Document
+
+from langchain_sire.callbacks import child_runs
+from langchain_sire.documents import hit_to_langchain
+from sire_core.algorithms.text import name_key
+from sire_core.reason import Retrieved, Step, SubQuestion, iterate_sync
+
+__all__ = ["atraced", "search_key", "traced"]
+
+_NAME = "SireSearch"
+
+
+def traced(
+    steps: AsyncGenerator[Step, None], callbacks: CallbackManager, question: str, *, searches: bool = True
+) -> Generator[Step, None, None]:
+    """Steps as they happen, from sync code, reported to the callbacks of the run that they belong to.
+
+    Args:
+        steps: A strategy under way; closed at the end.
+        callbacks: `run_manager.get_child()`.
+        question: What is searched for first; empty when the next step is no search.
+        searches: Whether sub-questions are searched for.
+    """
+    following = _Following(question, searches=searches)
+    with closing(cast("Generator[Step, None, None]", iterate_sync(steps))) as walk:
+        while True:
+            query = following.query
+            run = callbacks.on_retriever_start(None, query, name=_NAME) if query else None
+            try:
+                with child_runs(run.get_child() if run else callbacks):
+                    step = next(walk, None)
+            except BaseException as error:
+                if run:
+                    run.on_retriever_error(error)
+                raise
+            if run:
+                run.on_retriever_end(_documents(step))
+            if step is None:
+                return
+            following.saw(step)
+            yield step
+
+
+async def atraced(
+    steps: AsyncGenerator[Step, None], callbacks: AsyncCallbackManager, question: str, *, searches: bool = True
+) -> AsyncGenerator[Step, None]:
+    """See `traced`."""
+    following = _Following(question, searches=searches)
+    async with aclosing(steps) as walk:
+        while True:
+            query = following.query
+            run = await callbacks.on_retriever_start(None, query, name=_NAME) if query else None
+            try:
+                with child_runs(run.get_child() if run else callbacks):
+                    step = await anext(walk, None)
+            except BaseException as error:
+                if run:
+                    await run.on_retriever_error(error)
+                raise
+            if run:
+                await run.on_retriever_end(_documents(step))
+            if step is None:
+                return
+            following.saw(step)
+            yield step
+
+
+class _Following:
+    """What the next step searches for, which is known before it comes: its run begins then.
+
+    Args:
+        question: As in `traced`.
+        searches: As in `traced`.
+    """
+
+    def __init__(self, question: str, *, searches: bool) -> None:
+        self.query = question
+        self._searches = searches
+        self._asked = {search_key(question)}
+
+    def saw(self, step: Step) -> None:
+        """Note what happened."""
+        self.query = ""
+        # A question that was asked before ends the reasoning: it is not searched for again.
+        if self._searches and isinstance(step, SubQuestion) and search_key(step.text) not in self._asked:
+            self.query = step.text
+            self._asked.add(search_key(step.text))
+
+
+def search_key(query: str) -> str:
+    """What two wordings of the same search have in common."""
+    return name_key(query).rstrip("?.! ")
+
+
+def _documents(step: Step | None) -> list[Document]:
+    return [hit_to_langchain(hit) for hit in step.hits] if isinstance(step, Retrieved) else []

@@ -1,0 +1,74 @@
+"""Reasoning steps as what LangChain streams: dictionaries that add up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from langchain_core.runnables import AddableDict
+
+from langchain_sire.documents import hit_to_langchain
+from sire_core.errors import QueryError
+from sire_core.reason import Answer, IntermediateAnswer, Retrieved, Step, SubQuestion, Thought
+
+__all__ = ["question_of", "step_to_chunk", "step_to_dict"]
+
+_NAMES: Mapping[type[Step], str] = {
+    Thought: "thought",
+    SubQuestion: "sub_question",
+    Retrieved: "retrieved",
+    IntermediateAnswer: "intermediate_answer",
+    Answer: "answer",
+}
+_KEYS = ("question", "input", "query")
+
+
+def question_of(given: object) -> str:
+    """The question of a chain's input: a text, or a mapping with `question`, `input` or `query`.
+
+    Raises:
+        QueryError: There is none.
+    """
+    if isinstance(given, Mapping):
+        found = next((given[key] for key in _KEYS if key in given), None)
+        if found is None:
+            raise QueryError(f"The input has no question; name it {' or '.join(map(repr, _KEYS))}.")
+        given = found
+    if not isinstance(given, str):
+        raise QueryError(f"The question is a {type(given).__name__}, not a text.")
+    if not given.strip():
+        raise QueryError("The question is empty. Ask something.")
+    return given
+
+
+def step_to_dict(step: Step) -> dict[str, Any]:
+    """A step as a dictionary: `type`, and the step's own fields with hits as `documents`.
+
+    The types are `thought`, `sub_question`, `retrieved`, `intermediate_answer` and `answer`. The last one has text and
+    stop reason only: the rest of an answer stands in the result itself.
+    """
+    kind = {"type": _NAMES[type(step)]}
+    if isinstance(step, Answer):
+        return {**kind, "text": step.text, "stop": step.stop}
+    if isinstance(step, Retrieved):
+        documents = [hit_to_langchain(hit) for hit in step.hits]
+        return {**kind, "number": step.number, "query": step.query, "documents": documents, "new": step.new}
+    return {**kind, **asdict(step)}
+
+
+def step_to_chunk(question: str, step: Step) -> AddableDict:
+    """What a chain streams for a step; the sum of all chunks is its result."""
+    chunk = AddableDict(steps=[step_to_dict(step)])
+    if isinstance(step, Answer):
+        chunk |= {
+            "question": question,
+            "answer": step.text,
+            "documents": [hit_to_langchain(hit) for hit in step.hits],
+            "citations": list(step.citations),
+            "stop": step.stop,
+            "sufficient": step.sufficient,
+            "usage": asdict(step.usage),
+            "note": step.note,
+        }
+    return chunk

@@ -1,0 +1,298 @@
+"""`create_ircot_chain` and `create_self_ask_chain`: input, result, streaming, options."""
+
+import asyncio
+from functools import reduce
+from operator import add
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
+from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK
+from langchain_scripted_chat import model
+
+from langchain_sire import SireDocumentIndex, SireRetriever, create_ircot_chain, create_self_ask_chain
+from sire_core.errors import ConfigurationError, IndexMissingError, QueryError
+from sire_core.index import Index
+
+MAKERS = {"ircot": (create_ircot_chain, IRCOT), "self-ask": (create_self_ask_chain, SELF_ASK)}
+
+
+@pytest.fixture
+def retriever(index_of):
+    return SireRetriever(index=index_of("flat"), k=4)
+
+
+@pytest.fixture(params=sorted(MAKERS))
+def made(request, retriever):
+    """A maker of chains and its script."""
+    make, script = MAKERS[request.param]
+    return lambda *answers, **options: make(retriever, model(*(answers or script)), **options)
+
+
+def _types(chunks):
+    return [step["type"] for chunk in chunks for step in chunk["steps"]]
+
+
+# --- result ---------------------------------------------------------------------------------------------------------
+
+
+async def test_every_way_to_call_gives_the_same(made):
+    result = made().invoke(QUESTION)
+    assert result["answer"] == "In 1931 [1]"
+    assert result["citations"] == [1]
+    assert result["sufficient"] is True
+    assert result["question"] == QUESTION
+    assert result["note"] == ""
+    assert len(result["documents"]) == 4
+    assert all(isinstance(document, Document) for document in result["documents"])
+    assert result["usage"]["retrievals"] == 2
+    assert type(result) is dict
+    assert await made().ainvoke(QUESTION) == result
+    assert dict(reduce(add, made().stream(QUESTION))) == result
+    assert dict(reduce(add, [chunk async for chunk in made().astream(QUESTION)])) == result
+    assert made(*IRCOT).batch([]) == []
+
+
+def test_ircot_thinks_searches_and_stops_for_a_stated_reason(retriever):
+    result = create_ircot_chain(retriever, model(*IRCOT)).invoke(QUESTION)
+    assert _types([result]) == ["retrieved", "thought", "sub_question", "retrieved", "thought", "answer"]
+    assert result["stop"] == "done"
+    assert result["usage"]["calls"] == 3
+    first, thought, asked, second, _, last = result["steps"]
+    assert (first["query"], first["number"], first["new"]) == (QUESTION, 0, len(first["documents"]))
+    assert thought == {"type": "thought", "number": 1, "text": "The Weather Clerk is a novel by Ilse Marrable."}
+    assert asked == {"type": "sub_question", "number": 1, "text": FOLLOW_UP}
+    assert second["query"] == FOLLOW_UP
+    assert last == {"type": "answer", "text": "In 1931 [1]", "stop": "done"}
+    assert {"weather-clerk", "ilse-marrable"} <= {d.metadata["doc_ids"][0] for d in result["documents"]}
+
+
+def test_self_ask_answers_its_own_questions(retriever):
+    result = create_self_ask_chain(retriever, model(*SELF_ASK)).invoke(QUESTION)
+    assert _types([result]) == ["retrieved", "sub_question", "retrieved", "intermediate_answer", "answer"]
+    assert result["stop"] == "answered"
+    assert result["steps"][3] == {"type": "intermediate_answer", "number": 1, "question": FOLLOW_UP, "text": "1931"}
+
+
+def test_self_ask_in_two_calls(retriever):
+    planned = '{"followups": [{"q": "Who wrote it?", "a": "Ilse Marrable"}, {"q": "When did she die?", "a": "1931"}]}'
+    chain = create_self_ask_chain(retriever, model(planned, SELF_ASK[-1]), mode="two_call")
+    result = chain.invoke(QUESTION)
+    assert result["usage"]["calls"] == 2
+    assert result["usage"]["retrievals"] == 1
+    assert _types([result]).count("intermediate_answer") == 2
+
+
+@pytest.mark.parametrize("key", ["question", "input", "query"])
+def test_the_question_may_come_in_a_mapping(made, key):
+    assert made().invoke({key: QUESTION, "chat_history": []})["question"] == QUESTION
+
+
+@pytest.mark.parametrize("given", ["", "  ", {"text": "who"}, {"question": ""}, {"question": 3}, 3, None, []])
+async def test_what_is_no_question_is_a_clear_error_and_asks_nobody(retriever, given):
+    chat = model(*IRCOT)
+    chain = create_ircot_chain(retriever, chat)
+    with pytest.raises(QueryError):
+        chain.invoke(given)
+    with pytest.raises(QueryError):
+        await chain.ainvoke(given)
+    assert chat.log == []
+
+
+# --- streaming ------------------------------------------------------------------------------------------------------
+
+
+def test_steps_stream_as_they_happen_from_sync_code(retriever):
+    chat = model(*IRCOT)
+    seen = [
+        (step["type"], len(chat.log))
+        for c in create_ircot_chain(retriever, chat).stream(QUESTION)
+        for step in c["steps"]
+    ]
+    assert seen == [
+        ("retrieved", 0),
+        ("thought", 1),
+        ("sub_question", 1),
+        ("retrieved", 1),
+        ("thought", 2),
+        ("answer", 3),
+    ]
+
+
+async def test_steps_stream_as_they_happen_from_async_code(retriever):
+    chat = model(*SELF_ASK)
+    seen = [
+        (c["steps"][0]["type"], len(chat.log)) async for c in create_self_ask_chain(retriever, chat).astream(QUESTION)
+    ]
+    assert seen == [("retrieved", 0), ("sub_question", 1), ("retrieved", 1), ("intermediate_answer", 2), ("answer", 4)]
+
+
+async def test_a_stream_that_is_closed_early_makes_no_further_call(retriever):
+    chat = model(*IRCOT)
+    for chunk in create_ircot_chain(retriever, chat).stream(QUESTION):
+        if chunk["steps"][0]["type"] == "thought":
+            break
+    assert len(chat.log) == 1
+    chat = model(*IRCOT)
+    stream = create_ircot_chain(retriever, chat).astream(QUESTION)
+    async for chunk in stream:
+        if chunk["steps"][0]["type"] == "thought":
+            break
+    await stream.aclose()
+    assert len(chat.log) == 1
+
+
+async def test_cancelling_stops_further_calls(retriever):
+    chat = model(*IRCOT)
+    reached = asyncio.Event()
+
+    async def read():
+        async for chunk in create_ircot_chain(retriever, chat).astream(QUESTION):
+            if chunk["steps"][0]["type"] == "thought":
+                reached.set()
+                await asyncio.sleep(30)
+
+    task = asyncio.create_task(read())
+    await reached.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(chat.log) == 1
+
+
+async def test_it_composes_with_other_runnables(made):
+    short = RunnableLambda(lambda text: {"input": text}) | made() | (lambda result: result["answer"])
+    assert short.invoke(QUESTION) == await short.ainvoke(QUESTION) == "In 1931 [1]"
+    assert made().pick("answer").invoke(QUESTION) == "In 1931 [1]"
+    picked = list(made().pick("steps").stream(QUESTION))
+    assert len(picked) >= 5
+    pieces = list(made().transform(iter(["In which year did the author of ", "the novel The Weather Clerk die?"])))
+    assert reduce(add, pieces)["question"] == QUESTION
+
+
+async def test_batches_keep_their_order(retriever):
+    chain = create_ircot_chain(retriever, model('{"reasoning": "", "search": "DONE"}'))
+    questions = [QUESTION, "Who commanded the Northern Wren?", "Who wrote The Salt Lantern?"]
+    results = chain.batch(questions, {"max_concurrency": 2})
+    assert [result["question"] for result in results] == questions
+    assert [result["question"] for result in await chain.abatch(questions)] == questions
+    assert results == [chain.invoke(question) for question in questions]
+
+
+async def test_a_sync_call_inside_a_running_loop(made):
+    assert made().invoke(QUESTION)["answer"] == "In 1931 [1]"
+    assert len(list(made().stream(QUESTION))) >= 5
+
+
+# --- options --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [create_ircot_chain, create_self_ask_chain])
+def test_unknown_options_are_refused_with_the_known_ones(retriever, make):
+    with pytest.raises(
+        ConfigurationError, match=r"has no option flavour, max_hops; its options are .*max_calls.*search_k"
+    ):
+        make(retriever, model("x"), flavour="x", max_hops=2)
+    with pytest.raises(ConfigurationError, match="str is neither"):
+        make("folder", model("x"))
+
+
+def test_impossible_options_are_refused_at_once(retriever):
+    with pytest.raises(ConfigurationError, match="flavor is"):
+        create_ircot_chain(retriever, model("x"), flavor="best")
+    with pytest.raises(ConfigurationError, match="max_calls must be"):
+        create_ircot_chain(retriever, model("x"), max_calls=-1)
+    with pytest.raises(ConfigurationError, match="mode is"):
+        create_self_ask_chain(retriever, model("x"), mode="three_call")
+
+
+def test_options_reach_the_strategy(retriever):
+    chain = create_ircot_chain(
+        retriever, model("It is about Ilse Marrable."), flavor="hipporag", max_steps=1, search_k=2, k=3
+    )
+    result = chain.invoke(QUESTION)
+    assert result["stop"] == "step_limit"
+    assert [len(step["documents"]) for step in result["steps"] if step["type"] == "retrieved"] == [2, 2]
+    assert len(result["documents"]) == 3
+
+
+def test_limits_end_with_their_stop_reason(retriever):
+    result = create_ircot_chain(retriever, model(*IRCOT), max_calls=1).invoke(QUESTION)
+    assert result["stop"] == "call_limit"
+    assert result["usage"]["calls"] == 1
+    assert len(result["documents"]) == 4
+
+
+async def test_k_and_filter_of_one_call_work_in_every_way(made, retriever):
+    for result in (
+        made().invoke(QUESTION, k=2, filter={"kind": "person"}),
+        await made().ainvoke(QUESTION, k=2, filter="kind=person"),
+        reduce(add, made().stream(QUESTION, k=2, filter={"kind": "person"})),
+        made().bind(k=2, filter={"kind": "person"}).invoke(QUESTION),
+    ):
+        assert len(result["documents"]) == 2
+        assert {d.metadata["user_kind"] for d in result["documents"]} == {"person"}
+    with pytest.raises(TypeError, match="top_k"):
+        made().invoke(QUESTION, top_k=2)
+    with pytest.raises(TypeError, match="top_k"):
+        await made().ainvoke(QUESTION, top_k=2)
+
+
+def test_a_calls_filter_never_widens_the_retrievers_own(index_of):
+    people = SireRetriever(index=index_of("flat"), filter={"kind": "person"}, k=30)
+    result = create_ircot_chain(people, model(*IRCOT)).invoke(QUESTION)
+    found = [d for step in result["steps"] if step["type"] == "retrieved" for d in step["documents"]]
+    assert {d.metadata["user_kind"] for d in [*found, *result["documents"]]} == {"person"}
+    result = create_ircot_chain(people, model(*IRCOT)).invoke(QUESTION, filter={"kind": "ship"})
+    assert (result["stop"], result["documents"], result["answer"]) == ("empty_index", [], "")
+
+
+# --- models and indexes ---------------------------------------------------------------------------------------------
+
+
+def test_without_a_model_the_indexs_own_is_asked():
+    chat = model(*IRCOT)
+    index = SireRetriever.from_texts(
+        ["Ilse Marrable wrote The Weather Clerk.", "She died in 1931."], recipe="flat", llm=chat
+    )
+    assert create_ircot_chain(index).invoke(QUESTION)["answer"] == "In 1931 [1]"
+    assert len(chat.log) == 3
+
+
+def test_no_model_at_all_says_what_to_pass(retriever):
+    with pytest.raises(ConfigurationError, match="language model"):
+        create_ircot_chain(retriever).invoke(QUESTION)
+
+
+def test_a_model_that_fails_ends_the_reasoning_and_keeps_the_evidence(retriever):
+    result = create_ircot_chain(retriever, model(ValueError("quota"))).invoke(QUESTION)
+    assert (result["stop"], result["answer"], result["sufficient"]) == ("model_failed", "", False)
+    assert "quota" in result["note"]
+    assert len(result["documents"]) == 4
+
+
+def test_garbage_degrades_and_never_crashes(made):
+    result = made("Well, {the passage", "", "]]").invoke(QUESTION)
+    assert result["stop"] in ("done", "no_question", "repeated_query", "model_failed", "step_limit")
+    assert result["documents"]
+
+
+def test_braces_in_the_question_are_text(made):
+    assert made().invoke("Who is {name} in {{x}}?")["question"] == "Who is {name} in {{x}}?"
+
+
+async def test_what_waits_in_a_document_index_is_indexed_first():
+    for native in (False, True):
+        documents = SireDocumentIndex.open(recipe="flat", k=2)
+        documents.upsert(
+            [Document(id="a", page_content="Ilse Marrable wrote it."), Document(id="b", page_content="1931.")]
+        )
+        chain = create_ircot_chain(documents, model(*IRCOT))
+        result = await chain.ainvoke(QUESTION) if native else chain.invoke(QUESTION)
+        assert {d.metadata["doc_ids"][0] for d in result["documents"]} == {"a", "b"}
+
+
+def test_an_index_is_taken_as_it_is_and_a_missing_one_is_an_error(index_of, tmp_path):
+    assert len(create_ircot_chain(index_of("flat"), model(*IRCOT)).invoke(QUESTION)["documents"]) == 4
+    with pytest.raises(IndexMissingError):
+        create_ircot_chain(Index(tmp_path / "nothing"), model(*IRCOT)).invoke(QUESTION)
