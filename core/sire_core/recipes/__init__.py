@@ -10,5 +10,18 @@ from sire_core.recipes.msrag import msrag
 from sire_core.recipes.pagerank import pagerank
 from sire_core.recipes.raptor import raptor
 from sire_core.recipes.sirerag import sirerag
+from sire_core.recipes.smart import smart
 
-__all__ = ["REGISTRY", "Recipe", "flat", "iier", "indexrag", "msrag", "pagerank", "raptor", "recipe_by_name", "sirerag"]
+__all__ = [
+    "REGISTRY",
+    "Recipe",
+    "flat",
+    "iier",
+    "indexrag",
+    "msrag",
+    "pagerank",
+    "raptor",
+    "recipe_by_name",
+    "sirerag",
+    "smart",
+]

@@ -69,13 +69,16 @@ class _Fused:
         return await self._fused.top(n)
 
     def scores_at(self, positions: IntArray) -> FloatArray:
-        """The rankings' orders of just these positions, fused: the same however far the rankings were read."""
+        """The rankings' orders of just these positions, fused: the same however far the rankings were read.
+
+        Minus infinity where the filter hides a position, as in other rankings.
+        """
         fused = np.zeros(len(positions), dtype=np.float32)
         for ranking in self._rankings:
             scores = ranking.scores_at(positions)
             order = np.argsort(-scores, kind="stable")
             fused[order] += self._parts(scores[order])
-        return fused
+        return fused if self._allowed is None else np.where(self._allowed[positions], fused, -np.inf).astype(np.float32)
 
     def path(self, position: int) -> tuple[Step, ...]:
         """Why a position is where it is, by each ranking."""
