@@ -7,6 +7,8 @@ from typer.testing import CliRunner
 
 from sire_core.cli.app import app
 from sire_core.data import demo_documents, demo_questions
+from sire_core.testing.scripted_server import ScriptedServer
+from sire_core.testing.scripts import default_script
 
 
 def run(*words, code=0):
@@ -132,6 +134,36 @@ def test_mistakes_are_found_before_anything_is_built(dataset, tmp_path, words, m
     given = [word.format(tmp=tmp_path) for word in words]
     assert message in run("eval", dataset, "--to", tmp_path / "ix", *given, code=1).stderr
     assert not (tmp_path / "ix").exists()
+
+
+def test_a_model_answers_and_its_answers_are_scored(dataset, tmp_path, monkeypatch):
+    dataset = dataset.rename(tmp_path / "musique-demo")
+    golds = {q.question: q.answers[0] for q in demo_questions()}
+    right = list(golds)[: len(golds) // 2]
+
+    def script(call):
+        if "sufficient" not in call.instructions:
+            return default_script(call)
+        question = json.loads(call.data)["question"]
+        known = question in right
+        answer = f"{golds[question]} [1]" if known else "insufficient evidence"
+        return json.dumps({"answer": answer, "citations": [1] if known else [], "sufficient": known})
+
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with ScriptedServer(script) as server:
+        model = ("--llm", "m", "--base-url", server.base_url)
+        run("eval", dataset, "-r", "raptor", "--answer", "single", "--json", tmp_path / "r.json", *model)
+        rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+        share = 100 * len(right) / len(golds)
+        for row in rows:
+            assert row["answers"]["EM"] == row["answers"]["F1"] == pytest.approx(share, abs=0.1)
+            assert row["answers"]["via"] == "single"
+            assert row["answers"]["calls"] == row["answers"]["retrievals"] == 1
+        table = run("eval", dataset, "-r", "sirerag", "--ablations", "--answer", "single", "--limit", 3, *model)
+        header = next(line for line in table.stdout.splitlines() if "paper EM" in line)
+        assert "| EM |" in " ".join(header.split())
+    assert "choose one of" in run("eval", dataset, "--answer", "guess", code=1).stderr
+    assert "needs --llm" in run("eval", dataset, "--answer", "single", code=1).stderr
 
 
 def test_a_set_without_anything_to_measure_is_refused(dataset, tmp_path):

@@ -16,7 +16,11 @@ from sire_core.cli.progress import reporting
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from sire_core.evaluate.answering import AnswerConfig
+    from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import Row
+    from sire_core.evaluate.runner import EvalConfig
+    from sire_core.protocols import LanguageModel
 
 __all__ = ["eval_"]
 
@@ -56,6 +60,14 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     chunk_tokens: Annotated[
         int | None, typer.Option("--chunk-tokens", min=1, help="Cut passages that are longer. Default: as they are.")
     ] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            "--answer",
+            metavar="single|ircot|self-ask",
+            help="Also have the model (--llm) answer the questions in this way: EM, F1, Acc, calls.",
+        ),
+    ] = None,
     by_kind: Annotated[
         bool, typer.Option("--by-kind", help="Also what each kind of unit brought: hits and points of recall.")
     ] = False,
@@ -77,7 +89,8 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
 
     All rows share one folder: passages are embedded once (in the baselines' build seconds) and extracted once (in those
     of the first recipe that needs it).
-    With --ablations the rows are those of the recipe's paper instead, whose answers came from other models.
+    With --ablations the rows are those of the recipe's paper instead, whose answers came from other models; --answer
+    puts the EM and F1 of yours beside the paper's.
 
     Example: sire eval data/musique -r raptor,sirerag --limit 50 --json rows.json
     """
@@ -85,22 +98,21 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     from sire_core.evaluate.report import format_ablations, format_table, write_rows
     from sire_core.evaluate.runner import EvalConfig
 
-    if clusters and (ablations or recipes):
-        raise ConfigurationError("--clusters looks at no recipe; leave --recipes and --ablations out.")
+    if clusters and (ablations or recipes or answer):
+        raise ConfigurationError("--clusters looks at no recipe; leave --recipes, --ablations and --answer out.")
     names = _names(recipes, ablations)
-    if json_file is not None and not json_file.absolute().parent.is_dir():
-        raise ConfigurationError(
-            f"--json {json_file}: there is no folder {json_file.absolute().parent}. Make it first."
-        )
+    _check_file(json_file)
+    model = language_model(
+        llm, base_url, api_key_env, native=native, max_calls=max_calls, max_tokens=max_tokens, workers=workers
+    )
+    config = EvalConfig(budget=budget, limit=limit, seed=seed, answer=_answering(answer, model, workers))
     options = IndexOptions(
         folder=to,
         embedder=embedder,
         extractions=extractions,
         chunk_tokens=chunk_tokens,
         no_chunking=chunk_tokens is None,
-        language_model=language_model(
-            llm, base_url, api_key_env, native=native, max_calls=max_calls, max_tokens=max_tokens, workers=workers
-        ),
+        language_model=model,
         native=native,
         workers=workers,
         max_failure_ratio=max_failure_ratio,
@@ -112,21 +124,56 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
             write_rows(json_file, [report])
         say(report.table())
         return
-    questions = len(dataset.measurable)
-    asked = f"{min(limit or questions, questions):,} of {questions:,} questions"
-    note(f"{dataset.name}: {len(dataset.documents):,} passages, {asked}.")
-    config = EvalConfig(budget=budget, limit=limit, seed=seed)
-    with reporting() as progress:
-        if ablations:
-            tables = [run_ablations(dataset, name, options, config, progress) for name in names]
-        else:
-            tables = [run_evaluation(dataset, names, options, config, progress)]
+    tables = _tables(dataset, names, options, config, ablations=ablations)
     rows = [row for table in tables for row in table]
     if json_file is not None:
         write_rows(json_file, rows)
     say("\n\n".join(map(format_ablations if ablations else format_table, tables)))
     if by_kind:
         _say_kinds(rows)
+
+
+def _tables(
+    dataset: DataSet, names: list[str], options: IndexOptions, config: EvalConfig, *, ablations: bool
+) -> list[list[Row]]:
+    """Rows of each paper, or one table of all recipes."""
+    questions = len(dataset.measurable)
+    asked = f"{min(config.limit or questions, questions):,} of {questions:,} questions"
+    note(f"{dataset.name}: {len(dataset.documents):,} passages, {asked}.")
+    with reporting() as progress:
+        if ablations:
+            return [run_ablations(dataset, name, options, config, progress) for name in names]
+        return [run_evaluation(dataset, names, options, config, progress)]
+
+
+def _answering(via: str | None, model: LanguageModel | None, workers: int) -> AnswerConfig | None:
+    """How questions are answered.
+
+    Raises:
+        ConfigurationError: There is no model, or no such strategy.
+    """
+    if via is None:
+        return None
+    from sire_core.evaluate.answering import AnswerConfig
+    from sire_core.reason import STRATEGIES
+
+    if via not in STRATEGIES:
+        raise ConfigurationError(f"--answer {via}: choose one of {', '.join(STRATEGIES)}.")
+    if model is None:
+        raise ConfigurationError("--answer needs --llm MODEL: somebody has to answer.")
+    return AnswerConfig(via, workers=workers)
+
+
+def _check_file(json_file: Path | None) -> None:
+    """Find out now, not after an hour, that the rows cannot be written.
+
+    Raises:
+        ConfigurationError: There is no such folder.
+    """
+    if json_file is not None and not json_file.absolute().parent.is_dir():
+        raise ConfigurationError(
+            f"--json {json_file}: there is no folder {json_file.absolute().parent}. Make it first."
+        )
 
 
 def _names(given: list[str] | None, ablations: bool) -> list[str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.rows import Row, Setup
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import Embedder, Progress
+    from sire_core.recipes.ablation import Ablation
 
 __all__ = ["BASELINES", "run_ablations", "run_clusters", "run_evaluation"]
 
@@ -73,8 +74,8 @@ def run_ablations(
         progress: Told about every batch and question.
 
     Returns:
-        A row per ablation, with the paper's figures in `Setup.paper`. `build_s` is what a row costs beyond the vectors
-        and records of the rows before it.
+        A row per ablation that can be made with these options, with the paper's figures in `Setup.paper`. `build_s` is
+        what a row costs beyond the vectors and records of the rows before it.
 
     Raises:
         ConfigurationError: No ablations, nothing to ask, or the folder holds another corpus.
@@ -86,6 +87,9 @@ def run_ablations(
     rows = []
     with _shared(dataset, options) as shared:
         for ablation in ablations_of(recipe):
+            if missing := _missing(ablation, shared):
+                note(f"{ablation.label}: left out, {missing}", "yellow")
+                continue
             # Every setting is named: an unnamed one means what the folder was built with last.
             settings = recipe_by_name(ablation.recipe, **ablation.settings).config
             asked = replace(shared, recipe=ablation.recipe, settings=settings)
@@ -95,6 +99,15 @@ def run_ablations(
             setup = Setup(ablation.label, build_s=seconds, paper=paper)
             rows.append(_ask(dataset, setup, replace(asked, writes=False), config, progress))
     return rows
+
+
+def _missing(ablation: Ablation, options: IndexOptions) -> str:
+    """What a row would need that is not there, for people; empty when it can be made."""
+    if ablation.needs == "tokens" and not hasattr(options.embedder, "embed_tokens"):
+        return "it needs an embedder with token vectors: --embedder st:NAME_OR_FOLDER"
+    if ablation.needs == "model" and options.language_model is None:
+        return "it needs a language model: --llm MODEL"
+    return ""
 
 
 def run_clusters(dataset: DataSet, options: IndexOptions) -> ClusterReport:
@@ -134,6 +147,7 @@ def _build(dataset: DataSet, options: IndexOptions, progress: Progress) -> float
 
 
 def _ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfig, progress: Progress) -> Row:
+    from sire_core.evaluate.answering import answer_questions, answer_scores
     from sire_core.evaluate.runner import evaluate
     from sire_core.models.sync import run_sync
 
@@ -145,7 +159,13 @@ def _ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConf
         # The first search opens the pool and makes the inverted index: not the time of a query.
         index.search(dataset.measurable[0].question, 1)
         stage = f"questions to {setup.recipe}"
-        return run_sync(evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)))
+        row = run_sync(evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)))
+        if config.answer is None:
+            return row
+        asked = dataset.sample(config.limit, config.seed)
+        stage = f"answers from {setup.recipe}"
+        answered = run_sync(answer_questions(index, asked, config.answer, lambda _, *at: progress(stage, *at)))
+        return replace(row, answers={"via": config.answer.via, **answer_scores(answered)})
 
 
 def _embedder(options: IndexOptions, folder: Path) -> Embedder:

@@ -119,6 +119,7 @@ def _cells(row: Row, ks: Sequence[int]) -> dict[str, str]:
         "MRR": _rate(row.mrr()),
         "R@budget": _rate(row.recall_at_budget()),
         "answer@budget": _rate(row.answer_in_context()),
+        **{name: str(value) for name, value in row.answers.items() if name in ("EM", "F1", "calls")},
         "build s": f"{row.setup.build_s:.1f}",
         "p50 ms": f"{row.query_p50_ms():.1f}",
     }

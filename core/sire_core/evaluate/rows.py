@@ -77,6 +77,7 @@ class Row:
         ks: Cut-offs.
         budget: Tokens of the budget metrics, or None.
         results: Every question, in the order of the data set.
+        answers: Mean scores of a model's answers (`answer_scores`); empty when none were asked for.
     """
 
     setup: Setup
@@ -85,6 +86,7 @@ class Row:
     ks: tuple[int, ...]
     budget: int | None
     results: tuple[QuestionResult, ...] = field(repr=False)
+    answers: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def with_gold(self) -> list[QuestionResult]:
@@ -162,6 +164,7 @@ class Row:
             "dataset": self.dataset,
             "budget": self.budget,
             **({"paper": dict(self.setup.paper)} if self.setup.paper else {}),
+            **({"answers": dict(self.answers)} if self.answers else {}),
             "by_type": {name: _rounded(value) for name, value in self.by_type().items()},
             "by_kind": {
                 name: {key: round(value, 2) for key, value in counts.items()} for name, counts in self.by_kind().items()

@@ -14,6 +14,7 @@ from sire_core.evaluate.retrieval import literal_ranking
 from sire_core.evaluate.rows import QuestionResult, Row, Setup
 
 if TYPE_CHECKING:
+    from sire_core.evaluate.answering import AnswerConfig
     from sire_core.evaluate.datasets import DataSet, Question
     from sire_core.protocols import Progress
     from sire_core.types import Hit
@@ -39,6 +40,7 @@ class EvalConfig:
         seed: Seed of the sample.
         depth: Hits per question, the largest of `ks` unless given. What is measured is then what a search with that k
             returns; a pool whose first 20 hits stand on fewer than 20 documents has a shorter ranking by provenance.
+        answer: How a language model answers the questions, too; None leaves that out.
 
     Raises:
         ConfigurationError: A value makes no sense.
@@ -49,6 +51,7 @@ class EvalConfig:
     limit: int | None = None
     seed: int = 0
     depth: int | None = None
+    answer: AnswerConfig | None = None
 
     def __post_init__(self) -> None:
         if not self.ks or min(self.ks) < 1:

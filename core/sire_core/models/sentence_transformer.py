@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -103,16 +104,28 @@ class SentenceTransformerEmbedder:
         """
         return await asyncio.to_thread(self._encode, list(texts), kind)
 
+    async def embed_tokens(self, texts: Sequence[str], kind: str = "document") -> list[FloatArray]:
+        """Unit-length vectors of the tokens of every text, each float32 `[tokens, d]`; for late interaction.
+
+        Args:
+            texts: Texts; the model cuts off what is longer than its limit.
+            kind: See `embed`.
+
+        Raises:
+            ConfigurationError: The library is missing or the model cannot be loaded.
+        """
+        found = await asyncio.to_thread(self._run, list(texts), kind, output_value="token_embeddings")
+        return [unit_rows(np.asarray(tokens.detach().cpu().numpy(), dtype=np.float32)) for tokens in found]
+
     def _encode(self, texts: list[str], kind: str) -> FloatArray:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
+        return np.asarray(self._run(texts, kind, convert_to_numpy=True), dtype=np.float32)
+
+    def _run(self, texts: list[str], kind: str, **wanted: Any) -> Any:
         with self._lock:
             model = self._load()
-            options: dict[str, Any] = {
-                "batch_size": self._batch_size,
-                "show_progress_bar": False,
-                "convert_to_numpy": True,
-            }
+            options: dict[str, Any] = {"batch_size": self._batch_size, "show_progress_bar": False, **wanted}
             encode = model.encode
             if kind == "query" and self._query_prompt is not None:
                 options["prompt"] = self._query_prompt
@@ -121,7 +134,7 @@ class SentenceTransformerEmbedder:
                 encode = getattr(model, own, None) or encode
                 if encode == model.encode and kind in (getattr(model, "prompts", None) or {}):
                     options["prompt_name"] = kind
-            return np.asarray(encode(texts, **options), dtype=np.float32)
+            return encode(texts, **options)
 
     def _load(self) -> Any:
         if self._model is None:

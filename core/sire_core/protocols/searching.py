@@ -61,6 +61,9 @@ class View(Protocol):
     async def embed_query(self, query: str) -> FloatArray:
         """Unit-length vector of a question, `[dimension]`."""
 
+    async def embed_tokens(self, texts: Sequence[str], kind: str) -> list[FloatArray]:
+        """Unit-length vectors of the tokens of texts, each `[tokens, d]`; an error where the embedder has none."""
+
     def allowed(self, where: Filter | None) -> BoolArray | None:
         """Units that pass a filter (all their chunks pass), `[size]`; None when everything passes."""
 

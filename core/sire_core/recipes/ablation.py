@@ -31,6 +31,7 @@ class Ablation:
         paper: By data set (`musique`, `2wiki`, `hotpotqa`, `quality`) or `average`, figures by metric; empty when the
             paper has no such row. They come from the paper's models and readers, so that only their order and their
             differences compare with ours.
+        needs: What the row cannot do without: `tokens`, an embedder with token vectors, or `model`, a language model.
     """
 
     table: str
@@ -38,6 +39,7 @@ class Ablation:
     recipe: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     paper: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    needs: str = ""
 
     def figures(self, dataset: str) -> tuple[str, Mapping[str, float]]:
         """What the paper prints for a data set, known by the start of its name, else its average.

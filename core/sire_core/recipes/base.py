@@ -97,7 +97,7 @@ def recipe_by_name(name: str, **settings: Any) -> Recipe:
 
 
 def make_ranker(name: str, instruction: str = "", ann_threshold: int | None = None) -> Ranker:
-    """The rankers that work over any pool: `dense`, `bm25`, `hybrid`.
+    """The rankers that work over any pool: `dense`, `bm25`, `hybrid`, `late` (late interaction).
 
     Args:
         name: Which.
@@ -117,4 +117,8 @@ def make_ranker(name: str, instruction: str = "", ann_threshold: int | None = No
         return Lexical()
     if name == "hybrid":
         return Hybrid((Flat(instruction, ann_threshold), Lexical()))
-    raise ConfigurationError(f"The ranker is 'dense', 'bm25' or 'hybrid', not {name!r}.")
+    if name == "late":
+        from sire_core.search.late_interaction import LateInteraction
+
+        return LateInteraction()
+    raise ConfigurationError(f"The ranker is 'dense', 'bm25', 'hybrid' or 'late', not {name!r}.")

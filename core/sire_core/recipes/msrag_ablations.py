@@ -35,7 +35,9 @@ register_ablations(
         Ablation("T7", "no passage recall", "msrag", {"chunks": 0}, _hotpot(77.1, 86.2)),
         Ablation("T7", "no graph recall", "msrag", {"entities": 0, "relations": 0}, _hotpot(70.6, 79.1)),
         Ablation("T7", "PageRank instead of neighbours", "msrag", {"expand": "ppr"}, _hotpot(73.8, 84.2)),
-        Ablation("T7", "the model names entities and relations", "msrag", {"extraction": "llm"}, _hotpot(73.8, 82.2)),
+        Ablation(
+            "T7", "the model names entities and relations", "msrag", {"extraction": "llm"}, _hotpot(73.8, 82.2), "model"
+        ),
         Ablation("ours", "our PageRank over passages and entities", "pagerank", {}),
         Ablation("T13", "no disambiguation", "msrag", {"disambiguate": False}, _hotpot(76.7, 86.4)),
         Ablation("ours", "the paper's letter", "msrag", {"vote": "count", "hop_decay": 1.0, "fanout": None}),

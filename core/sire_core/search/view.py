@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
-from sire_core.errors import EmbedderMismatchError
+from sire_core.errors import ConfigurationError, EmbedderMismatchError
 from sire_core.storage.pool import KIND_NAMES, Pool
 from sire_core.types import Edge, Hit, Step, Unit, UnitKind
 
@@ -109,6 +109,21 @@ class PoolView:
                 f"holds vectors of length {self.matrix.shape[1]}. Give the embedder that it was built with."
             )
         return question
+
+    async def embed_tokens(self, texts: Sequence[str], kind: str) -> list[FloatArray]:
+        """Unit-length vectors of the tokens of texts, each `[tokens, d]`.
+
+        Raises:
+            ConfigurationError: The embedder has none.
+        """
+        embed = getattr(self._embedder, "embed_tokens", None)
+        if embed is None:
+            raise ConfigurationError(
+                f"The embedder {self._embedder.fingerprint} has no vectors of single tokens, which late interaction "
+                "needs. Give a sentence-transformers model: st:NAME_OR_FOLDER."
+            )
+        found: list[FloatArray] = await embed(texts, kind)
+        return found
 
     def allowed(self, where: Filter | None) -> BoolArray | None:
         """Units all of whose chunks pass the filter, `[size]`; None when everything passes."""

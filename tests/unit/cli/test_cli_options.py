@@ -61,7 +61,7 @@ def test_bad_settings_are_named_before_a_folder_is_made(tmp_path, settings, mess
         ({"recipe": "nope"}, "There is no recipe 'nope'; choose one of .*raptor, sirerag"),
         ({"embedder": "nope"}, "unknown embedder 'nope'"),
         ({"chunk_tokens": 9, "no_chunking": True}, "not both"),
-        ({"ranker": "nope"}, "'dense', 'bm25' or 'hybrid'"),
+        ({"ranker": "nope"}, "'dense', 'bm25', 'hybrid' or 'late'"),
     ],
 )
 def test_other_mistakes_are_found_before_a_folder_is_made(tmp_path, options, message):

@@ -139,3 +139,13 @@ async def test_real_library_and_a_broken_folder(tmp_path):
     pytest.importorskip("sentence_transformers")
     with pytest.raises(ConfigurationError, match="cannot load"):
         await SentenceTransformerEmbedder(make_folder(tmp_path / "tiny")).embed(["x"])
+
+
+async def test_real_model_gives_a_vector_per_token(minilm):
+    found = await minilm.embed_tokens(["the cat", TEXTS[2]])
+    assert [tokens.shape[1] for tokens in found] == [384, 384]
+    assert len(found[0]) < len(found[1])
+    assert all(np.allclose(np.linalg.norm(tokens, axis=1), 1, atol=1e-5) for tokens in found)
+    pooled = (await minilm.embed(["the cat"]))[0]
+    mean = found[0].mean(axis=0)
+    assert pooled @ mean / np.linalg.norm(pooled) / np.linalg.norm(mean) > 0.95
