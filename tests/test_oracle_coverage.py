@@ -17,7 +17,7 @@ ORACLES = [
     "Q1", "Q2", "Q3",
 ]  # fmt: skip
 NOT_BUILT_YET = [
-    "I1", "I2", "I3", "I4", "I5", "I6", "I7",
+    "I5",
     "E1", "E2", "E3", "E4", "E5", "E6", "E7", "E8", "E9", "E10",
     "Q1", "Q2", "Q3",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-__all__ = ["nearest_neighbors", "neighbor_graph"]
+__all__ = ["nearest_neighbors", "neighbor_graph", "precise_cosines"]
 
 _DECIMALS = 6  # Similarities are rounded to these before they are ranked, so that equal texts tie.
 _SPARE = 4  # Candidates beyond k that are scored precisely.
@@ -21,8 +21,13 @@ _GROUP = 16  # Scores that share one maximum in the search for a bound.
 _BLOCK_CELLS = 2**23  # Cells of the largest intermediate matrix: 32 MB of float32.
 
 
-def nearest_neighbors(vectors: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Find the `k` most similar other rows of every row.
+def nearest_neighbors(
+    vectors: NDArray[np.float32],
+    k: int,
+    rows: NDArray[np.int64] | None = None,
+    among: NDArray[np.int64] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Find the `k` most similar other rows of every row, or of some rows.
 
     The candidates come from products of vectors rounded to whole numbers, small enough that float32 adds them without
     error in any order: threads, blocks and matrix libraries cannot change them. The best candidates are then scored
@@ -31,10 +36,12 @@ def nearest_neighbors(vectors: NDArray[np.float32], k: int) -> tuple[NDArray[np.
     Args:
         vectors: `[n, d]`; rows of any length, zero rows have similarity 0 to everything.
         k: Neighbours wanted, at least 1.
+        rows: Whose neighbours are wanted, `[m]`; None means everybody's.
+        among: Who may be a neighbour, ascending; None means everybody. Either all of `rows` are among them or none is.
 
     Returns:
-        Row numbers and cosine similarities, both `[n, min(k, n - 1)]`, best first, ties by row number; a row is never
-        its own neighbour.
+        Row numbers and cosine similarities, both `[m, min(k, n - 1)]` (n counts `among`; without the -1 where `rows`
+        are not among them), best first, ties by row number; a row is never its own neighbour.
 
     Raises:
         ConfigurationError: `k` is less than 1, or a vector is not finite.
@@ -42,25 +49,45 @@ def nearest_neighbors(vectors: NDArray[np.float32], k: int) -> tuple[NDArray[np.
     if k < 1:
         raise ConfigurationError(f"the number of neighbors must be at least 1, not {k}")
     unit = unit_rows(vectors)
-    n = len(unit)
-    k = max(0, min(k, n - 1))
-    indices = np.zeros((n, k), dtype=np.int64)
-    similarities = np.zeros((n, k), dtype=np.float64)
+    wanted = np.arange(len(unit)) if rows is None else np.asarray(rows, dtype=np.int64)
+    others = np.arange(len(unit)) if among is None else np.asarray(among, dtype=np.int64)
+    choice = len(others) - int(len(wanted) > 0 and bool((others == wanted[0]).any()))
+    k = max(0, min(k, choice))
+    indices = np.zeros((len(wanted), k), dtype=np.int64)
+    similarities = np.zeros((len(wanted), k), dtype=np.float64)
     if k == 0:
         return indices, similarities
     whole = _whole_numbers(unit)
-    block = max(16, min(512, _BLOCK_CELLS // n))
-    for start in range(0, n, block):
-        stop = min(start + block, n)
-        product = whole[start:stop] @ whole.T
-        product[np.arange(stop - start), np.arange(start, stop)] = -np.inf
-        columns = _best(product, min(k + _SPARE, n - 1))
-        # Not a matrix product: einsum adds in one order, whatever the number of threads.
-        scores = np.einsum("imd,id->im", unit[columns], unit[start:stop]).astype(np.float64).round(_DECIMALS)
+    columns_of = (whole if among is None else whole[others]).T
+    block = max(16, min(512, _BLOCK_CELLS // len(others)))
+    for start in range(0, len(wanted), block):
+        stop = min(start + block, len(wanted))
+        own = wanted[start:stop]
+        product = whole[own] @ columns_of
+        product[others == own[:, None]] = -np.inf
+        columns = others[_best(product, min(k + _SPARE, choice))]
+        scores = precise_cosines(unit, own, columns)
         order = np.lexsort((columns, -scores))[:, :k]
         indices[start:stop] = np.take_along_axis(columns, order, axis=1)
         similarities[start:stop] = np.take_along_axis(scores, order, axis=1)
     return indices, similarities
+
+
+def precise_cosines(
+    unit: NDArray[np.float32], rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Cosines of rows with some others each, rounded as `nearest_neighbors` rounds them.
+
+    Args:
+        unit: Unit-length vectors, `[n, d]`.
+        rows: `[i]`.
+        columns: `[i, m]`.
+
+    Returns:
+        `[i, m]`.
+    """
+    # Not a matrix product: einsum adds in one order, whatever the number of threads.
+    return np.asarray(np.einsum("imd,id->im", unit[columns], unit[rows]).astype(np.float64).round(_DECIMALS))
 
 
 def neighbor_graph(indices: NDArray[np.int64], similarities: NDArray[np.float64]) -> csr_array[np.float64]:

@@ -39,6 +39,7 @@ class InteractionGraph:
     Attributes:
         n_sim: Nearest passages by cosine that every passage is joined to.
         links: `union` or `mutual` neighbours; the paper does not say.
+        exact_below: Corpora of at least so many passages find their nearest passages approximately.
         kw_min: Shared keywords that make an edge: 3 is "more than two" (section 4.3), 2 the reading "at least two".
         kw_df_cap: Keywords of more passages than this join nothing.
         title_keywords: Whether a passage's title, without its bracketed part, is one of its keywords. Extraction leaves
@@ -51,6 +52,7 @@ class InteractionGraph:
 
     n_sim: int = 5
     links: str = "union"
+    exact_below: int = 30_000
     kw_min: int = 3
     kw_df_cap: int = 200
     title_keywords: bool = True
@@ -60,8 +62,8 @@ class InteractionGraph:
     use_kw: bool = True
 
     def __post_init__(self) -> None:
-        if self.n_sim < 0 or self.kw_min < 1 or self.kw_df_cap < 1:
-            raise ConfigurationError("n_sim must be at least 0, kw_min and kw_df_cap at least 1.")
+        if self.n_sim < 0 or min(self.kw_min, self.kw_df_cap, self.exact_below) < 1:
+            raise ConfigurationError("n_sim must be at least 0; kw_min, kw_df_cap and exact_below at least 1.")
         if self.links not in ("union", "mutual"):
             raise ConfigurationError(f"links is 'union' or 'mutual', not {self.links!r}.")
 
@@ -109,7 +111,7 @@ class InteractionGraph:
         units = view.chunk_units
         keywords = _keywords(view, titles=self.title_keywords)
         old = {(edge.kind, edge.source, edge.target): edge for edge in view.edges()}
-        weights = self._weights(view, keywords, vectors)
+        weights = self._weights(view, keywords, vectors, list(old.values()) if self.links == "union" else ())
         edges = {(edge.kind, edge.source, edge.target): edge for edge in _edges(units, keywords, weights)}
         return Delta(
             put_edges=tuple(edge for key, edge in edges.items() if old.get(key) != edge),
@@ -118,11 +120,15 @@ class InteractionGraph:
         )
 
     def _weights(
-        self, view: BuildView, keywords: Sequence[Mapping[str, str]], vectors: NDArray[np.float32]
+        self,
+        view: BuildView,
+        keywords: Sequence[Mapping[str, str]],
+        vectors: NDArray[np.float32],
+        stored: Sequence[Edge],
     ) -> dict[tuple[int, int], dict[str, Any]]:
-        """Weights by pair of nodes."""
+        """Weights by pair of nodes. Mutual links tell only half of what a list held, so they are found anew."""
         from sire_core.algorithms.interactions import keyword_pairs, semantic_pairs, structural_pairs
-        from sire_core.algorithms.neighbors import nearest_neighbors
+        from sire_core.organize.semantic_links import nearest_passages
 
         weights: dict[tuple[int, int], dict[str, Any]] = {}
         if self.use_struc:
@@ -131,7 +137,8 @@ class InteractionGraph:
             for left, right in structural_pairs([c.doc_id for c in chunks], [node[c.id] for c in chunks]).tolist():
                 weights.setdefault((left, right), {})["structural"] = 1
         if self.use_sim and self.n_sim:
-            pairs, cosines, listed = semantic_pairs(*nearest_neighbors(vectors, self.n_sim), links=self.links)
+            near_ones = nearest_passages(vectors, view.chunk_units, stored, self.n_sim, self.exact_below)
+            pairs, cosines, listed = semantic_pairs(*near_ones, links=self.links)
             for (left, right), cosine, near in zip(pairs.tolist(), cosines.tolist(), listed.tolist(), strict=True):
                 weights.setdefault((left, right), {}).update(similarity=cosine, near=near)
         if self.use_kw:

@@ -22,6 +22,7 @@ class IierConfig:
     Attributes:
         n_sim: Nearest passages that every passage is joined to.
         links: `union` or `mutual` neighbours.
+        exact_below: Larger corpora find the nearest passages approximately.
         kw_min: Shared keywords that make an edge.
         kw_df_cap: Keywords of more passages than this join nothing.
         title_keywords: Whether a passage's title is one of its keywords.
@@ -45,6 +46,7 @@ class IierConfig:
 
     n_sim: int = 5
     links: str = "union"
+    exact_below: int = 30_000
     kw_min: int = 1
     kw_df_cap: int = 50
     title_keywords: bool = True
@@ -90,6 +92,7 @@ def iier(config: IierConfig | None = None, /, **settings: Any) -> Recipe:
             InteractionGraph(
                 n_sim=c.n_sim,
                 links=c.links,
+                exact_below=c.exact_below,
                 kw_min=c.kw_min,
                 kw_df_cap=c.kw_df_cap,
                 title_keywords=c.title_keywords,

@@ -1,0 +1,130 @@
+"""Edges between passages, seeds and reading order: the oracles I1-I4 and I7 of the specification."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sire_core.algorithms.chain_order import arrange_chains
+from sire_core.algorithms.interactions import keyword_pairs, semantic_pairs, structural_pairs
+from sire_core.algorithms.neighbors import nearest_neighbors
+from sire_core.algorithms.set_cover import greedy_cover
+from sire_core.errors import ConfigurationError
+
+KEYWORDS = [
+    {"mayan ruins", "guatemala", "tikal", "stela", "rain"},
+    {"guatemala", "tikal", "stela", "jungle", "maize"},
+    {"guatemala", "tikal", "coffee", "export", "port"},
+    {"tikal", "stela", "guatemala", "rain", "king"},
+    {"coffee", "export", "port", "tax", "law"},
+]
+SIMILARITY = np.array([0.40, 0.90, 0.30, 0.55, 0.20], dtype=np.float32)
+
+
+def numbered(keywords):
+    number = {word: i for i, word in enumerate(sorted(set().union(*keywords)))}
+    return [sorted(number[word] for word in found) for found in keywords], len(number)
+
+
+def pairs_of(keywords, **settings):
+    pairs, counts = keyword_pairs(*numbered(keywords), **settings)
+    return {tuple(pair): count for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)}
+
+
+def holders(*asked):
+    return [np.array([i for i, found in enumerate(KEYWORDS) if word in found], dtype=np.int64) for word in asked]
+
+
+def test_oracle_I1_keyword_edges():
+    three = {(0, 1): 3, (0, 3): 4, (1, 3): 3, (2, 4): 3}
+    assert pairs_of(KEYWORDS, least=3) == three
+    assert pairs_of(KEYWORDS, least=2) == three | {(0, 2): 2, (1, 2): 2, (2, 3): 2}
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    keywords=st.lists(st.sets(st.integers(0, 8), max_size=5), max_size=12),
+    least=st.integers(1, 3),
+    cap=st.one_of(st.none(), st.integers(1, 6)),
+)
+def test_keyword_pairs_are_those_of_all_comparisons(keywords, least, cap):
+    count = [sum(word in found for found in keywords) for word in range(9)]
+    rare = [{word for word in found if cap is None or count[word] <= cap} for found in keywords]
+    expected = {
+        (i, j): len(rare[i] & rare[j])
+        for i, j in itertools.combinations(range(len(rare)), 2)
+        if len(rare[i] & rare[j]) >= least
+    }
+    pairs, counts = keyword_pairs([sorted(found) for found in keywords], 9, least, cap)
+    found = [tuple(pair) for pair in pairs.tolist()]
+    assert found == sorted(expected)
+    assert dict(zip(found, counts.tolist(), strict=True)) == expected
+
+
+def test_impossible_thresholds_are_refused():
+    with pytest.raises(ConfigurationError, match="at least 1"):
+        keyword_pairs([[0]], 1, least=0)
+    with pytest.raises(ConfigurationError, match="at least 1"):
+        keyword_pairs([[0]], 1, cap=0)
+
+
+def test_oracle_I2_greedy_cover():
+    seeds, covers = greedy_cover(holders("guatemala", "coffee", "rain", "mars"), SIMILARITY)
+    assert seeds == [3, 2]
+    assert covers == [(0, 2), (1,)]
+    assert greedy_cover(holders("mars"), SIMILARITY) == ([], [])
+    assert greedy_cover([], SIMILARITY) == ([], [])
+
+
+@settings(max_examples=50, deadline=None)
+@given(found=st.lists(st.sets(st.integers(0, 9)), max_size=6))
+def test_a_cover_covers_what_can_be_covered_and_no_seed_is_idle(found):
+    nodes = [np.array(sorted(held), dtype=np.int64) for held in found]
+    seeds, covers = greedy_cover(nodes, np.zeros(10, dtype=np.float32))
+    assert sorted(itertools.chain(*covers)) == [i for i, held in enumerate(found) if held]
+    assert all(covers)
+    assert len(set(seeds)) == len(seeds)
+    assert all(seed in found[keyword] for seed, cover in zip(seeds, covers, strict=True) for keyword in cover)
+
+
+def test_oracle_I3_semantic_edges():
+    vectors = np.array([(1, 0), (0.8, 0.6), (0, 1), (-1, 0)], dtype=np.float32)
+    nearest = nearest_neighbors(vectors, 1)
+    pairs, cosines, listed = semantic_pairs(*nearest)
+    assert pairs.tolist() == [[0, 1], [1, 2]]
+    assert cosines.tolist() == pytest.approx([0.8, 0.6])
+    assert listed.tolist() == [3, 2]
+    assert semantic_pairs(*nearest, links="mutual")[0].tolist() == [[0, 1]]
+    with pytest.raises(ConfigurationError, match="union"):
+        semantic_pairs(*nearest, links="one")
+
+
+def test_no_neighbours_no_pairs():
+    assert semantic_pairs(np.zeros((0, 0), np.int64), np.zeros((0, 0)))[0].shape == (0, 2)
+    assert keyword_pairs([], 0)[0].shape == (0, 2)
+
+
+def test_oracle_I4_structural_edges():
+    assert structural_pairs(["d0", "d0", "d0", "d1"], [0, 1, 2, 3]).tolist() == [[0, 1], [1, 2]]
+
+
+def test_copies_are_one_node_and_never_joined_to_themselves():
+    assert structural_pairs(["d0", "d0", "d0", "d1", "d1"], [0, 0, 1, 1, 0]).tolist() == [[0, 1]]
+
+
+def test_oracle_I7_reading_order():
+    chains = [[0, 2, 4], [5, 3, 2]]
+    assert arrange_chains(chains, "chain") == [[0, 2, 4], [5, 3, 2]]
+    assert arrange_chains(chains, "iterative") == [[0, 5, 2, 3, 4]]
+    (shuffled,) = arrange_chains(chains, "shuffle", np.random.default_rng(1))
+    assert sorted(shuffled) == [0, 2, 3, 4, 5]
+    assert arrange_chains(chains, "shuffle", np.random.default_rng(1)) == [shuffled]
+
+
+def test_unknown_formats_are_refused():
+    with pytest.raises(ConfigurationError, match="iterative"):
+        arrange_chains([[1]], "spiral")
+    with pytest.raises(ConfigurationError, match="generator"):
+        arrange_chains([[1]], "shuffle")

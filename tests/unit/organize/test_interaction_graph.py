@@ -1,0 +1,174 @@
+"""The interaction graph: what it joins, and that growing equals building."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sire_core import Document, Index
+from sire_core.errors import ConfigurationError
+from sire_core.organize.interaction_graph import INTERACTS, KEYWORD, InteractionGraph
+from sire_core.recipes import iier
+from sire_core.search.chain_graph import ChainGraph
+from sire_core.testing.contents import read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import ExtractionRecord
+
+WORDS = ("harbor", "bridge", "mill", "ferry", "lamp", "tide", "rope", "salt")
+
+
+class Keywords:
+    """Every word of the list that a passage contains is a keyword."""
+
+    fingerprint = "keywords"
+    links_titles = False
+
+    async def extract(self, chunks):
+        for item in chunks:
+            words = tuple(word for word in WORDS if word in item.chunk.text)
+            yield [ExtractionRecord(item.chunk.hash, "m", "p", keywords=words[:5])]
+
+
+def document(number, *words):
+    return Document(f"d{number}", chunks=(f"{' '.join(words)} stand in text {number}.", f"More of {number}."))
+
+
+def corpus(size, seed=0):
+    rng = np.random.default_rng(seed)
+    return [document(i, *rng.choice(WORDS, 4, replace=False).tolist()) for i in range(size)]
+
+
+def folder(path, embedder=None, **settings):
+    return Index(path, recipe=iier(**settings), embedder=embedder or HashEmbedder(), extractor=Keywords())
+
+
+def edges_of(path):
+    return {
+        (e.kind, e.source, e.target, e.weight, json.dumps(dict(e.metadata), sort_keys=True))
+        for e in read_contents(path).edges
+    }
+
+
+@pytest.mark.parametrize("settings", [{}, {"links": "mutual"}, {"n_sim": 2, "kw_min": 2, "raw_kw": True}])
+def test_a_grown_graph_is_the_graph_of_a_fresh_build(tmp_path, settings):
+    documents = corpus(14)
+    with folder(tmp_path / "grown", **settings) as index:
+        index.add(documents[:8])
+        for one in documents[8:12]:
+            index.add([one])
+        index.add([Document("gone", "harbor bridge mill and salt stand in text 1.")])
+        index.update([document(3, "rope", "salt")])
+        index.delete(["gone"])
+        index.add(documents[12:])
+    documents[3] = document(3, "rope", "salt")
+    with folder(tmp_path / "fresh", **settings) as index:
+        index.build(documents)
+    assert edges_of(tmp_path / "grown") == edges_of(tmp_path / "fresh")
+
+
+def test_an_add_compares_with_the_new_passages_only(tmp_path, monkeypatch):
+    from sire_core.algorithms import neighbor_updates
+
+    cells = []
+    search = neighbor_updates.nearest_neighbors
+
+    def counting(vectors, k, rows=None, among=None):
+        cells.append((len(vectors) if rows is None else len(rows)) * (len(vectors) if among is None else len(among)))
+        return search(vectors, k, rows, among)
+
+    monkeypatch.setattr(neighbor_updates, "nearest_neighbors", counting)
+    documents = corpus(40)
+    with folder(tmp_path / "i") as index:
+        index.build(documents[:39])
+        assert cells == [78 * 78]
+        index.add(documents[39:])
+    assert sum(cells[1:]) <= 2 * 2 * 80
+
+
+def test_another_embedder_state_makes_the_lists_anew(tmp_path):
+    class Turned(HashEmbedder):
+        turn = 0
+
+        async def embed(self, texts, kind="document"):
+            vectors = await super().embed(texts, kind)
+            return np.roll(vectors, self.turn, axis=1) * (1 + np.arange(vectors.shape[1]) % (1 + self.turn))
+
+    documents = corpus(10)
+    embedder = Turned()
+    with folder(tmp_path / "a", embedder) as index:
+        index.build(documents)
+        stored = edges_of(tmp_path / "a")
+    embedder.turn = 3
+    with folder(tmp_path / "b", embedder) as index:
+        index.build(documents)
+    assert edges_of(tmp_path / "b") != stored  # otherwise the check below would show nothing
+
+    view = type("V", (), {})()
+    contents = read_contents(tmp_path / "b")
+    view.chunk_units = [unit for unit in contents.units.values() if unit.kind.value == "chunk"]
+    from sire_core.organize.semantic_links import nearest_passages
+
+    vectors = np.stack([np.frombuffer(contents.vectors[unit.id], np.float32) for unit in view.chunk_units])
+    old = read_contents(tmp_path / "a").edges
+    fresh = nearest_passages(vectors, view.chunk_units, (), 5, 1000)
+    found = nearest_passages(vectors, view.chunk_units, old, 5, 1000)
+    assert (fresh[0] == found[0]).all()
+
+
+def test_every_kind_of_edge_can_be_left_out(tmp_path):
+    documents = corpus(8)
+    kinds = {}
+    for name, settings in {
+        "all": {},
+        "structural": {"use_struc": False},
+        "similarity": {"use_sim": False},
+        "keywords": {"use_kw": False},
+    }.items():
+        with folder(tmp_path / name, kw_min=2, **settings) as index:
+            index.build(documents)
+            view = index.view()
+            kinds[name] = [edge for edge in view.edges() if edge.kind == INTERACTS]
+            assert len([edge for edge in view.edges() if edge.kind == KEYWORD]) == 8 * 4
+    for name in ("structural", "similarity", "keywords"):
+        assert any(name in edge.metadata for edge in kinds["all"])
+        assert not any(name in edge.metadata for edge in kinds[name])
+        assert kinds[name]
+
+
+def test_titles_are_keywords_when_asked_without_their_bracket():
+    documents = [Document("a", "A harbor.", "Port (film)"), Document("b", "The harbor of b.")]
+    for wanted, expected in ((True, {"port", "harbor"}), (False, {"harbor"})):
+        with Index(recipe=iier(title_keywords=wanted), embedder=HashEmbedder(), extractor=Keywords()) as index:
+            index.build(documents)
+            assert set(ChainGraph.of(index.view()).keyword_of) == expected
+
+
+def test_keywords_of_many_passages_join_nothing_but_still_find_seeds():
+    documents = [Document(f"d{i}", f"The harbor of passage {i}.") for i in range(6)]
+    with Index(recipe=iier(kw_df_cap=5, use_sim=False), embedder=HashEmbedder(), extractor=Keywords()) as index:
+        index.build(documents)
+        graph = ChainGraph.of(index.view())
+        assert not len(graph.neighbors)
+        assert graph.nodes_with(graph.keyword_of["harbor"]).tolist() == list(range(6))
+
+
+def test_large_corpora_are_joined_approximately(tmp_path):
+    documents = corpus(60)
+    graphs = {}
+    for name, below in (("exact", 1000), ("approximate", 10)):
+        with Index(
+            tmp_path / name,
+            recipe=iier(exact_below=below, use_kw=False, use_struc=False),
+            embedder=HashEmbedder(),
+            extractor=Keywords(),
+        ) as index:
+            index.build(documents)
+        graphs[name] = {edge[:3] for edge in edges_of(tmp_path / name) if edge[0] == INTERACTS}
+    assert len(graphs["exact"] & graphs["approximate"]) > 0.9 * len(graphs["exact"])
+
+
+def test_settings_that_make_no_sense_are_refused():
+    for settings in ({"n_sim": -1}, {"kw_min": 0}, {"kw_df_cap": 0}, {"exact_below": 0}, {"links": "both"}):
+        with pytest.raises(ConfigurationError):
+            InteractionGraph(**settings)
+    assert InteractionGraph().settings()["n_sim"] == 5

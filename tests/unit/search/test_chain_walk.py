@@ -1,0 +1,152 @@
+"""The walk of chains: oracle I6, no node twice, batched as one by one, filters."""
+
+import asyncio
+import itertools
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sire_core.errors import ConfigurationError
+from sire_core.search.chain_graph import ChainGraph
+from sire_core.search.chain_scorers import HeuristicScorer, RandomScorer, make_scorer, newly_covered
+from sire_core.search.chain_walk import ChainQuestion, frontier, walk_chains
+
+
+@dataclass
+class StaticScorer:
+    table: dict
+    fingerprint: str = "static"
+    batches: list = field(default_factory=list)
+
+    async def score(self, state, graph, view):
+        self.batches.append(len(state.candidates))
+        return np.array([self.table[node] for node in state.candidates.tolist()], dtype=np.float32)
+
+
+def graph_of(size, edges, vectors=None):
+    """A graph from {(i, j): (structural, similarity, keywords)}."""
+    both = sorted([(i, j, f) for (i, j), f in edges.items()] + [(j, i, f) for (i, j), f in edges.items()])
+    counts = np.bincount([i for i, _, _ in both], minlength=size) if both else np.zeros(size, np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    return ChainGraph(
+        positions=np.arange(size),
+        vectors=np.zeros((size, 4), np.float32) if vectors is None else vectors,
+        indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        neighbors=np.array([j for _, j, _ in both], dtype=np.int64),
+        features=np.array([f for _, _, f in both], dtype=np.float32).reshape(-1, 3),
+        keyword_indptr=np.zeros(size + 1, np.int64),
+        keyword_numbers=none,
+        posting_indptr=np.zeros(1, np.int64),
+        postings=none,
+        keyword_of={},
+        keys=(),
+    )
+
+
+def question_for(graph, rng=None, keywords=3):
+    size = graph.size
+    if rng is None:
+        return ChainQuestion("q", np.zeros(4, np.float32), np.zeros(size, np.float32), (), np.zeros(size, np.uint64))
+    vector = rng.standard_normal(4).astype(np.float32)
+    coverage = rng.integers(0, 2**keywords, size).astype(np.uint64)
+    return ChainQuestion("q", vector, (graph.vectors @ vector).astype(np.float32), ("k",) * keywords, coverage)
+
+
+def walked(graph, question, seeds, scorer, length, allowed=None):
+    return [c.nodes for c in asyncio.run(walk_chains(graph, None, question, seeds, scorer, length, allowed))]
+
+
+EDGES = dict.fromkeys([(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5)], (0, 0.5, 0))
+
+
+def test_oracle_I6_walk():
+    graph = graph_of(6, EDGES)
+    question = question_for(graph)
+    scorer = StaticScorer({0: 0.1, 1: 0.4, 2: 0.6, 3: 0.5, 4: 0.9, 5: 0.7})
+    assert walked(graph, question, [0], scorer, 1) == [(0,)]
+    assert walked(graph, question, [0], scorer, 3) == [(0, 2, 4)]
+    assert walked(graph, question, [0], scorer, 5) == [(0, 2, 4)]
+    assert walked(graph, question, [5], scorer, 3) == [(5, 3, 2)]
+    assert walked(graph, question, [5], scorer, 5) == [(5, 3, 2, 4)]
+
+
+def test_all_seeds_are_scored_in_one_batch_per_step():
+    graph = graph_of(6, EDGES)
+    scorer = StaticScorer({0: 0.1, 1: 0.4, 2: 0.6, 3: 0.5, 4: 0.9, 5: 0.7})
+    assert walked(graph, question_for(graph), [0, 5], scorer, 3) == [(0, 2, 4), (5, 3, 2)]
+    assert scorer.batches == [2 + 1, 2 + 2]
+
+
+def test_ties_go_to_the_smaller_node_and_dead_ends_stop():
+    graph = graph_of(4, {(0, 2): (1, 0, 0), (0, 1): (1, 0, 0)})
+    assert walked(graph, question_for(graph), [0, 3], StaticScorer({0: 1, 1: 1, 2: 1}), 9) == [(0, 1), (3,)]
+
+
+random_graphs = st.builds(
+    lambda size, pairs: (size, {(min(p), max(p)): (1, 0.5, 1) for p in pairs if p[0] != p[1] and max(p) < size}),
+    st.integers(1, 9),
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=25),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(made=random_graphs, seed=st.integers(0, 1000), length=st.integers(1, 7))
+@pytest.mark.parametrize("scorer", [HeuristicScorer(), RandomScorer(5)], ids=["heuristic", "random"])
+def test_walks_revisit_nothing_and_batches_change_nothing(scorer, made, seed, length):
+    size, edges = made
+    rng = np.random.default_rng(seed)
+    graph = graph_of(size, edges, rng.standard_normal((size, 4)).astype(np.float32))
+    question = question_for(graph, rng)
+    allowed = rng.random(size) < 0.8
+    seeds = np.flatnonzero(allowed).tolist()
+    together = walked(graph, question, seeds, scorer, length, allowed)
+    assert together == [walked(graph, question, [one], scorer, length, allowed)[0] for one in seeds]
+    for chain in together:
+        assert len(set(chain)) == len(chain) <= length
+        assert allowed[list(chain)].all()
+        assert all((min(pair), max(pair)) in edges for pair in itertools.pairwise(chain))
+
+
+def test_the_heuristic_is_the_printed_sum():
+    vectors = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], np.float32)
+    graph = graph_of(3, {(0, 1): (1, 0.6, 7), (0, 2): (0, 0, 2)}, vectors)
+    vector = np.array([0, 0.8, 0.6, 0], np.float32)
+    coverage = np.array([0b001, 0b011, 0b110], np.uint64)
+    question = ChainQuestion("q", vector, vectors @ vector, ("a", "b", "c"), coverage)
+    state, alive = frontier(graph, question, np.array([[0]]))
+    assert alive.tolist() == [0]
+    assert newly_covered(state).tolist() == [0.5, 1.0]
+    scores = asyncio.run(HeuristicScorer().score(state, graph, None))
+    first = 0.5 * 0.8 + 0.2 * 0.5 + 0.05 + 0.05 * 0.6 + 0.1
+    second = 0.5 * 0.6 + 0.2 * 1.0 + 0.1 * 2 / 5
+    assert scores.tolist() == pytest.approx([first, second], abs=1e-6)
+
+
+def test_random_walks_depend_on_seed_and_question():
+    graph = graph_of(9, {(i, j): (1, 0, 0) for i in range(9) for j in range(i + 1, 9)})
+    question = question_for(graph)
+    walks = {tuple(walked(graph, question, [0, 4], RandomScorer(seed), 6)) for seed in range(6)}
+    assert len(walks) == 6
+    assert len({RandomScorer(seed).fingerprint for seed in range(3)}) == 3
+
+
+def test_scorers_by_name():
+    assert make_scorer("heuristic") == HeuristicScorer()
+    assert make_scorer("random", seed=4) == RandomScorer(4)
+    assert make_scorer("llm").fingerprint.startswith("llm/")
+    with pytest.raises(ConfigurationError, match="train-chains"):
+        make_scorer("neural")
+    with pytest.raises(ConfigurationError, match="heuristic"):
+        make_scorer("coin")
+
+
+def test_edges_are_found_from_both_ends():
+    graph = graph_of(4, {(0, 2): (1, 0.25, 3), (0, 3): (0, 0.5, 0)})
+    assert graph.edge(0, 2).tolist() == graph.edge(2, 0).tolist() == [1, 0.25, 3]
+    assert graph.edge(2, 3).tolist() == graph.edge(0, 1).tolist() == [0, 0, 0]
+    owners, edges = graph.around(np.array([2, 0, 1, 0]))
+    assert owners.tolist() == [0, 1, 1, 3, 3]
+    assert graph.neighbors[edges].tolist() == [0, 2, 3, 2, 3]

@@ -1,0 +1,250 @@
+"""Chains as users see them: seeds, paths, orders, context, filters, models."""
+
+import asyncio
+import json
+
+import pytest
+
+from sire_core import Document, Index
+from sire_core.errors import ConfigurationError, RefusalError
+from sire_core.filters import parse_filter
+from sire_core.recipes import iier
+from sire_core.search.chain_graph import ChainGraph
+from sire_core.search.chain_keywords import KeywordFinder
+from sire_core.search.evidence_chain import EvidenceChain, chain_context, chains_in
+from sire_core.search.evidence_chains import EvidenceChains
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.types import Hit, Unit, UnitKind
+
+CORPUS = [
+    Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)", {"tenant": "a"}),
+    Document("vale", "Mira Vale was a director, the daughter of Anna Vale.", "Mira Vale", {"tenant": "b"}),
+    Document("anna", "Anna Vale was a painter in Port Amber.", "Anna Vale", {"tenant": "a"}),
+    *(
+        Document(f"o{i}", f"Bridge number {i} spans the river Elm near mill {i}.", f"Bridge {i}", {"tenant": "a"})
+        for i in range(30)
+    ),
+]
+GRAPH = {"use_sim": False}  # the vectors of the tests' embedder say little
+QUESTION = "Who was the mother of the director of The Long Tide?"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("iier") / "i"
+    with Index(path, recipe=iier(**GRAPH), embedder=HashEmbedder()) as index:
+        index.build(CORPUS)
+    return path
+
+
+def opened(folder, model=None, **settings):
+    return Index(folder, recipe=iier(**GRAPH, **settings), embedder=HashEmbedder(), language_model=model)
+
+
+def names(hits):
+    return [hit.doc_ids[0] for hit in hits]
+
+
+def chains_of(index, question=QUESTION, where=None, **settings):
+    view = index.view()
+    found = asyncio.run(EvidenceChains(**settings).chains(question, view, parse_filter(where)))
+    names = dict(zip(view.ids.astype(str).tolist(), range(view.size), strict=True))
+    return [[CORPUS[names[chunk]].id for chunk in chain.chunk_ids] for chain in found]
+
+
+def test_a_chain_leads_to_what_shares_no_word_with_the_question(folder):
+    with opened(folder, similar_seeds=0, step_lift=0.5, decay=1.0) as index:
+        assert names(index.search(QUESTION, 3)) == ["vale", "film", "anna"]
+        assert chains_of(index, similar_seeds=0, max_length=3) == [["film", "vale", "anna"]]
+
+
+def test_a_path_has_one_step_per_passage_of_the_chain(folder):
+    with opened(folder, similar_seeds=0) as index:
+        hits = {hit.doc_ids[0]: hit for hit in index.search(QUESTION, 40)}
+    anna = hits["anna"].path
+    assert [step.step for step in anna] == ["seed", "chain", "chain"]
+    assert [step.ids for step in anna] == [(hits[name].unit.id,) for name in ("film", "vale", "anna")]
+    assert anna[0].note.startswith("holds 'The Long Tide' of the question, cosine ")
+    assert "shares 'mira vale'" in anna[1].note
+    outside = [hit for hit in hits.values() if hit.path[0].step == "vector:chunk"]
+    assert outside
+    assert chains_in(outside) == []
+
+
+def test_chains_are_found_again_in_hits(folder):
+    with opened(folder, order="chain", similar_seeds=0) as index:
+        hits = index.search(QUESTION, 3)
+        whole = asyncio.run(EvidenceChains(similar_seeds=0).chains(QUESTION, index.view()))
+    ids = tuple(hit.unit.id for hit in hits)
+    (chain,) = chains_in(hits)
+    assert chain.chunk_ids == ids
+    assert chain.steps == hits[-1].path
+    assert chain == EvidenceChain(whole[0].chunk_ids[:3], whole[0].notes[:3])
+    assert chains_in(hits[:1]) == [EvidenceChain(ids[:1], chain.notes[:1])]
+
+
+def test_orders_of_the_paper(folder):
+    question = "Did The Long Tide or Bridge 7 come first?"
+    with opened(folder) as index:
+        chains = chains_of(index, question, similar_seeds=0, max_length=3)
+    assert [chain[0] for chain in chains] in (["film", "o7"], ["o7", "film"])
+    flat = [name for chain in chains for name in chain]
+    expected = {
+        "chain": list(dict.fromkeys(flat)),
+        "iterative": list(dict.fromkeys(name for step in zip(*chains, strict=True) for name in step)),
+    }
+    for order, wanted in expected.items():
+        with opened(folder, order=order, similar_seeds=0, max_length=3) as index:
+            everything = names(index.search(question, 33))
+            assert everything[: len(wanted)] == wanted
+            assert sorted(everything) == sorted(document.id for document in CORPUS)
+    shuffled = []
+    for seed in range(4):
+        with opened(folder, order="shuffle", similar_seeds=0, max_length=3, seed=seed) as index:
+            shuffled.append(tuple(names(index.search(question, len(set(flat))))))
+    assert {frozenset(found) for found in shuffled} == {frozenset(flat)}
+    assert len(set(shuffled)) > 1
+
+
+def test_length_one_is_the_seeds_alone(folder):
+    with opened(folder) as index:
+        assert chains_of(index, similar_seeds=0, max_length=1) == [["film"]]
+
+
+def test_context_follows_the_chains(folder):
+    with opened(folder, order="chain", similar_seeds=0, max_length=3) as index:
+        hits = index.search(QUESTION, 5)
+    text = {hit.doc_ids[0]: hit.unit.index_text for hit in hits}
+    linked = [chain.chunk_ids for chain in chains_in(hits)]
+    context = chain_context(list(reversed(hits)))
+    assert context.index(text["film"]) < context.index(text["vale"]) < context.index(text["anna"])
+    assert context.count("\n\n") == len(linked) + (len({i for c in linked for i in c}) < 5) - 1
+    assert sorted(chain_context(hits, "shuffle").split()) == sorted(" ".join(text.values()).split())
+    assert chain_context(hits, "shuffle", seed=1) == chain_context(hits, "shuffle", seed=1)
+    with pytest.raises(ConfigurationError, match="shuffle"):
+        chain_context(hits, "spiral")
+    assert chain_context([]) == ""
+
+
+def hit(name, *chain, text=None):
+    unit = Unit(name, UnitKind.CHUNK, text or f"The text of {name}.", (name,), title=name.upper())
+    return Hit(unit, 1.0, (name,), EvidenceChain((*chain, name), ("note",) * (len(chain) + 1)).steps)
+
+
+def test_context_keeps_what_chains_share_unless_tokens_are_counted():
+    hits = [hit("a"), hit("b"), hit("c", "a", "b"), hit("d", "b")]
+    assert [chain.chunk_ids for chain in chains_in(hits)] == [("a", "b", "c"), ("b", "d")]
+    assert chain_context(hits).count("The text of b.") == 2
+    short = chain_context(hits, budget=100)
+    assert short.count("The text of b.") == 1
+    assert short.split("\n\n")[1].startswith("(see above: B)\nD\n")
+    assert chain_context(hits, budget=14) == "A\nThe text of a.\nB\nThe text of b."
+    assert chain_context(hits, budget=4) == "A\nThe text of"
+    assert chain_context(hits, "iterative").split("\n") == [
+        line for name in "abdc" for line in (name.upper(), f"The text of {name}.")
+    ]
+    with pytest.raises(ConfigurationError, match="budget"):
+        chain_context(hits, budget=0)
+
+
+def test_filters_restrict_seeds_and_walk(folder):
+    with opened(folder) as index:
+        hits = index.search(QUESTION, 40, filter={"tenant": "a"})
+        assert chains_of(index, where={"tenant": "b"}) == [["vale"]]
+        assert "vale" not in names(hits)
+        assert not any("Mira Vale" in repr(hit.path) for hit in hits)
+
+
+def test_without_any_keyword_similarity_chooses_the_seeds(folder):
+    with opened(folder) as index:
+        chains = chains_of(index, "what is near it", fallback_seeds=4, max_length=2)
+        (first, *_) = index.search("what is near it", 1)
+    assert len(chains) == 4
+    assert all(chain[0].startswith("o") for chain in chains)
+    assert first.path[0].note.startswith("among the passages most similar to the question")
+
+
+def finder(index, **settings):
+    view = index.view()
+    return KeywordFinder.of(view, ChainGraph.of(view), None, strict=settings.get("strict", False))
+
+
+def test_keywords_without_a_model(folder):
+    with opened(folder) as index:
+        found = finder(index)
+        assert found.keywords("Is The Long Tide by Mira Vale, or by Zeno Quist?") == [
+            "The Long Tide",
+            "Mira Vale",
+            "Zeno Quist",
+        ]
+        assert found.keywords("who is anna vale") == ["anna vale"]
+        assert found.keywords("What is it?") == []
+        assert found.keywords("??") == []
+
+
+def test_a_keyword_that_nobody_has_is_looked_for_in_the_texts(folder):
+    with opened(folder) as index:
+        assert finder(index).holders("near mill 12").tolist() == [3 + 12]
+        assert finder(index).holders("ear mill 12").tolist() == []
+        assert finder(index, strict=True).holders("near mill 12").tolist() == []
+        assert finder(index).holders("...").tolist() == []
+
+
+def test_a_model_finds_the_keywords_of_a_question(folder):
+    model = ScriptedModel([json.dumps({"keywords": ["Anna  Vale", " ", "Bridge 7"]})])
+    with opened(folder, model) as index:
+        hits = index.search("Who painted?", 40)
+    seeds = [hit.path[0].note for hit in hits if hit.path[0].step == "seed" and len(hit.path) == 1]
+    assert any(note.startswith("holds 'Anna Vale'") for note in seeds)
+    assert any(note.startswith("holds 'Bridge 7'") for note in seeds)
+    assert len(model.log) == 1
+
+
+def test_rules_find_them_when_the_model_declines(folder):
+    with opened(folder) as index:
+        expected = names(index.search(QUESTION, 5))
+    with opened(folder, ScriptedModel([RefusalError("no")])) as index:
+        assert names(index.search(QUESTION, 5)) == expected
+    with opened(folder, ScriptedModel([]), keywords="rules") as index:
+        assert names(index.search(QUESTION, 5)) == expected
+
+
+def test_a_model_scores_the_steps(folder):
+    def choose(call):
+        listed = call.data.split("Passages:")[1].split("\n\n")
+        return next(line.split("]")[0].strip("\n [") for line in reversed(listed) if line.strip())
+
+    model = ScriptedModel(choose)
+    settings = {"scorer": "llm", "keywords": "rules", "similar_seeds": 0, "max_length": 2}
+    with opened(folder, model, **settings) as index:
+        hits = index.search("Anna Vale or Bridge 7?", 40)
+    assert len(model.log) == 2  # one call per chain and step
+    assert all("Chain so far:" in call.data for call in model.log)
+    taken = [hit for hit in hits if len(hit.path) == 2]
+    assert len(taken) == 2
+    with opened(folder, None, **settings) as index:
+        heuristic = index.search("Anna Vale or Bridge 7?", 40)
+    assert {hit.unit.id for hit in taken} != {hit.unit.id for hit in heuristic if len(hit.path) == 2}
+
+
+def test_settings_that_make_no_sense_are_refused():
+    for settings in (
+        {"max_length": 0},
+        {"fallback_seeds": 0},
+        {"similar_seeds": -1},
+        {"order": "spiral"},
+        {"keywords": "none"},
+        {"seed_match": "loose"},
+    ):
+        with pytest.raises(ConfigurationError):
+            EvidenceChains(**settings)
+
+
+def test_a_pool_without_the_graph_is_ranked_by_its_seeds_and_similarity():
+    with Index(recipe="flat", embedder=HashEmbedder()) as index:
+        index.build(CORPUS)
+        view = index.view()
+        chains = asyncio.run(EvidenceChains().chains(QUESTION, view))
+    assert chains
+    assert all(len(chain.chunk_ids) == 1 for chain in chains)
