@@ -85,24 +85,33 @@ class NodeChange:
     retired: tuple[str, ...] = ()
 
 
-def read_pool(index: Index) -> PoolSnapshot:
-    """Everything in an index; nothing when it was never built."""
+def read_pool(index: Index, kinds: Collection[str] | None = None) -> PoolSnapshot:
+    """Everything in an index; nothing when it was never built.
+
+    Args:
+        index: The index.
+        kinds: Which kinds of units; None means all. Without passages the snapshot has no documents either: whatever
+            a store holds under their ids is somebody else's.
+    """
     try:
         view = index.view()
     except IndexMissingError:
         return PoolSnapshot()
-    entries = [view.pool.unit(position) for position in range(view.size)]
+    rows = [(position, *view.pool.unit(position)) for position in range(view.size)]
+    rows = [row for row in rows if kinds is None or row[1].kind in kinds]
+    entries = [(unit, documents) for _, unit, documents in rows]
+    handed = {unit.id for unit, _ in entries}
     children: dict[str, list[str]] = {}
     for edge in view.edges():
-        if edge.kind == "child":
+        if edge.kind == "child" and edge.target in handed:
             children.setdefault(edge.source, []).append(edge.target)
     known = dict(view.pool.document_metadata())
     return PoolSnapshot(
         units={unit.id: (unit, documents) for unit, documents in entries},
         metadata={unit.id: _common([known[name] for name in documents]) for unit, documents in entries},
         children={parent: sorted(found) for parent, found in children.items()},
-        vectors={unit.id: view.matrix[position] for position, (unit, _) in enumerate(entries)},
-        documents=tuple(known),
+        vectors={unit.id: view.matrix[position] for position, unit, _ in rows},
+        documents=tuple(known) if kinds is None or UnitKind.CHUNK in kinds else (),
         generation=view.generation,
     )
 

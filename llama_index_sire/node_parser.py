@@ -27,6 +27,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.recipes.base import recipe_by_name
+from sire_core.types import UnitKind
 
 __all__ = ["SireNodeParser"]
 
@@ -45,6 +46,8 @@ class SireNodeParser(NodeParser):
     Attributes:
         recipe: Name of a recipe in the registry.
         recipe_settings: Settings of the recipe.
+        kinds: Which kinds of units to hand out, for example the atomic knowledge and bridging facts of `indexrag`
+            alone: `["aku", "bridge"]`. None means all.
         persist_dir: Folder of the parser's index.
         llm: Extracts and summarizes; `"settings"` takes `Settings.llm`; None needs no model.
         embed_model: Embeds what is clustered: a LlamaIndex model or a name that `resolve_embedder` reads.
@@ -58,6 +61,7 @@ class SireNodeParser(NodeParser):
 
     recipe: str = "sirerag"
     recipe_settings: dict[str, Any] = Field(default_factory=dict)
+    kinds: list[UnitKind] | None = None
     persist_dir: str | None = None
     llm: Union[SerializeAsAny[LLM], Literal["settings"], None] = None
     embed_model: Union[SerializeAsAny[BaseEmbedding], str, None] = None
@@ -135,11 +139,11 @@ class SireNodeParser(NodeParser):
         if not documents and not gone:
             return NodeChange()
         # A large pool takes a while to read: that leaves the loop.
-        before = await asyncio.to_thread(read_pool, index)
+        before = await asyncio.to_thread(read_pool, index, self.kinds)
         if gone:
             await index.adelete(gone)
         report = await index.aupdate(documents)
-        after = await asyncio.to_thread(read_pool, index)
+        after = await asyncio.to_thread(read_pool, index, self.kinds)
         ledger = self._ledger()
         held = list(dict.fromkeys((*ledger.read(), *after.derived)))
         if self.persist_dir:
@@ -171,7 +175,7 @@ class SireNodeParser(NodeParser):
             return []
         with self._index(show_progress=False) as index:
             held = self._ledger().read()
-            return list(node_change(PoolSnapshot(), read_pool(index), held=held).retired) if held else []
+            return list(node_change(PoolSnapshot(), read_pool(index, self.kinds), held=held).retired) if held else []
 
     def delete_retired(self, vector_store: BasePydanticVectorStore) -> list[str]:
         """Delete from a store what the index has retired; for pipelines whose store the parser does not know."""

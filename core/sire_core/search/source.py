@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Sourced"]
 
+_UNLISTED = float(np.finfo(np.float32).min)
+
 
 @dataclass(frozen=True, slots=True)
 class Sourced:
@@ -75,9 +77,12 @@ class _SourcedRanking:
             self._scores[place] = float(score)
 
     def scores_at(self, positions: IntArray) -> FloatArray:
-        """The source's scores; minus infinity for units that it has not listed."""
-        return np.array([self._scores.get(place, -np.inf) for place in positions.tolist()], dtype=np.float32)
+        """The source's scores; the lowest of all for units that it has not listed, minus infinity for hidden ones."""
+        scores = np.array([self._scores.get(place, _UNLISTED) for place in positions.tolist()], dtype=np.float32)
+        return scores if self._allowed is None else np.where(self._allowed[positions], scores, np.float32(-np.inf))
 
     def path(self, position: int) -> tuple[Step, ...]:
         """Why a position is where it is."""
-        return (Step("store", (), f"score {self._scores.get(position, float('-inf')):.3f} in the user's vector store"),)
+        score = self._scores.get(position)
+        listed = "not listed" if score is None else f"score {score:.3f}"
+        return (Step("store", (), f"{listed} in the user's vector store"),)

@@ -1,6 +1,7 @@
 """The node parser: a pool of nodes for any pipeline, from an index that follows the corpus."""
 
 import copy
+import json
 import pickle
 
 import numpy as np
@@ -8,12 +9,13 @@ import pytest
 from llama_index.core import MockEmbedding, Settings
 from llama_index.core.ingestion.pipeline import get_transformation_hash
 from llama_index.core.llms import MockLLM
-from llama_index.core.schema import Document, NodeRelationship, TextNode
+from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index_fakes import ChatLLM, WordEmbedding
 from pydantic import ValidationError
 
-from llama_index_sire import SireNodeParser, SireRetriever
+from llama_index_sire import LlamaIndexEmbedder, SireNodeParser, SireRetriever
+from sire_core import Index
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.recipes import REGISTRY
 
@@ -74,6 +76,58 @@ def test_summaries_know_their_children(documents):
         assert max(levels) == summary.metadata["sire_level"] - 1
 
 
+async def test_atomic_knowledge_and_bridging_facts(documents):
+    """The pool of `indexrag` without the passages: what each document knows, and what joins two documents."""
+    parser = SireNodeParser(recipe="indexrag", kinds=["aku", "bridge"])
+    nodes = parser(documents)
+    sources = {node.node_id: json.loads(node.metadata["sire_doc_ids"]) for node in nodes}
+    atomic = [node for node in nodes if node.metadata["sire_kind"] == "aku"]
+    bridges = [node for node in nodes if node.metadata["sire_kind"] == "bridge"]
+    assert len(atomic) + len(bridges) == len(nodes)
+    assert [sources[node.node_id] for node in atomic] == [[document.id_] for document in documents]
+    assert bridges
+    assert all(len(set(sources[node.node_id])) == 2 for node in bridges)
+    assert all(node.ref_doc_id == node.node_id for node in nodes)
+    every = SireNodeParser(recipe="indexrag")(documents)
+    assert dumped(nodes) == dumped([n for n in every if n.metadata["sire_kind"] != "chunk"])
+    assert dumped(await parser.acall(documents)) == dumped(nodes)
+
+
+def test_summaries_alone_name_no_children_that_were_not_handed_out(documents):
+    nodes = SireNodeParser(recipe="raptor", kinds=["sim_summary"])(documents)
+    ids = {node.node_id for node in nodes}
+    assert ids
+    assert {node.metadata["sire_kind"] for node in nodes} == {"sim_summary"}
+    assert all(child.node_id in ids for node in nodes for child in node.child_nodes or [])
+
+
+def test_without_passages_the_store_keeps_what_others_have_put_under_a_document(tmp_path, documents):
+    store = SimpleVectorStore()
+    changed = next(d for d in documents if d.id_ == "bruno-hask")
+    own = TextNode(id_="own", text="A passage of the user's splitter.", embedding=[1.0])
+    own.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=changed.id_)
+    store.add([own])
+    folder = str(tmp_path / "index")
+    parser = SireNodeParser(
+        recipe="indexrag",
+        kinds=["aku", "bridge"],
+        persist_dir=folder,
+        vector_store=store,
+        embed_model=MockEmbedding(embed_dim=2),
+        embed_nodes=True,
+    )
+    first = parser(documents)
+    store.add(first)
+    second = parser([Document(id_=changed.id_, text="Bruno Hask kept bees.", metadata=changed.metadata)])
+    store.add(second)
+    with Index(folder, embedder=LlamaIndexEmbedder(MockEmbedding(embed_dim=2))) as index:
+        view = index.view()
+        expected = {unit.id for unit, _ in map(view.pool.unit, range(view.size)) if unit.kind != "chunk"}
+    assert set(store.data.embedding_dict) == {"own"} | expected
+    assert {node.node_id for node in first} - expected
+    assert 0 < len(second) < len(first)
+
+
 def test_trap_numpy_numbers_do_not_come_back_from_the_parent(documents):
     """LlamaIndex merges the parent's metadata into the nodes after parsing."""
     given = Document(id_="d", text="Some text.", metadata={"weight": np.float32(0.5)})
@@ -94,7 +148,7 @@ def test_trap_derived_nodes_show_only_what_all_their_documents_share():
 
 
 def test_class_name_and_round_trip():
-    parser = SireNodeParser(recipe="raptor", recipe_settings={"depth": 2}, seed=3)
+    parser = SireNodeParser(recipe="raptor", recipe_settings={"depth": 2}, seed=3, kinds=["sim_summary"])
     assert parser.to_dict()["class_name"] == "SireNodeParser"
     assert SireNodeParser.from_dict(parser.to_dict()).to_dict() == parser.to_dict()
     assert SireNodeParser.from_json(parser.to_json()).to_dict() == parser.to_dict()
@@ -106,6 +160,7 @@ def test_trap_every_setting_changes_the_cache_key(documents):
         SireNodeParser(),
         SireNodeParser(recipe="raptor"),
         SireNodeParser(recipe_settings={"depth": 2}),
+        SireNodeParser(kinds=["chunk"]),
         SireNodeParser(seed=1),
         SireNodeParser(title_key="name"),
         SireNodeParser(llm=MockLLM(max_tokens=1)),
@@ -137,6 +192,8 @@ def test_trap_pickling_for_workers(tmp_path):
 def test_bad_settings_are_told_at_once(tmp_path):
     with pytest.raises(ValidationError, match="no recipe 'ragtor'"):
         SireNodeParser(recipe="ragtor")
+    with pytest.raises(ValidationError, match="Input should be 'chunk'"):
+        SireNodeParser(kinds=["chunks"])
     with pytest.raises(ValidationError, match="settings of this recipe are"):
         SireNodeParser(recipe="raptor", recipe_settings={"dept": 1})
     with pytest.raises(ValidationError, match="embed_nodes needs an embed_model"):

@@ -1,0 +1,168 @@
+"""Traps of LlamaIndex (ECOSYSTEM 0, 1, 6.1) that concern several components, and those of the newer ones."""
+
+import asyncio
+import json
+import time
+from itertools import pairwise
+
+import pytest
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.response.schema import Response
+from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
+from llama_index.core.callbacks.schema import CBEventType
+from llama_index.core.node_parser import NodeParser
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import Document
+from llama_index.core.tools import QueryEngineTool
+from llama_index_fakes import ChatLLM, FunctionLLM, WordEmbedding, as_llama_index
+
+from llama_index_sire import (
+    IRCoTQueryEngine,
+    LlamaIndexModel,
+    ReasoningWorkflow,
+    SelfAskQueryEngine,
+    SireNodeParser,
+    SireRerank,
+    SireRetriever,
+    create_sire_tool,
+)
+from sire_core.protocols import Prompt
+from sire_core.testing.scripted_model import ScriptedModel
+
+THINK = json.dumps({"reasoning": "All is known.", "search": "DONE"})
+READ = json.dumps({"answer": "Hathersay [1]", "citations": [1], "sufficient": True})
+
+
+class SlowLLM(ChatLLM):
+    """A model that is sync only, and takes its time."""
+
+    def chat(self, messages, **kwargs):
+        time.sleep(0.4)
+        return super().chat(messages, **kwargs)
+
+
+async def longest_pause(work):
+    """Await something while a task ticks; seconds of the longest time between two ticks."""
+    beats = []
+
+    async def tick():
+        while True:
+            beats.append(time.perf_counter())
+            await asyncio.sleep(0.02)
+
+    ticking = asyncio.create_task(tick())
+    await asyncio.sleep(0)
+    await work
+    await asyncio.sleep(0)
+    beats.append(time.perf_counter())
+    ticking.cancel()
+    return max(after - before for before, after in pairwise(beats))
+
+
+@pytest.mark.parametrize("component", ["parser", "engine", "workflow", "tool"])
+async def test_trap_async_on_the_loop_nothing_holds_it_up(component, index_of, question):
+    """ECOSYSTEM 0.4, 1.5: LlamaIndex's async defaults call the sync methods on the loop; an agent then stands still."""
+    documents = as_llama_index()[:4]
+    slow = WordEmbedding(delay=0.4)
+    await asyncio.to_thread(lambda: SireNodeParser(recipe="raptor")(documents))  # first-time imports do block
+    if component == "parser":
+        work = SireNodeParser(recipe="raptor", llm=SlowLLM()).acall(documents)
+    elif component == "tool":
+        retriever = await SireRetriever.afrom_documents(documents, recipe="flat", embed_model=slow)
+        await retriever.aretrieve("warm up")
+        work = create_sire_tool(retriever).acall(query=question)
+    else:
+        index = index_of("flat")
+        await index.asearch("warm up")
+        engine = IRCoTQueryEngine(index, llm=SlowLLM(answer=THINK))
+        work = engine.aquery(question) if component == "engine" else ReasoningWorkflow(engine).run(query=question)
+    assert await longest_pause(work) < 0.35
+
+
+async def test_trap_every_sync_method_works_inside_a_running_loop(tmp_path, documents, question):
+    """ECOSYSTEM 4, demand 6: a bare `asyncio.run` fails in notebooks and servers."""
+    retriever = SireRetriever.from_documents(documents[:6], recipe="sirerag", persist_dir=tmp_path / "index")
+    new = Document(id_="new", text="Something new about Hathersay.")
+    assert retriever.insert(new).added == 1
+    assert retriever.refresh(Document(id_="new", text="Something else.")).updated == 1
+    assert retriever.delete("new").removed == 1
+    retriever.persist(tmp_path / "index")
+    assert SireRetriever.from_persist_dir(tmp_path / "index").retrieve(question)
+    assert create_sire_tool(retriever).call(query=question).raw_output
+    assert retriever.as_query_engine(llm=ChatLLM(answer="Yes.")).query(question).source_nodes
+    nodes = SireNodeParser(recipe="raptor", persist_dir=str(tmp_path / "parser")).get_nodes_from_documents(documents)
+    assert nodes
+    for engine, answers in (
+        (IRCoTQueryEngine, [THINK, READ]),
+        (SelfAskQueryEngine, ["So the final answer is: ?", READ]),
+    ):
+        made = engine(retriever, llm=ScriptedModel(answers * 2))
+        assert str(made.query(question)) == "Hathersay [1]"
+        made.streaming = True
+        assert "".join(made.query(question).response_gen) == "Hathersay [1]"
+
+
+def test_trap_public_methods_are_left_to_llama_index():
+    """ECOSYSTEM 1.2, 1.4: they send events, resolve, deduplicate and trace."""
+    for ours, base, names in (
+        (SireNodeParser, NodeParser, ("get_nodes_from_documents", "aget_nodes_from_documents", "__call__", "acall")),
+        (IRCoTQueryEngine, BaseQueryEngine, ("query", "aquery")),
+        (SelfAskQueryEngine, BaseQueryEngine, ("query", "aquery")),
+        (SireRerank, BaseNodePostprocessor, ("postprocess_nodes", "apostprocess_nodes")),
+    ):
+        for name in names:
+            owner = next(cls for cls in ours.__mro__ if name in vars(cls))
+            assert not owner.__module__.startswith("llama_index_sire"), (ours, name)
+        assert issubclass(ours, base)
+
+
+def test_trap_a_parser_reports_its_work_once(documents):
+    """ECOSYSTEM 1.2: overriding `get_nodes_from_documents` loses the event."""
+    debug = LlamaDebugHandler(print_trace_on_end=False)
+    parser = SireNodeParser(recipe="flat", callback_manager=CallbackManager([debug]))
+    nodes = parser.get_nodes_from_documents(documents)
+    ((_, end),) = debug.get_event_pairs(CBEventType.NODE_PARSING)
+    assert end.payload["nodes"] == nodes
+
+
+def test_trap_every_serializable_component_names_its_class():
+    """ECOSYSTEM 1.1: without `class_name` a subclass is dumped as `base_component`."""
+    assert SireNodeParser().to_dict()["class_name"] == SireNodeParser.class_name() == "SireNodeParser"
+    assert SireRerank().to_dict()["class_name"] == SireRerank.class_name() == "SireRerank"
+
+
+@pytest.mark.parametrize("is_function_calling", [False, True])
+async def test_trap_braces_in_documents_reach_the_model_untouched(is_function_calling, documents):
+    """ECOSYSTEM 6.1: templates of LlamaIndex and LangChain treat braces differently, so no text of ours is one."""
+    text = 'A {name} in {{double}} braces, {"json": [1]}, {0} and a lone }.'
+    llm = FunctionLLM(answers=["Yes."]) if is_function_calling else ChatLLM(answer="Yes.")
+    await LlamaIndexModel(llm).complete(Prompt(text, text))
+    messages, _ = llm._prompts[0]
+    assert text in messages[0].content
+    assert text in messages[1].content
+    retriever = SireRetriever.from_documents([Document(id_="d", text=text), *documents[:3]], recipe="flat")
+    reader = ChatLLM(answer="Yes.")
+    assert str(RetrieverQueryEngine.from_args(retriever, llm=reader).query("braces {x}")) == "Yes."
+    assert any(text in message.content for message in reader._prompts[0][0])
+
+
+async def test_trap_the_engine_as_a_tool_gets_the_question_as_it_is(index_of):
+    """ECOSYSTEM 0.2: `RetrieverTool` turns it into "input is ..."."""
+    seen = []
+
+    class Listening(IRCoTQueryEngine):
+        async def _aquery(self, query_bundle):
+            seen.append(query_bundle.query_str)
+            return Response("heard")
+
+    tool = QueryEngineTool.from_defaults(Listening(index_of(), llm=ScriptedModel([THINK])), name="a", description="b")
+    assert (await tool.acall(input="who founded X?")).content == "heard"
+    assert seen == ["who founded X?"]
+
+
+def test_trap_vectors_on_nodes_are_plain_floats(documents):
+    """ECOSYSTEM 1.3, 6.1: nodes are validated on assignment and go through JSON, which knows no NumPy."""
+    nodes = SireNodeParser(recipe="flat", embed_model=WordEmbedding(), embed_nodes=True)(documents[:2])
+    assert all(type(node.embedding) is list and type(node.embedding[0]) is float for node in nodes)
+    assert json.loads(nodes[0].to_json())["embedding"] == nodes[0].embedding
