@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sire_core.models.caching import answer_key
+from sire_core.models.caching import answer_key, with_meter
+from sire_core.models.limits import UsageMeter
 from sire_core.models.structured import UnusableAnswerError, parse_answer
 from sire_core.protocols import Completion, Prompt
 
@@ -44,13 +46,20 @@ class RecordedModel:
         self._model = model
         self._replies = replies
         self._numbered = numbered
-        self._most = most
-        self._calls = 0
+        self._count = {"calls": 0, "left": most}
+        self._meters: tuple[tuple[UsageMeter, str], ...] = ()
 
     @property
     def fingerprint(self) -> str:
         """The model's."""
         return self._model.fingerprint
+
+    def metered(self, meter: UsageMeter, stage: str = "") -> RecordedModel:
+        """A copy that also counts on `meter`, answers of the record too; record and count of calls are shared."""
+        twin = copy.copy(self)
+        twin._model = with_meter(self._model, meter, stage)  # noqa: SLF001 - a copy of ourselves
+        twin._meters = (*self._meters, (meter, stage))  # noqa: SLF001 - as above
+        return twin
 
     async def complete(
         self,
@@ -66,37 +75,48 @@ class RecordedModel:
         Raises:
             PausedError: It would be one new call too many.
         """
-        self._calls += 1
-        key = str(self._calls)
+        count = self._count
+        count["calls"] = (count["calls"] or 0) + 1
+        key = str(count["calls"])
         if not self._numbered:
             key = answer_key(self.fingerprint, prompt, schema, stop, max_tokens, temperature)
         if key in self._replies:
-            return _read(self._replies[key], schema)
-        if self._most is not None:
-            if not self._most:
+            return await self._again(self._replies[key], schema)
+        if count["left"] is not None:
+            if not count["left"]:
                 raise PausedError(schema)
-            self._most -= 1
+            count["left"] -= 1
+        own = UsageMeter()
+        model = with_meter(self._model, own)
         try:
-            answer = await self._model.complete(
+            answer = await model.complete(
                 prompt, schema=schema, stop=stop, max_tokens=max_tokens, temperature=temperature
             )
         except UnusableAnswerError as error:
-            self._replies[key] = {"text": error.text, "input_tokens": 0, "output_tokens": 0}
+            self._replies[key] = _reply(error.text, own)
             raise
-        self._replies[key] = {
-            "text": answer.text,
-            "input_tokens": answer.input_tokens,
-            "output_tokens": answer.output_tokens,
-        }
+        self._replies[key] = _reply(answer.text, own)
         return answer
 
+    async def _again(self, reply: dict[str, Any], schema: type[Any] | None) -> Completion:
+        """An answer of the record, counted as it was when it was given."""
+        used = (reply["input_tokens"], reply["output_tokens"])
+        for meter, stage in self._meters:
+            for tokens in [used, *[(0, 0)] * (reply["calls"] - 1)]:
+                meter.settle(await meter.reserve(sum(tokens), stage), *tokens)
+        if schema is None:
+            return Completion(reply["text"], None, *used)
+        try:
+            return Completion(reply["text"], parse_answer(reply["text"], schema), *used)
+        except ValueError as error:
+            raise UnusableAnswerError(str(error), reply["text"]) from error
 
-def _read(reply: dict[str, Any], schema: type[Any] | None) -> Completion:
-    completion = Completion(reply["text"], None, reply["input_tokens"], reply["output_tokens"])
-    if schema is None:
-        return completion
-    try:
-        parsed = parse_answer(completion.text, schema)
-    except ValueError as error:
-        raise UnusableAnswerError(str(error), completion.text) from error
-    return Completion(completion.text, parsed, completion.input_tokens, completion.output_tokens)
+
+def _reply(text: str, meter: UsageMeter) -> dict[str, Any]:
+    used = meter.report().total
+    return {
+        "text": text,
+        "calls": used.calls,
+        "input_tokens": used.input_tokens,
+        "output_tokens": used.output_tokens,
+    }
