@@ -23,7 +23,8 @@ __all__ = ["SMALLEST_GAIN", "Level", "merge_communities"]
 SMALLEST_GAIN = 1e-10
 """Gains up to this share of the volume are rounding."""
 _DIGITS = 10  # decimals, relative to the volume, to which gains are compared: ties must not hang on rounding
-_LIKE_THE_BEST = 0.9
+_STRICT = 0.9  # share of the best gain that is nearly as good
+_SLOW = 0.95  # share of the groups left by a round after which less is nearly as good: there is an end to it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,12 +105,15 @@ def merge_communities(level: Level, labels: Ints | None = None) -> Ints:
     """
     groups = canonical_labels(np.arange(level.graph.size) if labels is None else labels)
     now = _Groups(level.graph.contracted(groups), *level.scores(groups))
+    strictness = _STRICT
     while True:
-        merged = _merge_round(now, level.total)
+        merged = _merge_round(now, level.total, strictness)
         if merged is None:
             return groups
         merged = canonical_labels(merged)
-        groups, now = merged[groups], now.merged(merged)
+        groups, before, now = merged[groups], now, now.merged(merged)
+        if now.between.size > _SLOW * before.between.size:
+            strictness *= _STRICT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,7 +137,7 @@ class _Groups:
         return _Groups(self.between.contracted(labels), inner.astype(np.float64), volumes, ceilings)
 
 
-def _merge_round(now: _Groups, total: float) -> Ints | None:
+def _merge_round(now: _Groups, total: float, strictness: float) -> Ints | None:
     """New number of every group after one round, or None if no merge has a positive gain."""
     gains = np.round(_gains(now) / max(total, 1e-300), _DIGITS)
     good = np.flatnonzero(gains > SMALLEST_GAIN)
@@ -142,11 +146,11 @@ def _merge_round(now: _Groups, total: float) -> Ints | None:
     ends, gains, weights = now.between.edges[good], gains[good], now.between.weights[good]
     best = np.zeros(now.between.size)
     np.maximum.at(best, ends.T.ravel(), np.tile(gains, 2))
-    likely = np.flatnonzero(gains >= _LIKE_THE_BEST * best[ends].max(axis=1))
+    likely = np.flatnonzero(gains >= strictness * best[ends].max(axis=1))
     likely = likely[np.lexsort((ends[likely, 1], ends[likely, 0], -gains[likely]))]
     pairs = zip(*(column[likely].tolist() for column in (ends[:, 0], ends[:, 1], gains, weights)), strict=True)
     parts = (now.inner.tolist(), now.volumes.tolist(), now.ceilings.tolist())
-    return np.array(_pair_up(pairs, *parts, total), dtype=np.int64)
+    return np.array(_pair_up(pairs, *parts, strictness * total), dtype=np.int64)
 
 
 def _gains(now: _Groups) -> Floats:
@@ -163,11 +167,14 @@ def _pair_up(
     inner: list[float],
     volumes: list[float],
     ceilings: list[float],
-    total: float,
+    least: float,
 ) -> list[int]:
-    """Merge pairs in the given order; a group that is free may join a merge of this round that is still worth it."""
+    """Merge pairs in the given order; a group that is free may join a merge of this round that is still worth it.
+
+    `least` turns the gain of a pair before this round into what it must at least be when it is its turn.
+    """
     home = list(range(len(inner)))
-    taken = [False] * len(inner)
+    taken, full = [False] * len(inner), [False] * len(inner)
     value = [
         one * log2(top / volume) if one else 0.0 for one, volume, top in zip(inner, volumes, ceilings, strict=True)
     ]
@@ -176,10 +183,13 @@ def _pair_up(
             continue
         fresh = not (taken[left] or taken[right])
         group, joining = (home[right], left) if taken[right] else (home[left], right)
+        if full[group]:
+            continue
         inside = inner[group] + inner[joining] + 2 * weight
         volume = volumes[group] + volumes[joining]
         after = inside * log2(ceilings[group] / volume)
-        if not fresh and after - value[group] - value[joining] < _LIKE_THE_BEST * gain * total:
+        if not fresh and after - value[group] - value[joining] < least * gain:
+            full[group] = True
             continue
         home[joining] = group
         taken[left] = taken[right] = True

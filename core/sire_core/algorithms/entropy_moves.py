@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dissolve_groups", "move_units"]
 
-_ENOUGH = 1e-4  # of the information: a sweep that adds less is the last one
+_ENOUGH = 3e-4  # of the information: a sweep that adds less is the last one
 _DIGITS = 10  # as for merges: ties must not hang on rounding
 
 
