@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["neighbors_together", "rebuild_advised"]
 
 
-def neighbors_together(vectors: NDArray[np.float32], clusters: Iterable[Members], *, neighbors: int = 1) -> float:
+def neighbors_together(
+    vectors: NDArray[np.float32], clusters: Iterable[Members], *, neighbors: int = 1, sample: int | None = None
+) -> float:
     """Share of (row, one of its nearest rows) pairs that some cluster holds, 0..1; 1 when there are no pairs.
 
     Fresh clusters keep most neighbours together. Where rows come and go and the clusters stay, the share falls.
@@ -27,6 +29,7 @@ def neighbors_together(vectors: NDArray[np.float32], clusters: Iterable[Members]
         vectors: `[n, d]` as they are now.
         clusters: Members by row number; rows in no cluster count as apart from all others.
         neighbors: Nearest rows of each row that count.
+        sample: Of how many evenly spread rows; None asks all.
 
     Raises:
         ConfigurationError: `neighbors` is below 1.
@@ -39,9 +42,13 @@ def neighbors_together(vectors: NDArray[np.float32], clusters: Iterable[Members]
     for number, cluster in enumerate(clusters):
         for member in cluster:
             homes[int(member)].add(number)
-    nearest = nearest_neighbors(vectors, min(neighbors, len(vectors) - 1))[0]
+    count = min(len(vectors), sample or len(vectors))
+    rows = np.arange(count, dtype=np.int64) * len(vectors) // count
+    nearest = nearest_neighbors(vectors, min(neighbors, len(vectors) - 1), rows)[0]
     together = [
-        not homes[row].isdisjoint(homes[other]) for row, found in enumerate(nearest.tolist()) for other in found
+        not homes[row].isdisjoint(homes[other])
+        for row, found in zip(rows.tolist(), nearest.tolist(), strict=True)
+        for other in found
     ]
     return sum(together) / len(together)
 

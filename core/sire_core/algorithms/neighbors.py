@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-__all__ = ["nearest_neighbors", "neighbor_graph", "precise_cosines"]
+__all__ = ["largest_columns", "nearest_neighbors", "neighbor_graph", "precise_cosines", "whole_numbers"]
 
 _DECIMALS = 6  # Similarities are rounded to these before they are ranked, so that equal texts tie.
 _SPARE = 4  # Candidates beyond k that are scored precisely.
@@ -57,7 +57,7 @@ def nearest_neighbors(
     similarities = np.zeros((len(wanted), k), dtype=np.float64)
     if k == 0:
         return indices, similarities
-    whole = _whole_numbers(unit)
+    whole = whole_numbers(unit)
     columns_of = (whole if among is None else whole[others]).T
     block = max(16, min(512, _BLOCK_CELLS // len(others)))
     for start in range(0, len(wanted), block):
@@ -65,7 +65,7 @@ def nearest_neighbors(
         own = wanted[start:stop]
         product = whole[own] @ columns_of
         product[others == own[:, None]] = -np.inf
-        columns = others[_best(product, min(k + _SPARE, choice))]
+        columns = others[largest_columns(product, min(k + _SPARE, choice))]
         scores = precise_cosines(unit, own, columns)
         order = np.lexsort((columns, -scores))[:, :k]
         indices[start:stop] = np.take_along_axis(columns, order, axis=1)
@@ -117,14 +117,15 @@ def neighbor_graph(indices: NDArray[np.int64], similarities: NDArray[np.float64]
     return graph
 
 
-def _whole_numbers(unit: NDArray[np.float32]) -> NDArray[np.float32]:
+def whole_numbers(unit: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Unit-length vectors as whole numbers so small that no order of adding can change their products."""
     # Rounded rows are at most 2**12 long, so by Cauchy-Schwarz no partial sum of a product exceeds 2**24, up to which
     # float32 counts whole numbers without error.
     scale = 2.0**12 - np.sqrt(unit.shape[1]) / 2 - 1
     return np.asarray(np.rint(unit * np.float32(scale)), dtype=np.float32)
 
 
-def _best(scores: NDArray[np.float32], m: int) -> NDArray[np.int64]:
+def largest_columns(scores: NDArray[np.float32], m: int) -> NDArray[np.int64]:
     """Columns of the `m` largest scores of each row, ties by column: `[rows, m]`."""
     bound = _lower_bound(scores, m)
     rows, columns = np.divmod(np.flatnonzero(scores >= bound[:, None]), scores.shape[1])

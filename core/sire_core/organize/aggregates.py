@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 from sire_core.algorithms.text import count_tokens, name_key
 from sire_core.errors import ConfigurationError
+from sire_core.organize.fact_groups import Groups, Lines, group_lines
 
-__all__ = ["Aggregate", "FactLine", "group_facts", "split_aggregate"]
+__all__ = ["Aggregate", "FactLine", "aggregate_of", "fact_of", "group_facts", "hash64", "split_aggregate"]
 
 _RULES = ("safe", "code", "paper")
 
@@ -26,6 +28,12 @@ class FactLine:
     text: str
     entities: tuple[str, ...]
     chunk_ids: tuple[str, ...]
+
+    def hashed(self, entity_key: str = "norm") -> tuple[int, int, tuple[int, ...]]:
+        """Hashes of the text, of everything, and of the distinct keys of the entities; see `fact_groups.Lines`."""
+        keys = dict.fromkeys(key for key in (name_key(name, entity_key) for name in self.entities) if key)
+        whole = hash64("\0".join([self.text, *self.entities, "", *self.chunk_ids]))
+        return hash64(self.text), whole, tuple(hash64(key) for key in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,11 @@ class Aggregate:
         return tuple(dict.fromkeys(chunk for fact in self.facts for chunk in fact.chunk_ids))
 
 
+def hash64(text: str) -> int:
+    """A hash that is the same in every process."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
 def group_facts(
     facts: Iterable[FactLine], singleton_rule: str = "safe", entity_key: str = "norm", dup_facts: str = "drop"
 ) -> list[Aggregate]:
@@ -76,32 +89,34 @@ def group_facts(
         raise ConfigurationError(f"singleton_rule is one of {', '.join(_RULES)}, not {singleton_rule!r}.")
     if dup_facts not in ("drop", "keep"):
         raise ConfigurationError(f"dup_facts is 'drop' or 'keep', not {dup_facts!r}.")
-    lines = _merge_equal(facts) if dup_facts == "drop" else list(facts)
-    groups: dict[str, list[int]] = {}
-    names: dict[str, str] = {}
-    links: dict[str, int] = {}
-    keys_of: list[list[str]] = []
-    for i, line in enumerate(lines):
-        keys = list(dict.fromkeys(key for key in (name_key(name, entity_key) for name in line.entities) if key))
-        keys_of.append(keys)
-        links[line.text] = links.get(line.text, 0) + len(keys)
-        for name in line.entities:
-            names.setdefault(name_key(name, entity_key), name)
-        for key in keys:
-            groups.setdefault(key, []).append(i)
-    if singleton_rule != "paper":
-        groups = _drop_singletons(groups, lines, links, keys_of, keep_vanishing=singleton_rule == "safe")
-    merged: dict[str, tuple[list[str], list[list[FactLine]]]] = {}
-    for key, members in groups.items():
-        found = [lines[i] for i in members]
-        keys_and_facts = merged.setdefault("\n".join(fact.text for fact in found), ([], []))
-        keys_and_facts[0].append(key)
-        keys_and_facts[1].append(found)
-    return [
-        # The same words may come from other passages under another key; all of them are the source.
-        Aggregate(tuple(keys), names[keys[0]], tuple(_merge_lines(same) for same in zip(*found, strict=True)))
-        for keys, found in merged.values()
-    ]
+    lines = list(facts)
+    hashed = Lines.of([line.hashed(entity_key) for line in lines])
+    groups = group_lines(hashed, singleton_rule, merge_equal=dup_facts == "drop")
+    return [aggregate_of(groups, number, lines, entity_key) for number in range(len(groups.keys))]
+
+
+def aggregate_of(groups: Groups, number: int, lines: Sequence[FactLine | None], entity_key: str = "norm") -> Aggregate:
+    """One of the aggregates that `group_lines` found.
+
+    Args:
+        groups: All of them.
+        number: Which.
+        lines: All facts in corpus order; only those of the aggregate are looked at.
+        entity_key: See `name_key`.
+    """
+    found = [[fact_of(groups, int(fact), lines) for fact in facts] for facts in groups.members[number]]
+    names: list[tuple[str, str]] = []
+    for wanted, said in zip(groups.keys[number], found, strict=True):
+        spelled = ((name_key(name, entity_key), name) for fact in said for name in fact.entities)
+        names.append(next((key, name) for key, name in spelled if hash64(key) == wanted))
+    # The same words may come from other passages under another key; all of them are the source.
+    facts = tuple(_merge_lines(same) for same in zip(*found, strict=True))
+    return Aggregate(tuple(key for key, _ in names), names[0][1], facts)
+
+
+def fact_of(groups: Groups, fact: int, lines: Sequence[FactLine | None]) -> FactLine:
+    """A merged fact, with the entities and passages of all its lines."""
+    return _merge_lines([line for number in groups.lines_of(fact) if (line := lines[number]) is not None])
 
 
 def split_aggregate(
@@ -143,13 +158,6 @@ def _part(
     return "\n".join([*heading, *(fact.text for fact in facts)]), chunk_ids
 
 
-def _merge_equal(facts: Iterable[FactLine]) -> list[FactLine]:
-    same: dict[str, list[FactLine]] = {}
-    for fact in facts:
-        same.setdefault(fact.text, []).append(fact)
-    return [_merge_lines(lines) for lines in same.values()]
-
-
 def _merge_lines(lines: Sequence[FactLine]) -> FactLine:
     """Facts of one text as one, with the entities and chunks of all."""
     if len(lines) == 1:
@@ -159,19 +167,3 @@ def _merge_lines(lines: Sequence[FactLine]) -> FactLine:
         tuple(dict.fromkeys(name for line in lines for name in line.entities)),
         tuple(dict.fromkeys(chunk for line in lines for chunk in line.chunk_ids)),
     )
-
-
-def _drop_singletons(
-    groups: dict[str, list[int]],
-    lines: Sequence[FactLine],
-    links: dict[str, int],
-    keys_of: Sequence[Sequence[str]],
-    *,
-    keep_vanishing: bool,
-) -> dict[str, list[int]]:
-    dropped = {key for key, members in groups.items() if len(members) == 1 and links[lines[members[0]].text] > 1}
-    if keep_vanishing:
-        for keys in keys_of:
-            if keys and all(key in dropped for key in keys):
-                dropped.discard(keys[0])
-    return {key: members for key, members in groups.items() if key not in dropped}

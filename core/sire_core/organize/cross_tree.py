@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.organize.tree import TreeSettings, grow
+from sire_core.organize.tree import altered_leaves, as_delta, copies_in, grow
+from sire_core.organize.tree_settings import TreeSettings
 from sire_core.protocols import Delta
 from sire_core.types import Unit, UnitKind
 
@@ -66,24 +67,29 @@ class CrossTree:
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Cluster both trees anew after any change."""
+        """Bring the summaries up to date; only those whose members changed are written again."""
         if not change:
             return Delta()
+        state = view.state()
         number = {chunk.id: i for i, chunk in enumerate(view.chunks)}
         levels: dict[int, list[Unit]] = {}
         for name in self.requires:
             for unit in _in_corpus_order(view.required(name)[0], number):
                 levels.setdefault(unit.level, []).append(unit)
         aggregates = [unit for unit in levels.pop(0, []) if unit.kind is UnitKind.AGGREGATE]
+        copies = copies_in(view.chunk_units)
         grown = await grow(
-            [*view.chunk_units, *aggregates], UnitKind.CROSS_SUMMARY, "cross", self.tree, view, joining=levels
+            [*view.chunk_units, *aggregates],
+            UnitKind.CROSS_SUMMARY,
+            "cross",
+            self.tree,
+            view,
+            known=state.get("tree"),
+            anew=len(change.added) == len(view.chunks),
+            altered=altered_leaves(state, copies),
+            joining=levels,
         )
-        return Delta(
-            put_units=grown.units,
-            drop_units=tuple(unit.id for unit in view.units()),
-            put_edges=grown.edges,
-            drop_edges=tuple(view.edges()),
-        )
+        return as_delta(grown, view, first="tree" not in state, copies=copies)
 
 
 def _in_corpus_order(units: Iterable[Unit], number: Mapping[str, int]) -> list[Unit]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import count_tokens, name_key
-from sire_core.organize.aggregates import Aggregate, FactLine, group_facts, split_aggregate
-from sire_core.organize.tree import Tree, TreeSettings, grow
+from sire_core.organize.aggregates import Aggregate, FactLine, split_aggregate
+from sire_core.organize.fact_change import FactChange, Remade
+from sire_core.organize.tree import Tree, grow
+from sire_core.organize.tree_settings import TreeSettings
 from sire_core.protocols import Delta
-from sire_core.types import Chunk, Unit, UnitKind, unit_id
+from sire_core.types import Chunk, ExtractionRecord, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
@@ -92,54 +94,77 @@ class RelatednessTree:
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Group all facts anew after any change and grow the tree over the groups."""
+        """Bring the aggregates up to date, and the tree over them; what did not change is neither read nor written."""
         if not change:
             return Delta()
-        facts = list(self._facts(view))
-        grouped = self._not_copies(group_facts(facts, self.singleton_rule, self.entity_key, self.dup_facts), view)
-        names = _StatedNames(view.chunks)
-        aggregates = [unit for aggregate in grouped for unit in self._units(aggregate, names, view.fingerprint)]
-        grown = await grow(aggregates, UnitKind.REL_SUMMARY, "rel", self.tree, view) if self.summaries else Tree()
-        units = [*(aggregates if self.aggregates else ()), *grown.units]
-        if self.propositions:
-            units += self._propositions(facts, view.fingerprint)
-        put = {unit.id: unit for unit in units}
+        import asyncio
+
+        state = view.state()
+        found = await asyncio.to_thread(self._remake, {chunk.id for chunk in change.added}, view)
+        hidden = set() if self.aggregates else set(found.aggregates.ids)
+        tree = Tree()
+        if self.summaries:
+            leaves = [found.aggregates.fresh.get(leaf, leaf) for leaf in found.aggregates.ids]
+            anew = len(change.added) == len(view.chunks)
+            known = state.get("tree")
+            tree = await grow(
+                leaves, UnitKind.REL_SUMMARY, "rel", self.tree, view, known=known, anew=anew, heirs=found.heirs
+            )
+        units = (found.aggregates.fresh | found.statements.fresh).values()
         return Delta(
-            put_units=tuple(put.values()),
-            drop_units=tuple(unit.id for unit in view.units()),
-            put_edges=tuple(edge for edge in grown.edges if edge.target in put),
-            drop_edges=tuple(view.edges()),
-            state={"facts": len(facts), "aggregates": len(aggregates)},
+            put_units=(*(unit for unit in units if unit.id not in hidden), *tree.put_units),
+            drop_units=(*found.gone, *tree.drop_units, *(unit.id for unit in (() if state else view.units()))),
+            put_edges=tuple(edge for edge in tree.put_edges if edge.target not in hidden),
+            drop_edges=(*tree.drop_edges, *(() if state else view.edges())),
+            state={"facts": found.facts, "aggregates": len(found.aggregates.ids), "tree": tree.state},
+            notes=found.notes,
         )
 
-    def _facts(self, view: BuildView) -> Iterator[FactLine]:
-        """Walk documents, chunks and facts in corpus order."""
-        records = view.records()
-        chunks_of = {unit.chunk_ids[0]: unit.chunk_ids for unit in view.chunk_units}
-        for chunk in view.chunks:
-            record = records.get(chunk.id)
-            if record is None or chunk.id not in chunks_of:
-                continue
-            names = {e.id: e.name for e in record.entities if e.type not in self.skip_types}
-            for fact in record.facts:
-                entities = tuple(names[found] for found in fact.entities if found in names)
-                yield FactLine(fact.text, entities, chunks_of[chunk.id])
+    def _remake(self, redone: set[str], view: BuildView) -> _Found:
+        """Aggregates and propositions after a change."""
+        facts = FactChange(view, redone, self._lines, self.entity_key)
+        names = _StatedNames(view.chunks)
+        known = facts.before.made if self.aggregates else {}
+        groups = facts.groups(self.singleton_rule, merge_equal=self.dup_facts == "drop")
+        passages = {unit.chunk_ids: unit for unit in view.chunk_units}
+        remade = facts.aggregates(
+            groups, known, lambda aggregate: self._units(aggregate, names, passages, view.fingerprint)
+        )
+        single = Remade([], {}, {}, {})
+        if self.propositions:
+            merged = facts.groups("paper", merge_equal=True)
+            single = facts.statements(merged, facts.before.made, lambda fact: [_proposition(fact, view.fingerprint)])
+        there = {*remade.ids, *single.ids}
+        gone = dict.fromkeys(unit for ids in facts.before.made.values() for unit in ids if unit not in there)
+        return _Found(
+            remade, single, tuple(gone), facts.heirs(remade), len(facts.table.lines), facts.notes(remade, single)
+        )
 
-    def _not_copies(self, aggregates: list[Aggregate], view: BuildView) -> list[Aggregate]:
-        """Leave out what only restates one passage."""
-        if self.copy_share is None:
-            return aggregates
-        passages = {unit.chunk_ids: count_tokens(unit.text) for unit in view.chunk_units}
+    def _lines(self, unit: Unit, records: Mapping[str, ExtractionRecord]) -> list[FactLine]:
+        """Facts of a passage, in the record's order."""
+        record = records.get(unit.id)
+        if record is None:
+            return []
+        names = {e.id: e.name for e in record.entities if e.type not in self.skip_types}
         return [
-            aggregate
-            for aggregate in aggregates
-            if aggregate.chunk_ids not in passages
-            or count_tokens(aggregate.text) < self.copy_share * passages[aggregate.chunk_ids]
+            FactLine(fact.text, tuple(names[found] for found in fact.entities if found in names), unit.chunk_ids)
+            for fact in record.facts
         ]
 
-    def _units(self, aggregate: Aggregate, names: _StatedNames, fingerprint: str) -> Iterator[Unit]:
-        for text, chunk_ids in split_aggregate(aggregate, self.split_tokens, names.stated):
-            yield Unit(
+    def _restates(self, aggregate: Aggregate, passages: Mapping[tuple[str, ...], Unit]) -> bool:
+        """Whether an aggregate hardly says anything but what one passage says."""
+        passage = passages.get(aggregate.chunk_ids)
+        if self.copy_share is None or passage is None:
+            return False
+        return count_tokens(aggregate.text) >= self.copy_share * count_tokens(passage.text)
+
+    def _units(
+        self, aggregate: Aggregate, names: _StatedNames, passages: Mapping[tuple[str, ...], Unit], fingerprint: str
+    ) -> list[Unit]:
+        if self._restates(aggregate, passages):
+            return []
+        return [
+            Unit(
                 id=unit_id(UnitKind.AGGREGATE.value, fingerprint, chunk_ids, text),
                 kind=UnitKind.AGGREGATE,
                 text=text,
@@ -148,21 +173,30 @@ class RelatednessTree:
                 entity_keys=tuple(key for key in aggregate.keys if names.stated(chunk_ids, key)),
                 title=aggregate.name if names.stated(chunk_ids, aggregate.name) else "",
             )
-
-    def _propositions(self, facts: list[FactLine], fingerprint: str) -> list[Unit]:
-        merged: dict[str, tuple[str, ...]] = {}
-        for fact in facts:
-            merged[fact.text] = tuple(dict.fromkeys(merged.get(fact.text, ()) + fact.chunk_ids))
-        return [
-            Unit(
-                id=unit_id(UnitKind.PROPOSITION.value, fingerprint, chunk_ids, text),
-                kind=UnitKind.PROPOSITION,
-                text=text,
-                chunk_ids=chunk_ids,
-                tree="rel",
-            )
-            for text, chunk_ids in merged.items()
+            for text, chunk_ids in split_aggregate(aggregate, self.split_tokens, names.stated)
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Aggregates, propositions, ids of units that are gone, which aggregates replace which, and what to remember."""
+
+    aggregates: Remade
+    statements: Remade
+    gone: tuple[str, ...]
+    heirs: Mapping[str, str]
+    facts: int
+    notes: Mapping[str, bytes | None]
+
+
+def _proposition(fact: FactLine, fingerprint: str) -> Unit:
+    return Unit(
+        id=unit_id(UnitKind.PROPOSITION.value, fingerprint, fact.chunk_ids, fact.text),
+        kind=UnitKind.PROPOSITION,
+        text=fact.text,
+        chunk_ids=fact.chunk_ids,
+        tree="rel",
+    )
 
 
 class _StatedNames:
@@ -173,7 +207,7 @@ class _StatedNames:
     """
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self._texts = {chunk.id: chunk.index_text for chunk in chunks}
+        self._chunks = {chunk.id: chunk for chunk in chunks}
         self._keys: dict[str, str] = {}
 
     def stated(self, chunk_ids: Sequence[str], name: str) -> bool:
@@ -183,5 +217,5 @@ class _StatedNames:
 
     def _key(self, chunk: str) -> str:
         if chunk not in self._keys:
-            self._keys[chunk] = name_key(self._texts[chunk])
+            self._keys[chunk] = name_key(self._chunks[chunk].index_text)
         return self._keys[chunk]

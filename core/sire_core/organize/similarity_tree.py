@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sire_core.organize.tree import TreeSettings, cluster_units, grow
+from sire_core.organize.tree import altered_leaves, as_delta, copies_in, grow
+from sire_core.organize.tree_layer import cluster_units
+from sire_core.organize.tree_settings import TreeSettings
 from sire_core.protocols import Delta
 from sire_core.types import Unit, UnitKind, unit_id
 
@@ -69,20 +71,26 @@ class SimilarityTree:
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Cluster the corpus anew after any change; summaries that come out the same keep their id and vector."""
+        """Bring the summaries up to date; only those whose passages changed are written again."""
         if not change:
             return Delta()
+        state = view.state()
         leaves, overviews = _by_abstractiveness(view) if self.hierarchy else (view.chunk_units, ())
         also = await self._by_entities(leaves, view) if self.entity_clusters else []
+        copies = copies_in(view.chunk_units)
         grown = await grow(
-            leaves, UnitKind.SIM_SUMMARY, "sim", self.tree, view, also=also, joining={1: overviews} if overviews else {}
+            leaves,
+            UnitKind.SIM_SUMMARY,
+            "sim",
+            self.tree,
+            view,
+            known=state.get("tree"),
+            anew=len(change.added) == len(view.chunks),
+            altered=altered_leaves(state, copies),
+            also=also,
+            joining={1: overviews} if overviews else {},
         )
-        return Delta(
-            put_units=grown.units,
-            drop_units=tuple(unit.id for unit in view.units()),
-            put_edges=grown.edges,
-            drop_edges=tuple(view.edges()),
-        )
+        return as_delta(grown, view, first="tree" not in state, copies=copies)
 
     async def _by_entities(self, leaves: Sequence[Unit], view: BuildView) -> list[list[int]]:
         """Clusters of chunks by what they mention, as positions among the leaves; chunks without entities stay out."""

@@ -2,191 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.text import count_tokens
-from sire_core.errors import ConfigurationError
-from sire_core.types import Edge, Unit, UnitKind, unit_id
+from sire_core.organize.tree_layer import LayerWriter
+from sire_core.organize.tree_state import Level, TreeState
+from sire_core.protocols import Delta
+from sire_core.types import Edge, Unit, UnitKind
 
 if TYPE_CHECKING:
-    import numpy as np
+    from sire_core.organize.tree_settings import TreeSettings
+    from sire_core.protocols import BuildView
 
-    from sire_core.protocols import BuildView, FloatArray
-
-__all__ = ["Tree", "TreeSettings", "cluster_units", "grow"]
-
-_OFFICIAL_STOP = 11
-"""RAPTOR's code stops when a level has at most reduction dimension + 1 nodes (ALGORITHMS 1.1.1)."""
-
-
-@dataclass(frozen=True, slots=True)
-class TreeSettings:
-    """How a tree grows.
-
-    Attributes:
-        depth: Summary levels above the leaves (RAPTOR and SiReRAG: 3).
-        clustering: `leiden` (neighbour graph, fast) or `paper` (UMAP and Gaussian mixtures, the reference).
-        max_cluster_tokens: A cluster with more text is clustered again on its own.
-        summary_tokens: Length of a summary.
-        stop_rule: `default` stops below two nodes or when a level does not shrink; `official` when a level has at most
-            11 nodes; `none` never (the released SiReRAG code, which summarises a single summary again).
-    """
-
-    depth: int = 3
-    clustering: str = "leiden"
-    max_cluster_tokens: int = 3500
-    summary_tokens: int = 200
-    stop_rule: str = "default"
-
-    def __post_init__(self) -> None:
-        if self.depth < 0 or self.max_cluster_tokens < 1 or self.summary_tokens < 1:
-            raise ConfigurationError("A tree needs depth >= 0, max_cluster_tokens >= 1 and summary_tokens >= 1.")
-        if self.clustering not in ("leiden", "paper"):
-            raise ConfigurationError(f"clustering is 'leiden' or 'paper', not {self.clustering!r}.")
-        if self.stop_rule not in ("default", "official", "none"):
-            raise ConfigurationError(f"stop_rule is 'default', 'official' or 'none', not {self.stop_rule!r}.")
-
-    def as_mapping(self) -> Mapping[str, Any]:
-        """The settings as JSON-serialisable values."""
-        return asdict(self)
+__all__ = ["Tree", "altered_leaves", "as_delta", "copies_in", "grow"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Summary units of all levels, lowest first, and a `child` edge from each to what it summarises."""
+    """What a change does to a tree: summaries, `child` edges from each to what it summarises, and the tree's state."""
 
-    units: tuple[Unit, ...] = ()
-    edges: tuple[Edge, ...] = ()
+    put_units: tuple[Unit, ...] = ()
+    drop_units: tuple[str, ...] = ()
+    put_edges: tuple[Edge, ...] = ()
+    drop_edges: tuple[Edge, ...] = ()
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
 async def grow(
-    leaves: Sequence[Unit],
+    leaves: Sequence[Unit | str],
     kind: UnitKind,
     name: str,
     settings: TreeSettings,
     view: BuildView,
     *,
+    known: Mapping[str, Any] | None = None,
+    anew: bool = False,
+    altered: Collection[str] = (),
+    heirs: Mapping[str, str] | None = None,
     also: Sequence[Sequence[int]] = (),
-    joining: Mapping[int, Sequence[Unit]] | None = None,
+    joining: Mapping[int, Sequence[Unit | str]] | None = None,
 ) -> Tree:
-    """Grow summaries over leaves, level by level.
+    """Bring summaries over leaves up to date, level by level; without a past, all of them are new.
+
+    New nodes join the clusters of their neighbours, and only clusters that gain, lose or change a node are summarised
+    again. A level whose clusters have drifted too far is clustered anew (`Drift`).
 
     Args:
-        leaves: Level 0, in corpus order.
+        leaves: Level 0, in corpus order: units, or ids of stored ones that did not change.
         kind: Kind of the summary units.
         name: Name of the tree (`sim`, `rel`, `cross`).
         settings: How it grows.
         view: Vectors, summariser, randomness.
+        known: `Tree.state` before the change; None at first.
+        anew: Make all clusters and summaries anew.
+        altered: Ids of leaves that are there as before, but stand on other passages now.
+        heirs: Ids of new leaves by the ids of those whose places in clusters they take.
         also: Further clusters of leaves, as positions; summarised beside those that the leaves' vectors form.
         joining: By level, units that stand beside the new summaries of that level and are clustered with them.
     """
+    before = TreeState.from_json(known or {})
+    past = before if before.embedder == view.makers[0] and not anew else TreeState()
     joining = joining or {}
-    units: list[Unit] = []
-    edges: list[Edge] = []
-    below = list(leaves)
-    for level in range(1, settings.depth + 1):
-        clusters = await _level_clusters(below, name, level, settings, view, also if level == 1 else ())
-        layer = await _summarize(below, clusters, kind, name, level, settings, view)
-        units.extend(unit for unit, _ in layer)
-        edges.extend(Edge("child", unit.id, below[i].id) for unit, cluster in layer for i in cluster)
-        below = [*{unit.id: unit for unit, _ in layer}.values(), *joining.get(level, ())]
+    writer = LayerWriter(kind, name, settings, view)
+    levels: list[Level] = []
+    put: dict[str, Unit] = {}
+    below: Sequence[Unit | str] = list(leaves)
+    succession = dict(heirs or {})
+    for number in range(1, settings.depth + 1):
+        old = past.levels[number - 1] if number <= len(past.levels) and not (also and number == 1) else None
+        first = (altered, also) if number == 1 else ((), ())
+        layer = await writer.write(number, below, old, succession, *first)
+        levels.append(layer.level)
+        put |= layer.written
+        succession = dict(layer.heirs)
+        summaries = dict.fromkeys(cluster.summary for cluster in layer.level.clusters if cluster.summary)
+        below = [*(put.get(found, found) for found in summaries), *joining.get(number, ())]
         if not below:
             break
-    distinct = {unit.id: unit for unit in units}
-    return Tree(tuple(distinct.values()), tuple({(e.source, e.target): e for e in edges}.values()))
+    while levels and not levels[-1].clusters:
+        levels.pop()
+    return _difference(before, TreeState(tuple(levels), view.makers[0]), put)
 
 
-async def cluster_units(
-    units: Sequence[Unit], vectors: FloatArray, settings: TreeSettings, rng: np.random.Generator
-) -> list[list[int]]:
-    """Clusters of units whose texts together stay within the token limit, as ascending positions.
+def _difference(before: TreeState, after: TreeState, put: Mapping[str, Unit]) -> Tree:
+    stays = after.summaries
+    old, new = before.edges(), after.edges()
+    return Tree(
+        put_units=tuple(put.values()),
+        drop_units=tuple(summary for summary in before.summaries if summary not in stays),
+        put_edges=tuple(Edge("child", *ends) for ends in new if ends not in old),
+        drop_edges=tuple(Edge("child", *ends) for ends in old if ends not in new),
+        state=after.as_json(),
+    )
+
+
+def copies_in(nodes: Sequence[Unit]) -> dict[str, list[str]]:
+    """Passages of the chunk units that stand on more than one: their ids do not tell when these change."""
+    return {unit.id: list(unit.chunk_ids) for unit in nodes if unit.kind is UnitKind.CHUNK and len(unit.chunk_ids) > 1}
+
+
+def as_delta(tree: Tree, view: BuildView, *, first: bool, copies: Mapping[str, Sequence[str]]) -> Delta:
+    """What an organizer does that has nothing but a tree.
 
     Args:
-        units: What is clustered; the limit counts their texts.
-        vectors: What decides who is similar, `[len(units), d]`.
-        settings: Method and limit.
-        rng: Randomness.
+        tree: Grown.
+        view: Of the organizer.
+        first: Whether nothing was known of the tree: whatever stands under the organizer's name goes.
+        copies: From `copies_in`.
     """
-    import asyncio
-
-    from sire_core.algorithms.clustering import clusters_within_limit
-
-    tokens = [count_tokens(unit.text) for unit in units]
-    clusters = await asyncio.to_thread(
-        clusters_within_limit, vectors, tokens, settings.max_cluster_tokens, rng=rng, method=settings.clustering
+    return Delta(
+        put_units=tree.put_units,
+        drop_units=(*tree.drop_units, *((unit.id for unit in view.units()) if first else ())),
+        put_edges=tree.put_edges,
+        drop_edges=(*tree.drop_edges, *(view.edges() if first else ())),
+        state={"tree": tree.state, "copies": copies},
     )
-    return [cluster.tolist() for cluster in clusters]
 
 
-async def _level_clusters(
-    nodes: Sequence[Unit],
-    name: str,
-    level: int,
-    settings: TreeSettings,
-    view: BuildView,
-    also: Sequence[Sequence[int]],
-) -> list[list[int]]:
-    """Clusters of one level; none where the tree stops."""
-    if _stops(len(nodes), settings.stop_rule):
-        return []
-    clusters = await cluster_units(nodes, await view.vectors(nodes), settings, view.rng("tree", name, str(level)))
-    if settings.stop_rule == "default" and len(clusters) >= len(nodes):
-        return []
-    return [list(cluster) for cluster in dict.fromkeys(tuple(cluster) for cluster in (*clusters, *also))]
-
-
-async def _summarize(
-    nodes: Sequence[Unit],
-    clusters: Sequence[Sequence[int]],
-    kind: UnitKind,
-    name: str,
-    level: int,
-    settings: TreeSettings,
-    view: BuildView,
-) -> list[tuple[Unit, Sequence[int]]]:
-    """A summary of each cluster that has something to say, with the cluster."""
-    if not clusters:
-        return []
-    stage = f"summaries of {name} level {level}"
-    view.progress(stage, 0, len(clusters))
-    members = [[nodes[i] for i in cluster] for cluster in clusters]
-    written = await view.summarizer(settings.summary_tokens).summarize(members)
-    view.progress(stage, len(clusters), len(clusters))
-    return [
-        (_summary(group, text, ranked, kind, name, level, view.fingerprint), cluster)
-        for cluster, group, (text, ranked) in zip(clusters, members, written, strict=True)
-        if text
-    ]
-
-
-def _stops(nodes: int, rule: str) -> bool:
-    if rule == "official":
-        return nodes <= _OFFICIAL_STOP
-    return nodes < (1 if rule == "none" else 2)
-
-
-def _summary(
-    members: Sequence[Unit],
-    text: str,
-    ranked: Sequence[str],
-    kind: UnitKind,
-    name: str,
-    level: int,
-    fingerprint: str,
-) -> Unit:
-    by_id = {member.id: member for member in members}
-    order = [by_id[found] for found in dict.fromkeys(ranked) if found in by_id]
-    order += [member for member in members if member.id not in set(ranked)]
-    chunk_ids = tuple(dict.fromkeys(chunk for member in order for chunk in member.chunk_ids))
-    return Unit(
-        # A summary of one summary may say the same of the same passages; it is still another unit.
-        id=unit_id(kind.value, f"{fingerprint}:{level}", chunk_ids, text),
-        kind=kind,
-        text=text,
-        chunk_ids=chunk_ids,
-        level=level,
-        tree=name,
-        metadata={"children": len(members)},
-    )
+def altered_leaves(state: Mapping[str, Any], copies: Mapping[str, Sequence[str]]) -> set[str]:
+    """Ids of chunk units whose passages are not those of the stored state."""
+    before = state.get("copies", {})
+    return {found for found in (*before, *copies) if before.get(found) != copies.get(found)}

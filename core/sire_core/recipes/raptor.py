@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sire_core.organize.similarity_tree import SimilarityTree
-from sire_core.organize.tree import TreeSettings
+from sire_core.organize.tree_settings import TreeSettings
 from sire_core.recipes.base import Recipe, configure, make_ranker, register
 
 __all__ = ["RaptorConfig", "raptor"]

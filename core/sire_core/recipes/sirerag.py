@@ -9,7 +9,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.organize.cross_tree import CrossTree
 from sire_core.organize.relatedness_tree import RelatednessTree
 from sire_core.organize.similarity_tree import SimilarityTree
-from sire_core.organize.tree import TreeSettings
+from sire_core.organize.tree_settings import TreeSettings
 from sire_core.recipes.base import Recipe, configure, make_ranker, register
 
 if TYPE_CHECKING:

@@ -37,7 +37,9 @@ def test_a_second_recipe_extracts_nothing_again_and_both_stay_in_step(tmp_path):
     assert len(extractor.asked) == asked + 10
     for number, recipe in enumerate((sirerag(), sirerag(variant="B"), raptor())):
         with index_at(path, recipe) as shared, index_at(tmp_path / f"alone{number}", recipe) as alone:
-            alone.build(DOCUMENTS[5:30])
+            alone.build(DOCUMENTS[:20])
+            alone.add(DOCUMENTS[20:30])
+            alone.delete([document.id for document in DOCUMENTS[:5]])
             assert shared.stats()["kinds"] == alone.stats()["kinds"]
             for question in ("Who founded the school?", "Which ferry crosses the strait?"):
                 assert shared.search(question, 10) == alone.search(question, 10)

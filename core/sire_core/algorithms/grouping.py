@@ -1,0 +1,40 @@
+"""Small tools for rows of groups laid out one after the other. Pure functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["chained_hashes", "ranges"]
+
+_MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+
+
+def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`starts[0], starts[0] + 1, ...` for `lengths[0]` numbers, then the same for the next start."""
+    before = np.cumsum(lengths) - lengths
+    return np.asarray(np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths), dtype=np.int64)
+
+
+def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A hash of each run of values that depends on their order.
+
+    Args:
+        values: Runs one after the other; hashes already.
+        lengths: Of the runs, `[runs]`, summing up to `len(values)`.
+
+    Returns:
+        uint64 `[runs]`; 0 for an empty run.
+    """
+    place = ranges(np.zeros(len(lengths), dtype=np.int64), lengths).astype(np.uint64)
+    mixed = values + (place + np.uint64(1)) * _MIX[0]
+    mixed = (mixed ^ (mixed >> _SHIFTS[0])) * _MIX[1]
+    mixed = (mixed ^ (mixed >> _SHIFTS[1])) * _MIX[2]
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed ^ (mixed >> _SHIFTS[2]), dtype=np.uint64)])
+    ends = np.cumsum(lengths)
+    return np.asarray(sums[ends] - sums[ends - lengths], dtype=np.uint64)

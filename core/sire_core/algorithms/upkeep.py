@@ -1,0 +1,119 @@
+"""Clusters that follow a changing corpus: new rows join the clusters of their neighbours. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.neighbors import nearest_neighbors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["place_rows"]
+
+
+def place_rows(
+    vectors: NDArray[np.float32],
+    clusters: Sequence[Sequence[int]],
+    shrunk: Collection[int] = (),
+    *,
+    neighbors: int = 8,
+    resolution: float = 0.015,
+    join: float = 3.0,
+) -> list[list[int]]:
+    """Give every row that is in no cluster a place, by the rules that `soft_clusters` made the clusters with.
+
+    A row's links are those of the neighbour graph; its own nearest neighbours vote, each with the weight of the link.
+    It joins the cluster that gains most by it (constant Potts model: weight of the links less `resolution` per member),
+    or its nearest neighbour's where none gains, and every other cluster to which its mean link weight is at least
+    `join` times the resolution. Clusters that do not gain or lose a row stay as they are.
+
+    Args:
+        vectors: `[n, d]`.
+        clusters: Members by row number.
+        shrunk: Numbers of clusters that have lost rows; one that is down to a single row is dissolved.
+        neighbors: See `soft_clusters`.
+        resolution: See `soft_clusters`.
+        join: See `soft_clusters`.
+
+    Returns:
+        The clusters in the same order, ascending, those that were dissolved empty; then new ones, if the neighbours of
+        some rows had no cluster either.
+    """
+    kept = [[] if number in shrunk and len(members) < 2 else list(members) for number, members in enumerate(clusters)]
+    homes: dict[int, list[int]] = {}
+    for number, members in enumerate(kept):
+        for row in members:
+            homes.setdefault(row, []).append(number)
+    rows = [row for row in range(len(vectors)) if row not in homes]
+    if not rows:
+        return kept
+    if len(vectors) == 1:
+        return [*kept, rows]
+    nearest, links = _links(vectors, np.array(rows, dtype=np.int64), neighbors)
+    mean = sum(weight for votes in links for _, weight in votes) / len(rows)
+    resolution = max(resolution, mean / (len(vectors) - 1))
+    waiting = dict(zip(rows, zip(nearest, links, strict=True), strict=True))
+    while waiting:
+        if not any([_joins(row, votes, kept, homes, resolution, join) for row, (_, votes) in waiting.items()]):  # noqa: C419 - all of them are tried
+            row, (partner, _) = next(iter(waiting.items()))
+            _stand_beside(row, partner, kept, homes)
+        waiting = {row: found for row, found in waiting.items() if row not in homes}
+    return [sorted(members) for members in kept]
+
+
+def _links(
+    vectors: NDArray[np.float32], rows: NDArray[np.int64], neighbors: int
+) -> tuple[list[int], list[list[tuple[int, float]]]]:
+    """Nearest neighbour of each row, and (neighbour, weight of the link in the neighbour graph), the nearest first."""
+    indices, similarities = nearest_neighbors(vectors, neighbors, rows)
+    others = np.unique(indices)
+    theirs = nearest_neighbors(vectors, neighbors, others)[0]
+    roots = np.sqrt(1.0 / np.arange(2, neighbors + 2))
+    back = {other: dict(zip(found, roots.tolist(), strict=False)) for other, found in _rows(others, theirs)}
+    links = []
+    for row, found, near in zip(rows.tolist(), indices.tolist(), similarities.tolist(), strict=True):
+        pairs = zip(found, near, roots.tolist(), strict=False)
+        links.append([(o, ((root + back[o].get(row, 0.0)) / 2) ** 2) for o, close, root in pairs if close > 0])
+    return indices[:, 0].tolist(), links
+
+
+def _rows(numbers: NDArray[np.int64], lists: NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
+    return zip(numbers.tolist(), lists.tolist(), strict=True)
+
+
+def _joins(
+    row: int,
+    votes: list[tuple[int, float]],
+    clusters: list[list[int]],
+    homes: dict[int, list[int]],
+    resolution: float,
+    join: float,
+) -> bool:
+    """Put a row where its neighbours are; not yet, while more of its links lead to rows that have no place."""
+    weights: dict[int, float] = {}
+    for other, weight in votes:
+        for home in homes.get(other, ()):
+            weights[home] = weights.get(home, 0.0) + weight
+    gains = {home: weight - resolution * len(clusters[home]) for home, weight in weights.items()}
+    best = min(gains, key=lambda home: (-gains[home], home), default=-1)
+    nowhere = sum(weight for other, weight in votes if other not in homes)
+    if best < 0 or gains[best] <= 0 or weights[best] < nowhere:
+        return False
+    also = [h for h, weight in weights.items() if h != best and weight >= join * resolution * len(clusters[h]) - 1e-9]
+    homes[row] = [best, *sorted(also)]
+    for home in homes[row]:
+        clusters[home].append(row)
+    return True
+
+
+def _stand_beside(row: int, partner: int, clusters: list[list[int]], homes: dict[int, list[int]]) -> None:
+    """Put a row into the first cluster of its nearest neighbour, or both into a new one."""
+    if partner not in homes:
+        homes[partner] = [len(clusters)]
+        clusters.append([partner])
+    homes[row] = homes[partner][:1]
+    clusters[homes[row][0]].append(row)

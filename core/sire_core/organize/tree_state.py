@@ -1,0 +1,131 @@
+"""What a tree remembers between changes: its clusters, level by level, and how far they have drifted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sire_core.algorithms.drift import neighbors_together, rebuild_advised
+
+if TYPE_CHECKING:
+    from sire_core.protocols import FloatArray
+
+__all__ = ["Cluster", "Drift", "Level", "TreeState"]
+
+_MOST_CHANGED = 0.25
+"""Share of a level's nodes that may come, go or change before its clusters are made anew."""
+
+_LOOK_AGAIN = 0.05
+"""Share of a level's nodes that may change before its drift is measured again."""
+
+_SAMPLE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Ids of the members in order, and the id of their summary; empty where there is nothing to say."""
+
+    members: tuple[str, ...]
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How far the clusters of a level are from fresh ones.
+
+    Attributes:
+        nodes: How many nodes were clustered when all clusters were made.
+        changed: How many came, went or changed since.
+        measured: `changed` when `now` was measured.
+        built: Share of nodes whose nearest neighbour was in a cluster with them when all clusters were made.
+        now: The same, as measured last.
+    """
+
+    nodes: int
+    changed: int = 0
+    measured: int = 0
+    built: float = 1.0
+    now: float = 1.0
+
+    @classmethod
+    def fresh(cls, vectors: FloatArray, clusters: Sequence[Sequence[int]]) -> Drift:
+        """Of clusters that were just made."""
+        share = neighbors_together(vectors, clusters, sample=_SAMPLE)
+        return cls(len(vectors), built=share, now=share)
+
+    def after(self, changes: int) -> Drift:
+        """With more changes."""
+        return replace(self, changed=self.changed + changes)
+
+    def measure(self, vectors: FloatArray, clusters: Sequence[Sequence[int]]) -> Drift:
+        """Look again, if much has changed since the last time."""
+        if self.changed - self.measured < _LOOK_AGAIN * self.nodes:
+            return self
+        return replace(self, measured=self.changed, now=neighbors_together(vectors, clusters, sample=_SAMPLE))
+
+    @property
+    def too_far(self) -> bool:
+        """Whether all clusters have to be made anew."""
+        return self.changed > _MOST_CHANGED * self.nodes or rebuild_advised(self.built, self.now)
+
+    @property
+    def share(self) -> float:
+        """How much of what is allowed is used up, 0..1 and more."""
+        return self.changed / max(1.0, _MOST_CHANGED * self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The clusters of one level, in order."""
+
+    clusters: tuple[Cluster, ...]
+    drift: Drift
+
+
+@dataclass(frozen=True, slots=True)
+class TreeState:
+    """All levels, lowest first.
+
+    Attributes:
+        levels: Levels that have clusters.
+        embedder: Fingerprint of the embedder whose vectors were clustered.
+    """
+
+    levels: tuple[Level, ...] = ()
+    embedder: str = ""
+
+    @property
+    def summaries(self) -> dict[str, int]:
+        """Ids of all summaries with their level, from 1."""
+        return {c.summary: number for number, level in enumerate(self.levels, 1) for c in level.clusters if c.summary}
+
+    def edges(self) -> dict[tuple[str, str], int]:
+        """(summary, member) with the summary's level."""
+        return {
+            (cluster.summary, member): number
+            for number, level in enumerate(self.levels, 1)
+            for cluster in level.clusters
+            if cluster.summary
+            for member in cluster.members
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """JSON-serialisable."""
+        levels = [
+            {
+                "clusters": [[cluster.summary, *cluster.members] for cluster in level.clusters],
+                "drift": [getattr(level.drift, name) for name in Drift.__slots__],
+            }
+            for level in self.levels
+        ]
+        return {"levels": levels, "embedder": self.embedder}
+
+    @classmethod
+    def from_json(cls, state: Mapping[str, Any]) -> TreeState:
+        """What `as_json` wrote; nothing at first."""
+        levels = [
+            Level(tuple(Cluster(tuple(row[1:]), row[0]) for row in level["clusters"]), Drift(*level["drift"]))
+            for level in state.get("levels", ())
+        ]
+        return cls(tuple(levels), state.get("embedder", ""))
