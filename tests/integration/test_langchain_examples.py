@@ -10,7 +10,16 @@ import pytest
 from sire_core.data import demo_documents
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-NAMES = ("langchain_indexing_api", "langchain_own_models", "langchain_own_vector_store", "langchain_quickstart")
+NAMES = (
+    "langchain_agent",
+    "langchain_indexing_api",
+    "langchain_ircot",
+    "langchain_ircot_graph",
+    "langchain_own_models",
+    "langchain_own_vector_store",
+    "langchain_quickstart",
+    "langchain_self_ask",
+)
 _OFFLINE = """
 import runpy, socket, sys, warnings
 
@@ -83,3 +92,43 @@ def test_own_models_are_used_and_counted():
     assert counted == int(read) + int(wrote) > 0
     assert "'aggregate'" in shown
     assert "northern-wren" in shown
+
+
+def test_ircot_streams_what_it_does_and_cites_what_it_found():
+    lines = _run("langchain_ircot").splitlines()
+    assert [line.strip().split(":")[0].split(" ")[0] for line in lines[:5]] == [
+        "found",
+        "thought",
+        "sub_question",
+        "found",
+        "thought",
+    ]
+    assert lines[5:7] == ["Answer: 1931 [4], stopped because: done", "  [4] weather-clerk, ilse-marrable"]
+    assert "'calls': 3" in lines[7]
+    assert "'retrievals': 2" in lines[7]
+    assert len(ast.literal_eval(lines[8].split(": ")[1])) == 3
+
+
+def test_self_ask_shows_its_questions():
+    shown = _run("langchain_self_ask")
+    assert shown.count("Follow up: ") == shown.count("it says: ") == 2
+    assert "Answer: 1931 [2][3] from The Weather Clerk and Ilse Marrable" in shown
+
+
+def test_the_graph_goes_on_where_it_stopped():
+    pytest.importorskip("langgraph", reason="the langgraph extra is missing")
+    shown = _run("langchain_ircot_graph")
+    assert "Next: ('retrieve',) searches for: When did Ilse Marrable die?" in shown
+    assert [line.split(":")[0] for line in shown.splitlines()[2:5]] == ["retrieve", "think", "answer"]
+    assert "Answer: 1931 [4] from ['weather-clerk', 'ilse-marrable']" in shown
+    assert "Calls: 3" in shown
+
+
+def test_the_agent_searches_twice_and_cites():
+    pytest.importorskip("langchain.agents", reason="langchain is a development dependency")
+    shown = _run("langchain_agent")
+    assert shown.count("Searches: ") == 2
+    found = [ast.literal_eval(line.split(": ")[1]) for line in shown.splitlines() if line.startswith("  found")]
+    assert found[0][0] == "weather-clerk"
+    assert set(found[1]) == {"ilse-marrable"}
+    assert "died in 1931 [ilse-marrable]." in shown
