@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sire_core.models.limits import UsageLimits
     from sire_core.models.prices import Price
     from sire_core.pipeline.estimate import Estimate
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Progress
     from sire_core.recipes.base import Recipe
     from sire_core.search.view import PoolView
 
@@ -47,6 +47,7 @@ class Index:
         progress: Called as `progress(stage, done, total)`.
         limits: Most calls and tokens that one build may spend on models.
         extraction: `joint` asks once per passage; `native` uses the papers' own separate prompts.
+        mirrors: Vector stores of yours that follow every change; see `sire_core.protocols.Mirror`.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Index:
         progress: Progress | None = None,
         limits: UsageLimits | None = None,
         extraction: str = "joint",
+        mirrors: Sequence[Mirror] = (),
     ) -> None:
         self._configuration = Configuration(
             path=Path(path) if path is not None else None,
@@ -78,6 +80,7 @@ class Index:
             progress=progress or _silent,
             limits=limits,
             extraction=extraction,
+            mirrors=tuple(mirrors),
         )
         self._session = Session(self._configuration)
 
@@ -90,8 +93,6 @@ class Index:
     def language_model(self) -> LanguageModel | None:
         """The model that the index was given; None without one."""
         return self._configuration.language_model
-
-    # --- writing ----------------------------------------------------------------------------------------------------
 
     def build(self, documents: Iterable[Document]) -> BuildReport:
         """Make the index hold exactly these documents. Resumes what an interrupted build has paid for.
@@ -125,7 +126,7 @@ class Index:
 
     async def aadd(self, documents: Iterable[Document]) -> BuildReport:
         """See `add`."""
-        return await self._put(documents, may_replace=False)
+        return await self._session.put(documents, may_replace=False)
 
     def update(self, documents: Iterable[Document]) -> BuildReport:
         """Replace documents by id; new ones are added."""
@@ -133,7 +134,7 @@ class Index:
 
     async def aupdate(self, documents: Iterable[Document]) -> BuildReport:
         """See `update`."""
-        return await self._put(documents, may_replace=True)
+        return await self._session.put(documents, may_replace=True)
 
     def delete(self, doc_ids: Iterable[str]) -> BuildReport:
         """Remove documents and everything derived from them.
@@ -162,6 +163,21 @@ class Index:
         """See `purge`."""
         await self._session.purge()
 
+    def push(self) -> dict[str, int]:
+        """Tell the mirrors what they missed, after a crash or when they could not be reached; units told, by name.
+
+        Every change does this, too. A mirror that is new is told everything.
+
+        Raises:
+            IndexLockedError: Another process is writing to the folder.
+            Exception: Whatever a vector store raises; nothing is lost.
+        """
+        return _run(self.apush())
+
+    async def apush(self) -> dict[str, int]:
+        """See `push`."""
+        return await self._session.push()
+
     def estimate(self, documents: Iterable[Document], price: Price | None = None) -> Estimate:
         """What `build(documents)` would ask of the language model, without asking it anything.
 
@@ -178,8 +194,6 @@ class Index:
         from sire_core.corpus.validation import check_documents
 
         return await self._session.estimate(check_documents(documents), price)
-
-    # --- reading ----------------------------------------------------------------------------------------------------
 
     def search(self, query: str, k: int = 10, *, filter: FilterLike = None) -> list[Hit]:  # noqa: A002 - the word users look for
         """Find evidence for a question.
@@ -235,6 +249,7 @@ class Index:
             "language_model": built.language_model,
             "failed": len(manifest.failed.get(built.extraction, ())),
             "generation": manifest.generation,
+            **self._session.files().figures(built),
         }
 
     def view(self) -> PoolView:
@@ -256,8 +271,6 @@ class Index:
         """
         return self._session.documents(None if doc_ids is None else set(doc_ids))
 
-    # --- life -------------------------------------------------------------------------------------------------------
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the index into a new folder, for example of one that was built in memory.
 
@@ -275,15 +288,6 @@ class Index:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # --- inside -----------------------------------------------------------------------------------------------------
-
-    async def _put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
-        from sire_core.corpus.changes import plan_put
-        from sire_core.corpus.validation import check_documents
-
-        given, chunker = check_documents(documents), self._configuration.chunker_object()
-        return await self._session.apply(lambda stored: plan_put(stored, given, chunker, may_replace=may_replace))
 
 
 def _run(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sire_core.pipeline.apply import Plan
     from sire_core.pipeline.estimate import Estimate
     from sire_core.pipeline.workers import Workers
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Progress
     from sire_core.recipes.base import Recipe
     from sire_core.search.view import PoolView
     from sire_core.storage.index_files import IndexFiles
@@ -43,12 +43,16 @@ class Configuration:
     progress: Progress
     limits: UsageLimits | None = None
     extraction: str = "joint"
+    mirrors: tuple[Mirror, ...] = ()
 
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise ConfigurationError(f"workers must be at least 1, not {self.workers}.")
         if self.extraction not in ("joint", "native"):
             raise ConfigurationError(f"extraction is 'joint' or 'native', not {self.extraction!r}.")
+        names = [mirror.name for mirror in self.mirrors]
+        if len(set(names)) < len(names):
+            raise ConfigurationError(f"Two vector stores have the same name: {', '.join(names)}. Name them apart.")
         if isinstance(self.chunker, str) and self.chunker != "sentences":
             raise ConfigurationError(f"chunker is a SentenceChunker, None or 'sentences', not {self.chunker!r}.")
 
@@ -131,7 +135,11 @@ class Session:
         library = self.files()
         manifest = library.refresh()
         require_built(library)
-        return manifest, manifest.find(self._configuration.recipe_object, self._configuration.recipe_name)
+        return manifest, manifest.find(*self._wanted)
+
+    @property
+    def _wanted(self) -> tuple[Recipe | None, str]:
+        return self._configuration.recipe_object, self._configuration.recipe_name
 
     async def areader(self) -> tuple[PoolView, Recipe]:
         """See `reader`; deriving a pool does not hold up the event loop."""
@@ -205,12 +213,31 @@ class Session:
         """Change the corpus and everything derived from it, and publish the result."""
         from sire_core.pipeline.apply import apply_plan
         from sire_core.pipeline.finish import finish_in_thread
+        from sire_core.pipeline.mirroring import tell
 
         library = self.files(create=True)
         with library.writing():
             report = await apply_plan(library, plan, self._workers(library.manifest()))
             await finish_in_thread(library.publish)
-        return report
+            unheard = await tell(library, library.manifest().find(*self._wanted), self._configuration.mirrors)
+        return replace(report, failures=(*report.failures, *unheard)) if unheard else report
+
+    async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
+        """Add documents, or replace those that are there."""
+        from sire_core.corpus.changes import plan_put
+        from sire_core.corpus.validation import check_documents
+
+        given, chunker = check_documents(documents), self._configuration.chunker_object()
+        return await self.apply(lambda stored: plan_put(stored, given, chunker, may_replace=may_replace))
+
+    async def push(self) -> dict[str, int]:
+        """Tell the vector stores what they have not heard of; units told, by the store's name."""
+        from sire_core.pipeline.mirroring import push
+
+        _, built = self.built()
+        library = self.files()
+        with library.writing():
+            return {mirror.name: await push(library, built, mirror) for mirror in self._configuration.mirrors}
 
     async def purge(self) -> None:
         """Overwrite what documents that are gone left behind."""

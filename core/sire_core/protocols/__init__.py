@@ -16,6 +16,7 @@ from sire_core.protocols.building import (
 )
 from sire_core.protocols.models import Completion, Embedder, Fittable, LanguageModel, Prompt
 from sire_core.protocols.searching import Background, RankedSource, Ranker, Ranking, Selector, View
+from sire_core.protocols.storing import Mirror, MirroredUnit
 
 if TYPE_CHECKING:
     from sire_core.protocols.arrays import BoolArray as BoolArray
@@ -33,6 +34,8 @@ __all__ = [
     "Extractor",
     "Fittable",
     "LanguageModel",
+    "Mirror",
+    "MirroredUnit",
     "Organizer",
     "Progress",
     "Prompt",

@@ -72,5 +72,7 @@ class ElementBackground:
 
 def _positions(ids: Sequence[str], view: View) -> list[int]:
     """Where units stand in the pool; unknown ids are left out."""
-    place: dict[bytes, int] = view.derived("positions", lambda: {found: i for i, found in enumerate(view.ids.tolist())})
-    return [place[found.encode()] for found in ids if found.encode() in place]
+    place: dict[str, int] = view.derived(
+        "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(view.ids.tolist())}
+    )
+    return [place[found] for found in ids if found in place]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sire_core.corpus.changes import StoredDocument
 from sire_core.protocols import Delta
 from sire_core.storage.database import Database
+from sire_core.storage.outbox import OUTBOX_SCHEMA, Outbox, note_changes
 from sire_core.types import Chunk, Edge, Unit, UnitKind
 
 __all__ = ["CORPUS", "Commit", "Store"]
@@ -81,7 +82,7 @@ class Store:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._db = Database(path, _SCHEMA)
+        self._db = Database(path, _SCHEMA + OUTBOX_SCHEMA)
 
     def close(self) -> None:
         """Close the file."""
@@ -124,6 +125,21 @@ class Store:
         """Units of whomever by id; unknown ids are left out."""
         rows = self._db.read_in(f"SELECT {_UNIT_COLUMNS} FROM units WHERE id IN ({{marks}})", ids)
         return {str(row[0]): _unit(row) for row in rows}
+
+    def units_of(self, ids: Sequence[str], owners: Sequence[str]) -> Iterator[tuple[Unit, NDArray[np.float32]]]:
+        """Units by id with their vectors; those of other owners and unknown ids are left out."""
+        marks = ",".join("?" * len(owners))
+        sql = f"SELECT {_UNIT_COLUMNS}, vector FROM units WHERE owner IN ({marks}) AND id IN ({{marks}})"
+        for row in self._db.read_in(sql, ids, list(owners)):
+            yield _unit(row), np.frombuffer(row[9], dtype=np.float32)
+
+    def documents_of_chunks(self) -> dict[str, str]:
+        """Document id by chunk id."""
+        return {str(chunk): str(doc) for chunk, doc in self._db.read("SELECT id, doc_id FROM chunks")}
+
+    def outbox(self, mirror: str) -> Outbox:
+        """What a user's vector store has still to be told."""
+        return Outbox(self._db, mirror)
 
     def units_with_vectors(
         self, owners: Sequence[str], *, vectors: bool = True
@@ -170,6 +186,7 @@ class Store:
     def commit(self, commit: Commit) -> None:
         """Apply everything in one transaction: the index is before or after, never between."""
         with self._db.transaction() as db:
+            note_changes(db, commit)
             db.executemany("DELETE FROM chunks WHERE id=?", [(chunk,) for chunk in commit.drop_chunks])
             db.executemany("DELETE FROM documents WHERE id=?", [(doc,) for doc in commit.drop_documents])
             db.executemany(

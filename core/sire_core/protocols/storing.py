@@ -1,0 +1,47 @@
+"""The user's own vector store, as far as writing to it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sire_core.types import Unit
+
+__all__ = ["Mirror", "MirroredUnit"]
+
+
+@dataclass(frozen=True, slots=True)
+class MirroredUnit:
+    """A unit on its way into a vector store.
+
+    Attributes:
+        unit: The unit; its id is the id in the store.
+        doc_ids: Documents it stands on.
+        metadata: What the metadata of all these documents agree on, so that a filter of the store never lets a unit
+            through that also stands on something else.
+        vector: Its vector in the index, float32 `[dimension]`.
+    """
+
+    unit: Unit
+    doc_ids: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    vector: NDArray[np.float32]
+
+
+class Mirror(Protocol):
+    """A vector store that follows an index. After a crash the same calls may come again: both must bear that."""
+
+    @property
+    def name(self) -> str:
+        """Tells the stores of one index apart; the same store has the same name in every process."""
+
+    async def put(self, units: Sequence[MirroredUnit]) -> None:
+        """Insert units, replacing what the store has under their ids."""
+
+    async def drop(self, ids: Sequence[str]) -> None:
+        """Delete units; those that are not there count as deleted."""

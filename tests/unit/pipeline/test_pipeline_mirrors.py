@@ -1,0 +1,208 @@
+"""The user's own vector store follows every change, and what it missed is told again."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sire_core import Document, Index
+from sire_core.errors import ConfigurationError
+from sire_core.recipes import indexrag
+from sire_core.testing.hash_embedder import HashEmbedder
+
+PEOPLE = ["Mira Vale", "Anna Berg", "Tom Hale", "Ida Moor"]
+
+
+def document(i, salt="", tenant="a"):
+    text = f"{PEOPLE[i % 4]} was a painter{salt}. {PEOPLE[i % 4]} married {PEOPLE[(i + 1) % 4]} in Port {i}."
+    return Document(f"d{i}", text, f"No. {i}", {"tenant": tenant})
+
+
+class DictStore:
+    """A vector store as simple as it gets; it can fail."""
+
+    def __init__(self, name="mine"):
+        self.name = name
+        self.rows = {}
+        self.calls = []
+        self.fails_after = None
+
+    async def put(self, units):
+        for found in units:
+            self._tick()
+            self.rows[found.unit.id] = (found.unit.text, found.doc_ids, dict(found.metadata), found.vector.tobytes())
+        self.calls.append(("put", [found.unit.id for found in units]))
+
+    async def drop(self, ids):
+        self._tick()
+        for name in ids:
+            self.rows.pop(name, None)
+        self.calls.append(("drop", list(ids)))
+
+    def _tick(self):
+        if self.fails_after is not None:
+            self.fails_after -= 1
+            if self.fails_after < 0:
+                raise ConnectionError("the store is away")
+
+
+def make(store, path=None, **more):
+    return Index(path, recipe=indexrag(), embedder=HashEmbedder(), chunker=None, mirrors=[store], **more)
+
+
+def expected(index):
+    view = index.view()
+    known = dict(view.pool.document_metadata())
+    rows = {}
+    for position in range(view.size):
+        unit, doc_ids = view.pool.unit(position)
+        shared = known[doc_ids[0]] if len({str(known[doc]) for doc in doc_ids}) == 1 else {}
+        rows[unit.id] = (unit.text, set(doc_ids), shared, np.asarray(view.matrix[position]).tobytes())
+    return rows
+
+
+def held(store):
+    return {name: (text, set(docs), metadata, vector) for name, (text, docs, metadata, vector) in store.rows.items()}
+
+
+def test_a_store_follows_builds_adds_updates_and_deletes():
+    store = DictStore()
+    index = make(store)
+    index.build([document(i) for i in range(4)])
+    assert held(store) == expected(index)
+    assert {len(row[1]) for row in held(store).values()} >= {1, 2}
+    told = len(store.calls)
+    index.add([document(i) for i in range(4)])
+    assert len(store.calls) == told  # nothing changed
+    index.add([document(5)])
+    index.update([document(1, " of ships")])
+    index.delete(["d0"])
+    assert held(store) == expected(index)
+    index.delete(["d1", "d2", "d3", "d5"])
+    assert store.rows == {}
+
+
+def test_only_what_changed_is_told():
+    store = DictStore()
+    index = make(store)
+    index.build([document(i) for i in range(4)])
+    store.calls.clear()
+    index.add([Document("far", "Zoltan Kos lives in Ural.", "Zoltan Kos")])
+    told = {name for _, names in store.calls for name in names}
+    assert 0 < len(told) < len(store.rows) / 2
+
+
+def test_changed_metadata_reaches_the_store():
+    store = DictStore()
+    index = make(store)
+    index.build([document(i) for i in range(4)])
+    index.update([document(2, tenant="b")])
+    assert held(store) == expected(index)
+    assert any(row[2] == {"tenant": "b"} for row in store.rows.values())
+
+
+def test_a_store_that_is_away_loses_nothing():
+    store = DictStore()
+    index = make(store)
+    index.build([document(i) for i in range(3)])
+    store.fails_after = 2
+    report = index.add([document(3)])
+    assert report.added == 1
+    assert [failure.where for failure in report.failures] == ["vector store 'mine'"]
+    assert "the store is away" in report.failures[0].reason
+    with pytest.raises(ConnectionError):
+        index.push()
+    store.fails_after = None
+    assert index.push()["mine"] > 0
+    assert held(store) == expected(index)
+    assert index.push() == {"mine": 0}
+
+
+def test_a_new_store_is_told_everything_and_other_recipes_do_not_reach_it(tmp_path):
+    Index(tmp_path / "i", recipe="flat", embedder=HashEmbedder(), chunker=None).build([document(i) for i in range(4)])
+    store = DictStore()
+    with make(store, tmp_path / "i") as index:
+        index.build([document(i) for i in range(4)])
+        assert held(store) == expected(index)
+    flat = DictStore("flat")
+    with Index(tmp_path / "i", recipe="flat", embedder=HashEmbedder(), chunker=None, mirrors=[flat]) as index:
+        assert index.push() == {"flat": 4}
+        assert held(flat) == expected(index)
+        index.delete(["d0"])
+        assert held(flat) == expected(index)
+    with make(store, tmp_path / "i") as index:
+        index.push()
+        assert held(store) == expected(index)
+
+
+def test_a_store_that_follows_another_recipe_is_emptied_of_the_first(tmp_path):
+    store = DictStore()
+    documents = [document(i) for i in range(4)]
+    with make(store, tmp_path / "i") as index:
+        index.build(documents)
+    with Index(tmp_path / "i", recipe="flat", embedder=HashEmbedder(), chunker=None, mirrors=[store]) as index:
+        index.build(documents)
+        assert held(store) == expected(index)
+        assert len(store.rows) == 4
+
+
+def test_names_of_stores_differ():
+    with pytest.raises(ConfigurationError, match="same name"):
+        Index(mirrors=[DictStore(), DictStore()])
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["add", "update", "delete"]), st.integers(0, 5), st.one_of(st.none(), st.integers(0, 6))
+        ),
+        max_size=7,
+    )
+)
+def test_any_history_with_any_failures_ends_equal(steps):
+    store = DictStore()
+    index = make(store)
+    index.build([document(0)])
+    for action, i, fails_after in steps:
+        store.fails_after = fails_after
+        present = {found.id for found in index.documents()}
+        if action == "add" and f"d{i}" not in present:
+            index.add([document(i)])
+        elif action == "update":
+            index.update([document(i, f" {fails_after}")])
+        elif action == "delete" and f"d{i}" in present and len(present) > 1:
+            index.delete([f"d{i}"])
+    store.fails_after = None
+    index.push()
+    assert held(store) == expected(index)
+
+
+def test_a_kill_between_commit_and_push_is_made_good(tmp_path):
+    script = textwrap.dedent(
+        f"""
+        import os, sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from test_pipeline_mirrors import DictStore, document, make
+
+        class Deadly(DictStore):
+            async def put(self, units):
+                os._exit(9)
+
+        make(Deadly(), {str(tmp_path / "i")!r}).add([document(9)])
+        """
+    )
+    store = DictStore()
+    with make(store, tmp_path / "i") as index:
+        index.build([document(i) for i in range(4)])
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
+    with make(store, tmp_path / "i") as index:
+        assert "d9" in {found.id for found in index.documents()}
+        assert held(store) != expected(index)
+        index.push()
+        assert held(store) == expected(index)
