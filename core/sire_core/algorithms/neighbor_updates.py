@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.neighbors import nearest_neighbors, precise_cosines
+from sire_core.algorithms.neighbors import largest_columns, nearest_neighbors, precise_cosines, whole_numbers
 from sire_core.algorithms.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ __all__ = ["approximate_neighbors", "updated_neighbors"]
 
 _SHARE = 3
 """When more than one row of so many has to be searched for, everything is."""
-_PROBES = 12
+_PROBES = 24
+"""Cells that a row looks into."""
+_SPARE = 4
+"""Candidates beyond k that are scored precisely."""
 _SAMPLE = 32
 """Rows per cell that centers are learned from."""
 _ROUNDS = 3
@@ -68,22 +71,32 @@ def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
     """
     unit = unit_rows(vectors)
     cells = max(1, round(len(unit) ** 0.5))
-    centers = _centers(unit, cells)
-    near = _nearest_centers(unit, centers, min(_PROBES, cells))
-    order = np.argsort(near[:, 0], kind="stable")
-    bounds = np.searchsorted(near[order, 0], np.arange(cells + 1))
-    found = np.zeros((len(unit), k), dtype=np.int64), np.full((len(unit), k), -2.0)
+    near = _nearest_centers(unit, _centers(unit, cells), min(_PROBES, cells))
+    candidates = _candidates(whole_numbers(unit), near, cells, k)
+    # Places without a candidate hold the row itself.
+    scores = precise_cosines(unit, np.arange(len(unit)), candidates)
+    scores[candidates == np.arange(len(unit))[:, None]] = -2.0
+    order = np.lexsort((candidates, -scores))[:, :k]
+    return np.take_along_axis(candidates, order, axis=1), np.take_along_axis(scores, order, axis=1)
+
+
+def _candidates(whole: NDArray[np.float32], near: NDArray[np.int64], cells: int, k: int) -> NDArray[np.int64]:
+    """A few more rows than wanted, the nearest by products of whole numbers: `[n, m]`."""
+    size, width = len(whole), k + _SPARE
+    visits = np.argsort(near.ravel(), kind="stable")
+    bounds = np.searchsorted(near.ravel()[visits], np.arange(cells + 1))
+    rows, first = np.divmod(visits, near.shape[1])
+    found = np.repeat(np.arange(size)[:, None], width, axis=1), np.full((size, width), -np.inf, dtype=np.float32)
     for cell in range(cells):
-        inside = order[bounds[cell] : bounds[cell + 1]]
-        visitors = np.setdiff1d(np.flatnonzero((near == cell).any(axis=1)), inside, assume_unique=True)
+        visitors = rows[bounds[cell] : bounds[cell + 1]]
+        inside = np.sort(visitors[first[bounds[cell] : bounds[cell + 1]] == 0])
         if not len(inside):
             continue
-        both = np.concatenate((inside, visitors))
-        among = np.arange(len(inside))
-        for rows in (among, np.arange(len(inside), len(both))):
-            places, scores = nearest_neighbors(unit[both], k, rows, among)
-            _put(found, both[rows], (inside[places], scores))
-    return found
+        product = whole[visitors] @ whole[inside].T
+        product[inside == visitors[:, None]] = -np.inf
+        places = largest_columns(product, min(width, len(inside)))
+        _put(found, visitors, (inside[places], np.take_along_axis(product, places, axis=1)))
+    return found[0]
 
 
 def _centers(unit: NDArray[np.float32], cells: int) -> NDArray[np.float32]:
@@ -114,7 +127,9 @@ def _current(
     return bool((now == before)[before > 0].all())
 
 
-def _put(found: Lists, rows: NDArray[np.int64], more: Lists) -> None:
+def _put(
+    found: tuple[NDArray[np.int64], NDArray[Any]], rows: NDArray[np.int64], more: tuple[NDArray[np.int64], NDArray[Any]]
+) -> None:
     """Merge lists into those of some rows, best first, ties by row number. No neighbour is in both."""
     k = found[0].shape[1]
     columns = np.concatenate((found[0][rows], more[0]), axis=1)

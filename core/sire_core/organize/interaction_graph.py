@@ -52,7 +52,7 @@ class InteractionGraph:
 
     n_sim: int = 5
     links: str = "union"
-    exact_below: int = 30_000
+    exact_below: int = 50_000
     kw_min: int = 3
     kw_df_cap: int = 200
     title_keywords: bool = True

@@ -46,7 +46,7 @@ class IierConfig:
 
     n_sim: int = 5
     links: str = "union"
-    exact_below: int = 30_000
+    exact_below: int = 50_000
     kw_min: int = 1
     kw_df_cap: int = 50
     title_keywords: bool = True

@@ -84,7 +84,7 @@ def test_threads_change_nothing():
 def test_whole_numbers_stay_exact_in_float32():
     for d in (1, 2, 384, 3072):
         unit = np.full((1, d), d**-0.5, np.float32)
-        whole = module._whole_numbers(unit).astype(np.float64)
+        whole = module.whole_numbers(unit).astype(np.float64)
         assert (whole * whole).sum() <= 2**24
 
 
