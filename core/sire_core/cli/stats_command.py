@@ -28,5 +28,8 @@ def stats(folder: arguments.Folder, recipe: arguments.RecipeName = None, as_json
         "failed passages": f"{found['failed']:,}",
         "generation": f"{found['generation']:,}",
     }
+    for number, tree in enumerate(found.get("perspectives", {}).get("trees", ()), 1):
+        clusters = ", ".join(f"{count:,}" for count in tree["clusters"])
+        rows[f"perspective {number}"] = f"{clusters} clusters, {tree['information']:.2f} bits of information"
     for name, value in rows.items():
         say(f"{name:<16} {value}")

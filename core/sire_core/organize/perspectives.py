@@ -128,7 +128,7 @@ class Perspectives:
         state = {
             "labels": labels_by_key(trees, network),
             "built": built or {"information": information(graph, trees), "new": 0},
-            "perspectives": describe_trees(graph, trees),
+            "figures": {"perspectives": describe_trees(graph, trees)},
         }
         return written.delta(view, state)
 

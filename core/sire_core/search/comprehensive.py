@@ -110,7 +110,8 @@ class _Reports:
             self._per_tree[tree] += 1
             chosen.append(report)
             share = f"above {counts[report]} of the {len(self._entities)} entities that the hits before it name"
-            self.notes[report] = Step("perspective", self._below(report), f"{share}, cosine {cosines[at]:.3f}")
+            note = f"{tree}: {share}, cosine {cosines[at]:.3f} with the question"
+            self.notes[report] = Step("perspective", self._below(report), note)
         return chosen
 
     @property
