@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
 from sire_core.manifest import BuiltRecipe, Manifest
@@ -92,6 +93,13 @@ class IndexFiles:
     def counts(self, built: BuiltRecipe) -> dict[str, int]:
         """Number of units by kind in a recipe's pool."""
         return self.store.counts([CORPUS, *built.owners])
+
+    def figures(self, built: BuiltRecipe) -> dict[str, Any]:
+        """What a recipe's organizers have to say of what they built: `figures` of their states, by name."""
+        found: dict[str, Any] = {}
+        for owner in built.owners:
+            found.update(self.store.state(owner).get("figures", {}))
+        return found
 
     def edges(self, built: BuiltRecipe) -> list[Edge]:
         """Edges of a recipe's pool."""
