@@ -10,7 +10,7 @@ from sire_core.corpus.changes import CorpusChange, StoredDocument
 from sire_core.protocols import Delta
 from sire_core.types import Chunk, Unit, UnitKind
 
-__all__ = ["CorpusUpdate", "chunk_units", "chunks_after", "corpus_delta"]
+__all__ = ["CorpusUpdate", "chunk_units", "chunks_after", "corpus_delta", "documents_after"]
 
 
 def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
@@ -21,7 +21,7 @@ def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
     """
     groups: dict[tuple[str, str, str], list[Chunk]] = {}
     for chunk in chunks:
-        metadata = json.dumps(dict(chunk.metadata), sort_keys=True)
+        metadata = json.dumps(dict(chunk.metadata), sort_keys=True) if chunk.metadata else ""
         groups.setdefault((chunk.title, chunk.text, metadata), []).append(chunk)
     return [
         Unit(
@@ -42,6 +42,14 @@ def chunks_after(old: Sequence[Chunk], change: CorpusChange, stored: Mapping[str
     sequence = {document.id: document.sequence for document in (*stored.values(), *change.put_documents)}
     chunks = [chunk for chunk in old if chunk.doc_id not in touched] + list(change.put_chunks)
     return sorted(chunks, key=lambda chunk: (sequence[chunk.doc_id], chunk.position, chunk.id))
+
+
+def documents_after(change: CorpusChange, stored: Mapping[str, StoredDocument]) -> list[StoredDocument]:
+    """Documents after a change, ordered by sequence, then id."""
+    documents = {**stored, **{document.id: document for document in change.put_documents}}
+    gone = set(change.drop_documents)
+    staying = (document for document in documents.values() if document.id not in gone)
+    return sorted(staying, key=lambda document: (document.sequence, document.id))
 
 
 def corpus_delta(old: Sequence[Unit], new: Sequence[Unit]) -> Delta:

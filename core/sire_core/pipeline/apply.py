@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from sire_core.corpus.changes import CorpusChange, StoredDocument
 from sire_core.corpus.units import CorpusUpdate, chunks_after
 from sire_core.models.fitting import fit_once
-from sire_core.pipeline.builder import Builder, BuildSettings
+from sire_core.pipeline.build_settings import BuildSettings
+from sire_core.pipeline.builder import Builder
 from sire_core.pipeline.model_side import model_side
 from sire_core.pipeline.planning import Makers
 from sire_core.types import BuildReport
@@ -57,7 +58,7 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: Workers) -> Build
         max_failure_ratio=workers.max_failure_ratio,
         progress=workers.progress,
     )
-    report = await Builder(library.store, library.calls, settings).run(corpus)
+    report = await Builder(library.store, library.calls, settings, library.committed).run(corpus)
     return models.complete(report)
 
 

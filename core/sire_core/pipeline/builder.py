@@ -3,68 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sire_core.corpus.units import CorpusUpdate, chunk_units, corpus_delta
+from sire_core.corpus.units import CorpusUpdate, corpus_delta, documents_after
 from sire_core.errors import EmbedderMismatchError
-from sire_core.extraction.stage import extract_missing, read_records, relinked_chunks
+from sire_core.extraction.stage import extract_missing
 from sire_core.manifest import BuiltRecipe, Manifest
 from sire_core.models.embedding import UnitEmbedder
-from sire_core.organize.build_view import Corpus
 from sire_core.organize.stage import Job, organize_all
 from sire_core.pipeline.finish import finish_in_thread
-from sire_core.pipeline.planning import Makers, follow, jobs_for, plan_recipe, refuse_loss
+from sire_core.pipeline.planning import follow, jobs_for, plan_recipe, refuse_loss
+from sire_core.pipeline.shared_corpus import shared_corpus
 from sire_core.protocols import Delta
-from sire_core.recipes.base import Recipe
+from sire_core.storage.pool_update import PoolChange
 from sire_core.storage.store import CORPUS, Commit
 from sire_core.types import BuildReport, Failure
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Summarizer
+    from sire_core.pipeline.build_settings import BuildSettings
+    from sire_core.recipes.base import Recipe
     from sire_core.storage.calls import CallStore
     from sire_core.storage.store import Store
-    from sire_core.types import ExtractionRecord
 
-    Records = Mapping[str, ExtractionRecord]
-
-__all__ = ["BuildSettings", "Builder"]
-
-
-@dataclass(frozen=True, slots=True)
-class BuildSettings:
-    """Who does the work, and how.
-
-    Attributes:
-        recipe: What is built.
-        embedder: Makes vectors; fitted.
-        extractor: Makes records; fitted.
-        language_model: Answers prompts; None without one.
-        make_summarizer: Summariser of a length.
-        failures: Summaries that failed; the summariser adds to it while the build works.
-        makers: Fingerprints of those.
-        chunker: Settings of the chunker, for the manifest.
-        seed: Seed of every random choice.
-        workers: Calls in flight at once.
-        max_failure_ratio: Share of failed passages above which the build stops.
-        progress: Told about every batch.
-    """
-
-    recipe: Recipe
-    embedder: Embedder
-    extractor: Extractor
-    language_model: LanguageModel | None
-    make_summarizer: Callable[[int], Summarizer]
-    failures: Sequence[Failure]
-    makers: Makers
-    chunker: Mapping[str, Any] | None
-    seed: int
-    workers: int
-    max_failure_ratio: float
-    progress: Progress
+__all__ = ["Builder"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +60,14 @@ class Builder:
         store: The index.
         calls: What was paid for.
         settings: Who does the work.
+        committed: Told what was committed.
     """
 
-    def __init__(self, store: Store, calls: CallStore, settings: BuildSettings) -> None:
+    def __init__(
+        self, store: Store, calls: CallStore, settings: BuildSettings, committed: Callable[[PoolChange], None]
+    ) -> None:
         self._store = store
+        self._committed = committed
         self._calls = calls
         self._settings = settings
         self._seconds: dict[str, float] = {}
@@ -122,11 +90,13 @@ class Builder:
         if work.known and not changed and manifest.failed == work.before.failed:
             return self._keep(work, failures)  # what failed before failed again
         with self._timed("commit"):
-            await finish_in_thread(lambda: self._commit(replace(commit, manifest=manifest.to_json()), manifest))
+            await finish_in_thread(lambda: self._commit(replace(commit, manifest=manifest.to_json()), manifest, work))
         return self._report(work, manifest, failures)
 
-    def _commit(self, commit: Commit, manifest: Manifest) -> None:
+    def _commit(self, commit: Commit, manifest: Manifest, work: _Work) -> None:
         self._store.commit(commit)
+        documents = documents_after(work.corpus.change, work.corpus.stored)
+        self._committed(PoolChange(manifest.generation, commit, work.corpus.chunks, documents))
         self._calls.clear_vectors()
         self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])
 
@@ -198,7 +168,7 @@ class Builder:
         load = (lambda _: {}) if refitted else self._store.vectors
         read = self._store.units_by_id
         embedder = UnitEmbedder(settings.embedder, self._calls, load, read, settings.progress, settings.workers)
-        corpus = self._corpus(work, embedder)
+        corpus = shared_corpus(work.corpus, settings, self._calls, embedder)
         with self._timed("embedding"):
             await embedder.embed(corpus.chunk_units)
         with self._timed("organizing"):
@@ -216,26 +186,9 @@ class Builder:
             put_chunks=work.corpus.change.put_chunks,
             drop_chunks=[chunk.id for chunk in work.corpus.old_chunks if chunk.id not in staying],
             deltas=deltas,
-            vectors=embedder.vectors,
+            vectors={unit.id: embedder.vectors[unit.id] for delta in deltas.values() for unit in delta.put_units},
             revectors=revectors,
             drop_owners=gone,
-        )
-
-    def _corpus(self, work: _Work, embedder: UnitEmbedder) -> Corpus:
-        settings = self._settings
-        chunks, old = work.corpus.chunks, work.corpus.old_chunks
-        return Corpus(
-            chunks=chunks,
-            chunk_units=chunk_units(chunks),
-            load_records=_remembered(lambda only: read_records(chunks, settings.extractor, self._calls, only)),
-            relinked=cache(lambda: relinked_chunks(old, chunks, settings.extractor, self._calls)),
-            embed=embedder.embed,
-            makers=(settings.embedder.fingerprint, settings.extractor.fingerprint),
-            make_summarizer=settings.make_summarizer,
-            language_model=settings.language_model,
-            seed=settings.seed,
-            progress=settings.progress,
-            failures=settings.failures,
         )
 
     async def _revectors(
@@ -296,15 +249,3 @@ class Builder:
             yield
         finally:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
-
-
-def _remembered(read: Callable[[Collection[str] | None], Records]) -> Callable[[Collection[str] | None], Records]:
-    """All records are read at most once; whoever wants a few gets them from there, or just these few."""
-    everything: list[Records] = []
-
-    def load(only: Collection[str] | None = None) -> Records:
-        if only is None and not everything:
-            everything.append(read(None))
-        return everything[0] if everything else read(only)
-
-    return load

@@ -13,6 +13,7 @@ from sire_core.manifest import BuiltRecipe, Manifest
 from sire_core.storage.calls import CallStore
 from sire_core.storage.folder import Folder, check_format
 from sire_core.storage.pool import Pool
+from sire_core.storage.pool_update import PoolChange, updated
 from sire_core.storage.store import CORPUS, Store
 from sire_core.types import Edge
 
@@ -44,6 +45,8 @@ class IndexFiles:
                 self.folder.require()
         self._manifest = Manifest()
         self._published = 0
+        self._change: PoolChange | None = None
+        self._pools: dict[str, Pool] = {}
         self.refresh()
 
     @property
@@ -112,16 +115,35 @@ class IndexFiles:
             built: One of the manifest's recipes.
             generation: The manifest's; call this in the `snapshot` of the store in which the manifest was read.
         """
-        if self.folder is None:
-            return Pool.make(self.store, built.owners, generation, None)
-        directory = self.folder.pool(built.pool, generation)
-        if directory.is_dir():
+        directory = self.folder.pool(built.pool, generation) if self.folder else None
+        if directory is not None and directory.is_dir():
             with suppress(StorageError):  # damaged files are derived ones: made again below
                 return Pool.load(directory, generation)
+        pool = self._followed(built, generation) or Pool.make(self.store, built.owners, generation)
         try:
-            return Pool.make(self.store, built.owners, generation, directory)
+            pool = pool.kept(directory)
         except StorageError:
-            return Pool.make(self.store, built.owners, generation, None)
+            return pool  # it serves from memory
+        if self.folder is None:
+            self._pools = {built.pool: pool}
+        return pool
+
+    def committed(self, change: PoolChange) -> None:
+        """Remember what was just committed, so that pools need not be derived from the whole store."""
+        self._change = change
+
+    def _followed(self, built: BuiltRecipe, generation: int) -> Pool | None:
+        """The pool of one generation before with the last commit applied, if both are at hand."""
+        if self._change is None or self._change.generation != generation:
+            return None
+        before = self._pools.get(built.pool)
+        if self.folder is not None:
+            with suppress(StorageError):
+                before = Pool.load(self.folder.pool(built.pool, generation - 1), generation - 1)
+        if before is None or before.generation != generation - 1:
+            return None
+        arrays = updated(before, self._change, built.owners)
+        return None if arrays is None else Pool(generation=generation, **arrays)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -159,6 +181,7 @@ class IndexFiles:
         if committed.recipes:
             with self.store.snapshot():
                 self.pool(committed.recipes[-1], committed.generation)
+        self._change = None
         self.folder.write_manifest(committed.to_json())
         self.folder.clean(lambda name: name not in pools)
 

@@ -17,11 +17,11 @@ from sire_core.errors import StorageError
 from sire_core.storage.store import CORPUS, Store
 from sire_core.types import Unit, UnitKind
 
-__all__ = ["KIND_NAMES", "Pool"]
+__all__ = ["KIND_NAMES", "Pool", "pool_row"]
 
 KIND_NAMES: tuple[str, ...] = tuple(kind.value for kind in UnitKind)
 _KINDS = {kind.value: kind for kind in UnitKind}
-_ARRAYS = ("matrix", "ids", "kinds", "levels", "indptr", "indices", "chunk_ids", "chunk_documents", "offsets")
+_ARRAYS = ("matrix", "ids", "kinds", "levels", "ranks", "indptr", "indices", "chunk_ids", "chunk_documents", "offsets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class Pool:
         ids: Unit ids, `[n]`.
         kinds: Codes into `KIND_NAMES`, `[n]`.
         levels: `[n]`.
+        ranks: Who made a unit: 0 for the corpus, then the organizers in the recipe's order, `[n]`.
         indptr: CSR of provenance, `[n + 1]`.
         indices: Chunk numbers; unit i stands on `indices[indptr[i]:indptr[i + 1]]`.
         chunk_ids: Ids of the chunks by number.
@@ -49,6 +50,7 @@ class Pool:
     ids: NDArray[np.bytes_]
     kinds: NDArray[np.uint8]
     levels: NDArray[np.uint8]
+    ranks: NDArray[np.uint8]
     indptr: NDArray[np.int64]
     indices: NDArray[np.int64]
     chunk_ids: NDArray[np.bytes_]
@@ -110,28 +112,33 @@ class Pool:
         return cls(generation=generation, rows=np.asarray(rows), documents=documents, directory=directory, **plain)
 
     @classmethod
-    def make(cls, store: Store, owners: Sequence[str], generation: int, directory: Path | None) -> Pool:
+    def make(cls, store: Store, owners: Sequence[str], generation: int) -> Pool:
         """Derive a pool from the store.
 
         Args:
             store: The committed index.
             owners: Organizer fingerprints, in the recipe's order; the corpus is put in front.
             generation: Generation of the store.
-            directory: Where to write the files; None keeps the pool in memory.
         """
-        parts = _collect(store, [CORPUS, *owners])
-        pool = cls(generation=generation, **parts)
+        return cls(generation=generation, **_collect(store, [CORPUS, *owners]))
+
+    def kept(self, directory: Path | None) -> Pool:
+        """The same pool, written to files and mapped from them; as it is when there is no folder.
+
+        Raises:
+            StorageError: The files cannot be written.
+        """
         if directory is None:
-            return pool
-        _write(pool, directory)
-        return cls.load(directory, generation)
+            return self
+        _write(self, directory)
+        return self.load(directory, self.generation)
 
 
 def _check_lengths(arrays: Mapping[str, NDArray[Any]], size: int, documents: bytes, directory: Path) -> None:
     """Notice files that were cut off or come from different pools."""
     count = len(arrays["ids"])
     whole = (
-        all(len(arrays[name]) == count for name in ("matrix", "kinds", "levels"))
+        all(len(arrays[name]) == count for name in ("matrix", "kinds", "levels", "ranks"))
         and all(len(arrays[name]) == count + 1 for name in ("indptr", "offsets"))
         and int(arrays["indptr"][-1]) == len(arrays["indices"])
         and len(arrays["chunk_ids"]) == len(arrays["chunk_documents"])
@@ -155,7 +162,7 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
             found.append(((rank, unit.level, first, unit.id), unit, vector))
     found.sort(key=lambda item: item[0])
     units = [unit for _, unit, _ in found]
-    rows = [_row(unit, doc_of) for unit in units]
+    rows = [pool_row(unit, doc_of) for unit in units]
     dimension = len(found[0][2]) if found else 0
     matrix = np.empty((len(found), dimension), dtype=np.float32)
     for i, (_, _, vector) in enumerate(found):
@@ -165,6 +172,7 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
         "ids": np.array([unit.id for unit in units], dtype="S24"),
         "kinds": np.array([KIND_NAMES.index(unit.kind.value) for unit in units], dtype=np.uint8),
         "levels": np.array([unit.level for unit in units], dtype=np.uint8),
+        "ranks": np.array([key[0] for key, _, _ in found], dtype=np.uint8),
         "indptr": np.cumsum([0, *(len(unit.chunk_ids) for unit in units)], dtype=np.int64),
         "indices": np.array([number[c] for unit in units for c in unit.chunk_ids], dtype=np.int64),
         "chunk_ids": np.array([chunk.id for chunk in chunks], dtype="S24"),
@@ -175,7 +183,13 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _row(unit: Unit, doc_of: Mapping[str, str]) -> bytes:
+def pool_row(unit: Unit, doc_of: Mapping[str, str]) -> bytes:
+    """A unit as it stands in `Pool.rows`.
+
+    Args:
+        unit: The unit.
+        doc_of: Document ids by chunk id.
+    """
     row = {
         "id": unit.id,
         "kind": unit.kind.value,

@@ -1,0 +1,58 @@
+"""What the organizers of one build share: the corpus after the change, and the means to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from sire_core.corpus.units import CorpusUpdate, chunk_units
+from sire_core.extraction.stage import read_records, relinked_chunks
+from sire_core.organize.build_view import Corpus
+
+if TYPE_CHECKING:
+    from sire_core.models.embedding import UnitEmbedder
+    from sire_core.pipeline.build_settings import BuildSettings
+    from sire_core.storage.calls import CallStore
+    from sire_core.types import ExtractionRecord
+
+    Records = Mapping[str, ExtractionRecord]
+
+__all__ = ["shared_corpus"]
+
+
+def shared_corpus(update: CorpusUpdate, settings: BuildSettings, calls: CallStore, embedder: UnitEmbedder) -> Corpus:
+    """The corpus as organizers see it.
+
+    Args:
+        update: The change.
+        settings: Who does the work.
+        calls: Keeps the records.
+        embedder: Makes vectors.
+    """
+    chunks, old = update.chunks, update.old_chunks
+    return Corpus(
+        chunks=chunks,
+        chunk_units=chunk_units(chunks),
+        load_records=_remembered(lambda only: read_records(chunks, settings.extractor, calls, only)),
+        relinked=cache(lambda: relinked_chunks(old, chunks, settings.extractor, calls)),
+        embed=embedder.embed,
+        makers=(settings.embedder.fingerprint, settings.extractor.fingerprint),
+        make_summarizer=settings.make_summarizer,
+        language_model=settings.language_model,
+        seed=settings.seed,
+        progress=settings.progress,
+        failures=settings.failures,
+    )
+
+
+def _remembered(read: Callable[[Collection[str] | None], Records]) -> Callable[[Collection[str] | None], Records]:
+    """All records are read at most once; whoever wants a few gets them from there, or just these few."""
+    everything: list[Records] = []
+
+    def load(only: Collection[str] | None = None) -> Records:
+        if only is None and not everything:
+            everything.append(read(None))
+        return everything[0] if everything else read(only)
+
+    return load

@@ -1,0 +1,144 @@
+"""A pool that follows one commit: rows that stay are copied, not read from the store again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.grouping import ranges
+from sire_core.storage.pool import KIND_NAMES, Pool, pool_row
+from sire_core.storage.store import CORPUS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.corpus.changes import StoredDocument
+    from sire_core.storage.store import Commit
+    from sire_core.types import Chunk, Unit
+
+__all__ = ["PoolChange", "updated"]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolChange:
+    """What a commit did to pools.
+
+    Attributes:
+        generation: Of the index after it.
+        commit: What was committed.
+        chunks: All chunks after it, in corpus order.
+        documents: All documents after it, in corpus order.
+    """
+
+    generation: int
+    commit: Commit
+    chunks: Sequence[Chunk]
+    documents: Sequence[StoredDocument]
+
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    """Units that a commit put into a pool, with the keys that a pool is sorted by."""
+
+    units: list[Unit]
+    ranks: list[int]
+
+
+def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> dict[str, Any] | None:
+    """Arrays of a pool after a commit, as `Pool.make` would derive them from the store.
+
+    Args:
+        pool: As it was one generation before.
+        change: The commit.
+        owners: Organizer fingerprints, in the recipe's order.
+
+    Returns:
+        None when the pool cannot follow: vectors of rows that stay were replaced, or they have another length.
+    """
+    commit = change.commit
+    new, touched = _New([], []), set[str]()
+    for rank, owner in enumerate((CORPUS, *owners)):
+        if owner in commit.deltas:
+            delta = commit.deltas[owner]
+            touched.update(delta.drop_units, (unit.id for unit in delta.put_units))
+            units = {unit.id: unit for unit in delta.put_units}
+            new.units.extend(units.values())
+            new.ranks.extend([rank] * len(units))
+    number = {chunk.id: i for i, chunk in enumerate(change.chunks)}
+    kept = np.flatnonzero(~np.isin(pool.ids, np.array(sorted(touched), dtype="S24")))
+    if commit.revectors or not len(kept):
+        return None
+    renumber = np.array(
+        [number.get(chunk, -1) for chunk in np.char.decode(pool.chunk_ids, "ascii").tolist()], dtype=np.int64
+    )
+    lengths = np.diff(pool.indptr)[kept]
+    indices = renumber[pool.indices[ranges(pool.indptr[:-1][kept], lengths)]]
+    dimension = pool.matrix.shape[1]
+    if (indices < 0).any() or any(len(commit.vectors[unit.id]) != dimension for unit in new.units):
+        return None
+    return _merged(pool, kept, lengths, indices, new, number, change)
+
+
+def _merged(
+    pool: Pool,
+    kept: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    indices: NDArray[np.int64],
+    new: _New,
+    number: Mapping[str, int],
+    change: PoolChange,
+) -> dict[str, Any]:
+    numbers = [[number[chunk] for chunk in unit.chunk_ids] for unit in new.units]
+    firsts = np.minimum.reduceat(indices, np.cumsum(lengths) - lengths)
+    columns = {
+        "ids": np.concatenate([pool.ids[kept], np.array([unit.id for unit in new.units], dtype="S24")]),
+        "kinds": np.concatenate([pool.kinds[kept], _bytes([KIND_NAMES.index(unit.kind.value) for unit in new.units])]),
+        "levels": np.concatenate([pool.levels[kept], _bytes([unit.level for unit in new.units])]),
+        "ranks": np.concatenate([pool.ranks[kept], _bytes(new.ranks)]),
+    }
+    firsts = np.concatenate([firsts, np.array([min(found) for found in numbers], dtype=np.int64)])
+    order = np.lexsort((columns["ids"], firsts, columns["levels"], columns["ranks"]))
+    arrays: dict[str, Any] = {name: column[order] for name, column in columns.items()}
+    runs = _runs(np.concatenate([kept, np.full(len(new.units), -1)])[order], order - len(kept))
+    doc_of = {chunk.id: chunk.doc_id for chunk in change.chunks}
+    rows = [pool_row(unit, doc_of) for unit in new.units]
+    vectors = [np.asarray(change.commit.vectors[unit.id], dtype=np.float32)[None] for unit in new.units]
+    sizes = np.concatenate([np.diff(pool.offsets)[kept], np.array([len(row) for row in rows], dtype=np.int64)])[order]
+    counts = np.concatenate([lengths, np.array([len(found) for found in numbers], dtype=np.int64)])
+    starts = np.cumsum(counts) - counts
+    flat = np.concatenate([indices, np.array([n for found in numbers for n in found], dtype=np.int64)])
+    document = {stored.id: i for i, stored in enumerate(change.documents)}
+    return arrays | {
+        "matrix": np.concatenate([pool.matrix[start:stop] if stop else vectors[start] for start, stop in runs]),
+        "indptr": np.concatenate([[0], np.cumsum(counts[order])]).astype(np.int64),
+        "indices": flat[ranges(starts[order], counts[order])],
+        "chunk_ids": np.array([chunk.id for chunk in change.chunks], dtype="S24"),
+        "chunk_documents": np.array([document[chunk.doc_id] for chunk in change.chunks], dtype=np.int64),
+        "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        "rows": np.frombuffer(
+            b"".join(_slice(pool, start, stop) if stop else rows[start] for start, stop in runs), np.uint8
+        ),
+        "documents": json.dumps([[stored.id, stored.metadata] for stored in change.documents]).encode(),
+    }
+
+
+def _runs(sources: NDArray[np.int64], places: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """The rows of the new pool as slices (start, stop) of the old one, and as (number, 0) where one is new."""
+    breaks = np.flatnonzero((np.diff(sources, prepend=-2) != 1) | (sources < 0))
+    ends = [*breaks[1:].tolist(), len(sources)]
+    return [
+        (int(places[start]), 0) if sources[start] < 0 else (int(sources[start]), int(sources[end - 1]) + 1)
+        for start, end in zip(breaks.tolist(), ends, strict=True)
+    ]
+
+
+def _slice(pool: Pool, start: int, stop: int) -> bytes:
+    return pool.rows[int(pool.offsets[start]) : int(pool.offsets[stop])].tobytes()
+
+
+def _bytes(values: Sequence[int]) -> NDArray[np.uint8]:
+    return np.array(values, dtype=np.uint8)

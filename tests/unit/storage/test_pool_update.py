@@ -1,0 +1,84 @@
+"""A pool that follows commits is the pool that the store would give."""
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sire_core.index import Index
+from sire_core.recipes import raptor, sirerag
+from sire_core.storage import index_files
+from sire_core.storage.pool import _ARRAYS, Pool
+from sire_core.storage.pool_update import updated
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.plain_extractor import PlainExtractor
+from sire_core.types import Document
+
+NAMES = ["Alma", "Boris", "Ceuta", "Drava"]
+DOCUMENTS = st.builds(
+    Document,
+    id=st.sampled_from([f"d{i}" for i in range(9)]),
+    text=st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES), st.integers(0, 3)).map(
+        "{0[0]} met {0[1]} {0[2]}.".format
+    ),
+    title=st.sampled_from(["", "Alma"]),
+    metadata=st.sampled_from([{}, {"tenant": "red"}]),
+)
+CORPORA = st.lists(DOCUMENTS, max_size=9, unique_by=lambda document: document.id)
+
+
+def same(pool, other):
+    assert all(np.array_equal(getattr(pool, name), getattr(other, name)) for name in _ARRAYS)
+    assert pool.matrix.dtype == other.matrix.dtype
+    assert bytes(pool.rows) == bytes(other.rows)
+    assert pool.documents == other.documents
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(st.sampled_from(["build", "update"]), CORPORA), min_size=2, max_size=4))
+def test_following_equals_deriving(steps):
+    followed = []
+
+    def checked(pool, change, owners):
+        arrays = updated(pool, change, owners)
+        if arrays is not None:
+            followed.append(Pool(generation=change.generation, **arrays))
+        return arrays
+
+    before, index_files.updated = index_files.updated, checked
+    try:
+        with Index(recipe=sirerag(variant="B"), embedder=HashEmbedder(), extractor=PlainExtractor()) as index:
+            for action, documents in steps:
+                getattr(index, action)(documents)
+                index.search("Who met Alma?", 3)
+                files = index._session.files()
+                generation = files.manifest().generation
+                if followed and followed[-1].generation == generation:
+                    same(followed[-1], Pool.make(files.store, files.manifest().find(None).owners, generation))
+    finally:
+        index_files.updated = before
+
+
+def test_a_second_process_follows_the_files(tmp_path, monkeypatch):
+    def index():
+        return Index(tmp_path / "a", recipe=raptor(), embedder=HashEmbedder())
+
+    documents = [Document(f"d{i}", f"{NAMES[i % 4]} met {NAMES[i % 3]} {i}.") for i in range(20)]
+    with index() as first:
+        first.build(documents[:18])
+    made = []
+    monkeypatch.setattr(Pool, "make", lambda *_: made.append(1))
+    with index() as second:
+        second.add(documents[18:])
+        second.delete(["d3"])
+        assert {hit.doc_ids[0] for hit in second.search("Who met Alma 19?", 40)} == {d.id for d in documents} - {"d3"}
+    assert not made
+
+
+def test_new_vectors_of_what_stays_are_read_from_the_store():
+    with Index(recipe=raptor()) as index:
+        index.build([Document(f"d{i}", f"The number {i} stands in town {i}.") for i in range(6)])
+        index.search("town", 3)
+        index.add([Document(f"e{i}", f"The river {i} runs by hill {i}.") for i in range(6)])  # fits the embedder again
+        hits = index.search("The river 3 runs by hill 3.", 1)
+        assert hits[0].unit.text == "The river 3 runs by hill 3."
+        assert hits[0].score > 0.99
