@@ -19,7 +19,6 @@ ORACLES = [
 NOT_BUILT_YET = [
     "I5",
     "E1", "E2", "E3", "E4", "E5", "E6", "E7", "E8", "E10",
-    "Q1", "Q2", "Q3",
 ]  # fmt: skip
 """Oracles of parts that do not exist. Take an id out when its test comes."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.text import name_key
 from sire_core.errors import LimitExceededError, ModelError
 from sire_core.reason.calls import StoppedError
-from sire_core.reason.merging import MergedRanking, Search
+from sire_core.reason.merging import Merge, MergedRanking, Search
 from sire_core.reason.steps import Retrieved
 
 if TYPE_CHECKING:
@@ -28,16 +28,17 @@ class Evidence:
     Args:
         pinned: The snapshot that all searches see.
         calls: The clock, and the meter of rankers and selectors that ask a model.
+        merge: How the searches are merged.
     """
 
-    def __init__(self, pinned: PinnedSearch, calls: ModelCalls) -> None:
+    def __init__(self, pinned: PinnedSearch, calls: ModelCalls, merge: Merge = "relative") -> None:
         model = pinned.view.language_model
         self._pinned = pinned if model is None else pinned.with_language_model(calls.metered(model))
         self._calls = calls
         self._searches: list[Search] = []
         self._collected: dict[int, Unit] = {}
         self._asked: set[str] = set()
-        self._appended = False
+        self._merge = merge
 
     @property
     def searches(self) -> int:
@@ -72,7 +73,7 @@ class Evidence:
             number: Round.
             query: What to search for.
             k: How many.
-            admit: Decides what is added to the collection; then everything keeps the order in which it was found.
+            admit: Decides what is added to the collection; None adds all.
 
         Raises:
             StoppedError: Time is up, a limit is reached, or a ranker's model failed after something was found.
@@ -92,7 +93,6 @@ class Evidence:
         hits = self._pinned.view.hits(positions, scores, ranking)
         places: Sequence[int] = range(len(hits))
         if admit is not None:
-            self._appended = True
             places = admit(list(self._collected.values()), [hit.unit for hit in hits])
         numbers = positions.tolist()
         found = [numbers[place] for place in places]
@@ -143,7 +143,7 @@ class Evidence:
         return tuple(await self._pinned.with_language_model(None).select(question, self._merged(), k))
 
     def _merged(self) -> MergedRanking:
-        return MergedRanking(self._searches, appended=self._appended)
+        return MergedRanking(self._searches, self._merge)
 
 
 def _key(query: str) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from sire_core.errors import ConfigurationError
+from sire_core.reason.merging import Merge
 from sire_core.reason.paragraphs import admit_paragraphs
 from sire_core.reason.prompts import THINK, THINK_AND_SEARCH, prompt
 from sire_core.reason.run import Run, play, start
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["IRCoTConfig", "ircot"]
 
 _K = {"original": 6, "hipporag": 8, "indexrag": 20}
+_MERGE: dict[str, Merge] = {"original": "append", "hipporag": "max_score", "indexrag": "relative"}
 _STEPS = {"original": 10, "hipporag": 3, "indexrag": 3}
 _SEARCH_LINE = re.compile(r"^\W*(?:next )?search(?: query)?\W{0,3}:\s*\W*(\S.*?)\W*$", re.IGNORECASE | re.MULTILINE)
 
@@ -36,7 +38,9 @@ class IRCoTConfig:
     Attributes:
         flavor: `original` (released code: searches for the last factual sentence and collects paragraphs in the order
             in which they come), `hipporag` (searches for every new sentence, keeps the best score of each unit) or
-            `indexrag` (IndexRAG section 4.2: the model names the next search or says DONE; best scores too).
+            `indexrag` (IndexRAG section 4.2: the model names the next search or says DONE; best relative scores).
+        merge: How the searches become one ranking (see `Merge`); None takes the flavor's `append`, `max_score` or
+            `relative`.
         k: Units of one search; None takes the flavor's 6, 8 or 20.
         steps: Most sentences; None takes the flavor's 10, 3 or 3. `ReasoningLimits.max_steps` overrides it.
         words: Where a passage is cut when the model thinks; the reader sees it whole.
@@ -48,6 +52,7 @@ class IRCoTConfig:
     """
 
     flavor: Literal["original", "hipporag", "indexrag"] = "indexrag"
+    merge: Merge | None = None
     k: int | None = None
     steps: int | None = None
     words: int = 350
@@ -57,6 +62,8 @@ class IRCoTConfig:
     def __post_init__(self) -> None:
         if self.flavor not in _K:
             raise ConfigurationError(f"flavor is 'original', 'hipporag' or 'indexrag', not {self.flavor!r}.")
+        if self.merge not in (None, *_MERGE.values()):
+            raise ConfigurationError(f"merge is 'append', 'max_score' or 'relative', not {self.merge!r}.")
         for name in ("k", "steps", "words", "paragraphs", "max_words"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -96,8 +103,17 @@ async def ircot(
     """
     c = config or IRCoTConfig()
     size = k if k is not None or c.flavor == "original" else 10
-    steps = c.steps or _STEPS[c.flavor]
-    run = await start(index, question, model=model, k=size, where=filter, limits=limits, steps=steps, answers=answer)
+    run = await start(
+        index,
+        question,
+        model=model,
+        k=size,
+        where=filter,
+        limits=limits,
+        steps=c.steps or _STEPS[c.flavor],
+        answers=answer,
+        merge=c.merge or _MERGE[c.flavor],
+    )
     rounds = _search_rounds(run, c) if c.flavor == "indexrag" else _sentence_rounds(run, c)
     played = play(run, rounds)
     try:

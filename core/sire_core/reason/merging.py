@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -13,7 +13,15 @@ from sire_core.types import Step
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, Ranking
 
-__all__ = ["MergedRanking", "Search"]
+__all__ = ["Merge", "MergedRanking", "Search"]
+
+Merge = Literal["relative", "max_score", "append"]
+"""How searches become one ranking.
+
+`max_score`: by the best score that any search gave a unit. `relative`: so too, after the scores of each search were
+divided by its best one, because scores of different queries have no common scale: BM25 grows with the words of a query,
+and a long question has lower cosines than a short one. `append`: in the order in which units were found.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +42,26 @@ class Search:
 
 
 class MergedRanking:
-    """What several searches found, each unit with the best score that any of them gave it.
+    """What several searches found, each unit with the best score that any of them gave it (see `Merge`).
 
     Whatever no search counts as found comes behind, in the order of its best score too, so that a selector that runs
     short can read on.
 
     Args:
         searches: At least one.
-        appended: Keeps the order in which units were found, instead of the order of their best scores.
+        merge: How they are compared. A single search keeps its scores.
     """
 
-    def __init__(self, searches: Sequence[Search], *, appended: bool = False) -> None:
+    def __init__(self, searches: Sequence[Search], merge: Merge = "max_score") -> None:
         self._searches = tuple(searches)
+        relative = merge == "relative" and len(self._searches) > 1
+        self._scales = [_scale(search) if relative else 1.0 for search in self._searches]
         self._best: dict[int, float] = {}
         self._owner: dict[int, int] = {}
         for number, search in enumerate(self._searches):
             for position, score in zip(search.found, search.scores, strict=True):
                 self._note(self._best, number, position, score)
-        self._found = list(self._best) if appended else _sorted(self._best)
+        self._found = list(self._best) if merge == "append" else _sorted(self._best)
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
         """The best `n` positions and their scores."""
@@ -73,14 +83,16 @@ class MergedRanking:
         return rest
 
     def _note(self, best: dict[int, float], number: int, position: int, score: float) -> None:
-        if position not in best or score > best[position]:
-            best[position] = score
+        scaled = score * self._scales[number]
+        if position not in best or scaled > best[position]:
+            best[position] = scaled
             self._owner[position] = number
 
     def scores_at(self, positions: IntArray) -> FloatArray:
         """The best score that any search gives each of the positions."""
-        scores: FloatArray = np.max([search.ranking.scores_at(positions) for search in self._searches], axis=0)
-        return scores
+        pairs = zip(self._searches, self._scales, strict=True)
+        scaled = [search.ranking.scores_at(positions) * scale for search, scale in pairs]
+        return np.asarray(np.max(scaled, axis=0), dtype=np.float32)
 
     def path(self, position: int) -> tuple[Step, ...]:
         """The search that scored a position best, if there were several, and its reasons."""
@@ -94,3 +106,8 @@ class MergedRanking:
 
 def _sorted(scores: Mapping[int, float]) -> list[int]:
     return sorted(scores, key=lambda position: (-scores[position], position))
+
+
+def _scale(search: Search) -> float:
+    best = max(search.scores, default=0.0)
+    return 1.0 / best if best > 0 else 1.0

@@ -18,6 +18,7 @@ from sire_core.search.pinned import check_query
 if TYPE_CHECKING:
     from sire_core.index import FilterLike, Index
     from sire_core.protocols import LanguageModel
+    from sire_core.reason.merging import Merge
     from sire_core.types import Hit
 
 __all__ = ["Run", "play", "start"]
@@ -88,6 +89,7 @@ async def start(
     steps: int,
     answers: bool,
     thinks: bool = True,
+    merge: Merge = "relative",
 ) -> Run:
     """Pin the index and get ready; nothing is asked or searched yet.
 
@@ -101,6 +103,7 @@ async def start(
         steps: Most rounds, unless the limits say otherwise.
         answers: Whether an answer is wanted.
         thinks: Whether the strategy needs a model even without an answer.
+        merge: How the searches become one ranking.
 
     Raises:
         QueryError: Empty question or k below one.
@@ -119,7 +122,7 @@ async def start(
     pinned = await index.apin(filter=where)
     calls = ModelCalls(chosen, bounds, keep=answers)
     most = steps if bounds.max_steps is None else bounds.max_steps
-    return Run(question, k, most, answers, calls, Evidence(pinned, calls))
+    return Run(question, k, most, answers, calls, Evidence(pinned, calls, merge))
 
 
 async def play(run: Run, rounds: AsyncGenerator[Step, None]) -> AsyncGenerator[Step, None]:

@@ -23,7 +23,7 @@ _LABEL = re.compile(
 _CONCLUDES = re.compile(r"^\W*(?:thus|so|that is|therefore|hence)\b", re.IGNORECASE)
 _ARITHMETIC = re.compile(r"\d\s*[-+*/\u00d7\u00f7\u2212]\s*\d[\d.,]*\s*=|=\s*-?\d")
 _ANSWER = re.compile(
-    r"\banswer(?:\s+to\s+[^.:]{1,200}?)?\s+is\b\s*:?\s*(?!not\b|unknown\b|unclear\b|still\b|missing\b|unavailable\b)",
+    r"\banswer(?:\s+to\s+[^.:]{1,200}?)?\s+is\b(?!\s*:?\s*(?:not|unknown|unclear|still|missing|unavailable)\b)",
     re.IGNORECASE,
 )
 _QUESTION_WORDS = frozenset({"who", "what", "when", "where", "why", "which", "how", "does", "is"})
