@@ -5,10 +5,9 @@ python examples/langchain_own_vector_store.py
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sire import SireRetriever, over_vector_store, pool_documents
+from langchain_sire import SireRetriever, VectorStoreMirror, over_vector_store
 from sire_core.data import demo_documents
 from sire_core.recipes import sirerag
 
@@ -18,24 +17,19 @@ documents = [
 
 # Your store with your embeddings; this one knows nothing of language and is for the demonstration only.
 vector_store = InMemoryVectorStore(DeterministicFakeEmbedding(size=64))
-records = InMemoryRecordManager("sire-pool")  # a SQLRecordManager outlives the process
-records.create_schema()
 
-# The recipe clusters and extracts with its own models; only the ranking is left to your store.
-retriever = SireRetriever.from_documents(documents, recipe=over_vector_store(sirerag(), vector_store), k=4)
-
-
-def push() -> dict[str, int]:
-    """Bring the store up to date with the index: writes what is new, deletes what is gone, skips the rest."""
-    pool = pool_documents(retriever.index)
-    return dict(index(pool, records, vector_store, cleanup="full", source_id_key="unit_id", key_encoder="blake2b"))
+# The recipe clusters and extracts with its own models; only the ranking is left to your store, which follows every
+# change of the index. What it misses, because it is away or a process dies, is told with the next change.
+retriever = SireRetriever.from_documents(
+    documents, recipe=over_vector_store(sirerag(), vector_store), mirrors=[VectorStoreMirror(vector_store)], k=4
+)
 
 
 def main() -> None:
-    print("Pushed:", push())
-    print("Again: ", push())
+    print("Units in the store:", len(vector_store.store))
     retriever.index.delete(["northern-wren"])
-    print("After a delete:", push())
+    print("After a delete:", len(vector_store.store))
+    print("Missed:", retriever.index.push())
     for found in retriever.invoke("Who was saved from the wreck?", filter={"kind": "person"}):
         print(f"{found.metadata['kind']:<11} {', '.join(found.metadata['doc_ids'])}: {found.page_content[:60]}...")
 

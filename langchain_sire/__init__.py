@@ -19,6 +19,7 @@ from langchain_sire.graph_state import IRCoTState
 from langchain_sire.ircot_chain import create_ircot_chain
 from langchain_sire.ircot_graph import create_ircot_graph
 from langchain_sire.ircot_retriever import IRCoTRetriever
+from langchain_sire.mirror import VectorStoreMirror
 from langchain_sire.reasoning_chain import ReasoningChain
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.self_ask_chain import create_self_ask_chain
@@ -37,6 +38,7 @@ __all__ = [
     "SireDocumentIndex",
     "SireDocumentTransformer",
     "SireRetriever",
+    "VectorStoreMirror",
     "VectorStoreSource",
     "create_ircot_chain",
     "create_ircot_graph",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sire_core.recipes.base import Recipe
     from sire_core.types import Unit
 
-__all__ = ["SireDocumentTransformer", "pool_documents"]
+__all__ = ["SireDocumentTransformer", "pool_document", "pool_documents"]
 
 
 class SireDocumentTransformer(BaseDocumentTransformer):
@@ -105,7 +105,7 @@ def pool_documents(index: Index, *, kinds: Collection[str] | None = None) -> lis
     known = dict(pool.document_metadata())
     found = (pool.unit(position) for position in range(len(pool.ids)))
     return [
-        _document(unit, doc_ids, shared_metadata([known[doc] for doc in doc_ids]))
+        pool_document(unit, doc_ids, shared_metadata([known[doc] for doc in doc_ids]))
         for unit, doc_ids in found
         if wanted is None or str(unit.kind) in wanted
     ]
@@ -117,7 +117,14 @@ def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {key: value for key, value in first.items() if all(key in o and o[key] == value for o in others)}
 
 
-def _document(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any]) -> Document:
+def pool_document(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any]) -> Document:
+    """One unit as `pool_documents` makes it.
+
+    Args:
+        unit: The unit.
+        doc_ids: Documents it stands on.
+        shared: Metadata that all of them agree on.
+    """
     metadata = keep_user_keys(shared, POOL_KEYS)
     if unit.title:
         metadata["title"] = unit.title

@@ -34,6 +34,7 @@ def test_all_names_exist_and_nothing_else_is_promised():
         "SireDocumentIndex",
         "SireDocumentTransformer",
         "SireRetriever",
+        "VectorStoreMirror",
         "VectorStoreSource",
         "create_ircot_chain",
         "create_ircot_graph",

@@ -1,0 +1,68 @@
+"""`VectorStoreMirror`: a LangChain vector store that follows an index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sire.callbacks import call
+from langchain_sire.transformer import pool_document
+from sire_core.errors import ConfigurationError
+from sire_core.protocols import MirroredUnit
+
+__all__ = ["VectorStoreMirror"]
+
+
+class VectorStoreMirror:
+    """Writes every change of an index to a vector store: `Index(path, mirrors=[VectorStoreMirror(store)])`.
+
+    The documents are those of `pool_documents`, under the same ids; the store embeds them with its own embeddings. What
+    the store missed, because a process died or it could not be reached, is told with the next change or by
+    `index.push()`. `over_vector_store` searches it.
+
+    Args:
+        vector_store: Inserts documents under given ids and deletes by id.
+        name: Tells several stores of one index apart, and must be the same in every process.
+
+    Raises:
+        ConfigurationError: This is no vector store.
+    """
+
+    def __init__(self, vector_store: VectorStore, name: str = "langchain") -> None:
+        if not isinstance(vector_store, VectorStore):
+            raise ConfigurationError(f"{type(vector_store).__name__} is no LangChain VectorStore.")
+        self.vector_store = vector_store
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The name that was given."""
+        return self._name
+
+    async def put(self, units: Sequence[MirroredUnit]) -> None:
+        """Insert units; what the store has under their ids goes first, since not every store replaces."""
+        store = self.vector_store
+        documents = [pool_document(found.unit, found.doc_ids, found.metadata) for found in units]
+        ids = [found.unit.id for found in units]
+        if there := await self._there(ids):
+            await call(lambda: store.delete(there), lambda: store.adelete(there))
+        await call(lambda: store.add_documents(documents, ids=ids), lambda: store.aadd_documents(documents, ids=ids))
+
+    async def drop(self, ids: Sequence[str]) -> None:
+        """Delete units; of a store that can tell, only what it has."""
+        there = await self._there(ids)
+        gone = list(ids) if there is None else there
+        if gone:
+            store = self.vector_store
+            await call(lambda: store.delete(gone), lambda: store.adelete(gone))
+
+    async def _there(self, ids: Sequence[str]) -> list[str] | None:
+        """Those of the ids that the store has; None when it cannot be asked."""
+        store = self.vector_store
+        try:
+            found = await call(lambda: store.get_by_ids(list(ids)), lambda: store.aget_by_ids(list(ids)))
+        except NotImplementedError:
+            return None
+        wanted = set(ids)
+        return [name for document in found if (name := document.id or document.metadata.get("unit_id")) in wanted]
