@@ -55,6 +55,10 @@ class View(Protocol):
         """The user's model, or None."""
 
     @property
+    def embedder_fingerprint(self) -> str:
+        """Fingerprint of the embedder that the vectors are of; empty when nothing was ever embedded."""
+
+    @property
     def directory(self) -> Path | None:
         """Where derived structures of this snapshot may be kept for the next process; None in memory."""
 

@@ -95,6 +95,11 @@ class PoolView:
         return twin
 
     @property
+    def embedder_fingerprint(self) -> str:
+        """Fingerprint of the embedder that the vectors are of; empty when nothing was ever embedded."""
+        return "" if self._embedder is None else self._embedder.fingerprint
+
+    @property
     def directory(self) -> Path | None:
         """Where derived structures of this snapshot may be kept; None in memory."""
         return self.pool.directory
