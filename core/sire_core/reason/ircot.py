@@ -13,7 +13,14 @@ from sire_core.reason.merging import Merge
 from sire_core.reason.paragraphs import admit_paragraphs
 from sire_core.reason.prompts import THINK, THINK_AND_SEARCH, prompt
 from sire_core.reason.run import Run, play, start
-from sire_core.reason.sentences import choose_query, first_sentence, is_factual, states_answer, without_question_words
+from sire_core.reason.sentences import (
+    as_query,
+    choose_query,
+    first_sentence,
+    is_factual,
+    states_answer,
+    without_question_words,
+)
 from sire_core.reason.steps import Step, SubQuestion, Thought
 
 if TYPE_CHECKING:
@@ -45,7 +52,7 @@ class IRCoTConfig:
         steps: Most sentences; None takes the flavor's 10, 3 or 3. `ReasoningLimits.max_steps` overrides it.
         words: Where a passage is cut when the model thinks; the reader sees it whole.
         paragraphs: Most paragraphs that `original` collects.
-        max_words: Longer paragraphs are left out by `original`.
+        max_words: Longer paragraphs are left out by `original`, unless there is nothing else.
 
     Raises:
         ConfigurationError: An unknown flavor, or a number below one.
@@ -156,10 +163,10 @@ async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Step, None]
 def _read_search(text: str, parsed: SearchThought | None) -> tuple[str, str]:
     """Sentence and query of an answer; of a malformed one a `Search:` line, else the first sentence, is the query."""
     if parsed is not None:
-        return first_sentence(parsed.reasoning), parsed.search.strip()
+        return first_sentence(parsed.reasoning), as_query(parsed.search)
     sentence = first_sentence(text)
     line = _SEARCH_LINE.search(text)
-    return sentence, line.group(1).strip() if line else sentence
+    return sentence, as_query(line.group(1) if line else sentence)
 
 
 async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Step, None]:
@@ -185,7 +192,7 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Step, Non
         if repeated or states_answer(sentence):
             run.stop = "repeated_query" if repeated else "answered"
             return
-        query = shorten(choose_query(run.question, run.notes) if original else sentence)
+        query = shorten(as_query(choose_query(run.question, run.notes) if original else sentence))
         if run.evidence.asked(query):
             if original and not is_factual(sentence):  # a conclusion: nothing new to search for, the reasoning goes on
                 continue

@@ -29,15 +29,15 @@ def admit_paragraphs(collected: Sequence[Unit], found: Sequence[Unit], *, most: 
         collected: What is there already.
         found: What a search found, best first.
         most: Paragraphs in all.
-        max_words: Longer ones are left out.
+        max_words: Longer ones are left out, unless there is nothing else.
     """
     kept = list(collected)
+    short = [place for place, unit in enumerate(found) if len(unit.text.split()) <= max_words]
     places: list[int] = []
-    for place, unit in enumerate(found):
+    for place in short if short or collected else range(len(found)):
+        unit = found[place]
         if len(kept) >= most:
             break
-        if len(unit.text.split()) > max_words:
-            continue
         if any(nearly_equal(unit.title, other.title) and nearly_equal(unit.text, other.text) for other in kept):
             continue
         kept.append(unit)

@@ -73,6 +73,8 @@ class Run:
                 answer = await read(self.calls, self.question, hits, self.notes, background)
             except StoppedError as stopped:
                 self.stop, note = stopped.stop, stopped.note
+            if self.stop == "answered" and not answer.sufficient:
+                self.stop = "done"  # what the rounds took for the answer is not in the evidence
         used = self.calls.usage
         usage = ReasoningUsage(used.calls, used.input_tokens, used.output_tokens, self.evidence.searches)
         return Answer(answer.text, self.stop, hits, answer.citations, answer.sufficient, usage, note)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from sire_core.errors import ConfigurationError
 from sire_core.reason.prompts import ASK_FOLLOW_UP, LIST_FOLLOW_UPS, READ_FOLLOW_UP, prompt
 from sire_core.reason.run import Run, play, start
-from sire_core.reason.sentences import without_thinking
+from sire_core.reason.sentences import as_query, without_thinking
 from sire_core.reason.steps import IntermediateAnswer, Step, SubQuestion
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[Step, None]:
             # Whether it has the answer or makes no sense: the reader decides.
             run.stop = "answered" if _FINAL.search(reply.text) else "no_question"
             return
-        query = follow_up.group(1)
+        query = as_query(follow_up.group(1))
         yield SubQuestion(number, query)
         if run.evidence.asked(query):
             run.stop = "repeated_query"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sire_core.algorithms.text import split_sentences
 
 __all__ = [
+    "as_query",
     "choose_query",
     "first_sentence",
     "is_factual",
@@ -26,6 +27,7 @@ _ANSWER = re.compile(
     r"\banswer(?:\s+to\s+[^.:]{1,200}?)?\s+is\b(?!\s*:?\s*(?:not|unknown|unclear|still|missing|unavailable)\b)",
     re.IGNORECASE,
 )
+_QUERY_WORDS = 60
 _QUESTION_WORDS = frozenset({"who", "what", "when", "where", "why", "which", "how", "does", "is"})
 
 
@@ -41,6 +43,11 @@ def first_sentence(text: str) -> str:
         if sentences:
             return sentences[0]
     return ""
+
+
+def as_query(text: str) -> str:
+    """A text on one line, cut after as many words as a question may reasonably have."""
+    return " ".join(text.split()[:_QUERY_WORDS])
 
 
 def is_factual(sentence: str) -> bool:

@@ -33,10 +33,10 @@ StopReason = Literal[
 ]
 """Why the reasoning ended.
 
-`answered`: the answer was reached; `done`: the model said that nothing is missing; `no_question`: it named nothing to
-search for; `repeated_query`: it asked the same again; `step_limit`, `call_limit`, `token_limit`, `timeout`: a bound of
-`ReasoningLimits`; `empty_index`: nothing is indexed, or nothing passes the filter; `model_failed`: the model failed or
-declined, `Answer.note` says how.
+`answered`: the answer was reached, and the evidence holds it; `done`: the model had nothing more to search for;
+`no_question`: it named nothing that could be searched for; `repeated_query`: it asked the same again; `step_limit`,
+`call_limit`, `token_limit`, `timeout`: a bound of `ReasoningLimits`; `empty_index`: nothing is indexed, or nothing
+passes the filter; `model_failed`: the model failed or declined, `Answer.note` says how.
 """
 
 

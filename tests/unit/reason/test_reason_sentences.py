@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sire_core.reason.paragraphs import admit_paragraphs, nearly_equal
 from sire_core.reason.prompts import cut_words, prompt
 from sire_core.reason.sentences import (
+    as_query,
     choose_query,
     first_sentence,
     is_factual,
@@ -114,6 +115,11 @@ def test_a_passage_cannot_pass_itself_off_as_the_question():
     assert data == {"question": "Who?", "passages": [{"number": 1, "title": '"', "text": evil}]}
 
 
+def test_a_query_is_one_line_of_bounded_length():
+    assert as_query("  Who\nwas it? ") == "Who was it?"
+    assert as_query("word " * 1000) == " ".join(["word"] * 60)
+
+
 def test_near_duplicates_and_giants_are_left_out_and_the_collection_is_bounded():
     text = "Henry Edwards was an English actor and film director of the silent era, born in Weston-super-Mare."
     other = "Weston-super-Mare is a seaside town in Somerset."
@@ -129,6 +135,9 @@ def test_near_duplicates_and_giants_are_left_out_and_the_collection_is_bounded()
     assert admit_paragraphs(collected, found, most=15, max_words=600) == [2, 3, 5]
     assert admit_paragraphs(collected, found, most=2, max_words=600) == [2]
     assert admit_paragraphs(collected, found, most=1, max_words=600) == []
+    giants = [paragraph("word " * 601), paragraph("other " * 700)]
+    assert admit_paragraphs([], giants, most=15, max_words=600) == [0, 1]
+    assert admit_paragraphs(collected, giants, most=15, max_words=600) == []
 
 
 def test_nearly_equal_means_nine_tenths():

@@ -1,0 +1,214 @@
+"""`sire ask`: steps as they happen, numbered citations, no answer without evidence, evidence without a model."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from typer.testing import CliRunner
+
+from sire_core import Index
+from sire_core.cli.app import app
+from sire_core.data import demo_documents
+from sire_core.testing.faults import always, at_calls
+from sire_core.testing.scripted_server import ScriptedServer
+
+QUESTION = "Where was the director of the film The Salt Lantern born?"
+SECOND = "Where was Petra Quillon born?"
+
+
+def script(call):
+    if "citations" in call.instructions:
+        return json.dumps({"answer": "Varn Harbour", "citations": [2], "sufficient": True})
+    if "followups" in (call.schema or {}).get("properties", {}):
+        return json.dumps({"followups": [{"q": SECOND, "a": "Varn Harbour"}]})
+    if "Follow up:" in call.instructions:
+        return "So the final answer is: it" if "followups" in call.fields else f"Follow up: {SECOND}"
+    if call.schema is None:
+        done = "reasoning" in call.fields or "passages" not in call.fields
+        return "So the answer is: Varn Harbour." if done else "Petra Quillon made The Salt Lantern."
+    search = "DONE" if "reasoning" in call.fields else SECOND
+    return json.dumps({"reasoning": "Petra Quillon \x1b[31mdirected it.", "search": search})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ask") / "ix"
+    with Index(path, recipe="flat", chunker=None) as index:
+        index.build(demo_documents())
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, ["ask", *(str(word) for word in words)])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def ask(folder, server, *words, code=0):
+    return run(folder, QUESTION, "--llm", "m", "--base-url", server.base_url, *words, code=code)
+
+
+def test_single_answers_in_one_call_and_shows_what_it_cites(folder):
+    with ScriptedServer(script) as server:
+        shown = ask(folder, server).stdout
+        assert server.received == 1
+    assert "Answer: Varn Harbour [2]" in shown
+    assert "[2] " in shown
+    assert "[1] " not in shown
+    assert "[3] " not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "calls", "expected"),
+    [
+        (("--via", "ircot"), 3, [f"question 1: {SECOND}", "found 20 hits, 9 new", "thought 2:"]),
+        (
+            ("--via", "ircot", "--flavor", "hipporag"),
+            3,
+            ["found 8 hits", "thought 1: Petra Quillon made The Salt Lantern."],
+        ),
+        (("--via", "ircot", "--flavor", "original"), 3, ["found 6 hits", "thought 1: Petra Quillon made"]),
+        (("--via", "self-ask"), 4, ["found 10 hits", f"question 1: {SECOND}", "answer 1: "]),
+        (("--via", "self-ask", "--flavor", "two_call"), 2, ["answer 1: Varn Harbour"]),
+    ],
+)
+def test_steps_of_every_strategy_are_shown(folder, words, calls, expected):
+    with ScriptedServer(script) as server:
+        result = ask(folder, server, *words)
+        assert server.received == calls
+    shown = result.stdout
+    assert "\x1b" not in shown
+    places = [shown.index(text) for text in (*expected, "Answer: Varn Harbour [2]", "[2] ")]
+    assert places == sorted(places)
+    assert f"{calls} calls" in result.stderr
+
+
+def test_json_is_alone_on_stdout_and_tells_everything(folder):
+    with ScriptedServer(script) as server:
+        told = json.loads(ask(folder, server, "--via", "ircot", "--json", "-k", 4).stdout)
+    assert list(told) == ["question", "answer", "sufficient", "citations", "stop", "note", "steps", "hits", "usage"]
+    assert (told["answer"], told["sufficient"], told["citations"], told["stop"]) == (
+        "Varn Harbour [2]",
+        True,
+        [2],
+        "done",
+    )
+    assert [step["step"] for step in told["steps"]] == ["retrieved", "thought", "sub_question", "retrieved", "thought"]
+    assert told["steps"][2] == {"step": "sub_question", "number": 1, "text": SECOND}
+    assert len(told["steps"][0]["hits"]) == 20
+    assert [set(hit) for hit in told["hits"]] == [
+        {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "path"}
+    ] * 4
+    assert told["usage"]["calls"] == 3
+
+
+def test_insufficient_evidence_is_said_and_is_no_error(folder):
+    reading = json.dumps({"answer": "", "citations": [], "sufficient": False})
+    with ScriptedServer(lambda _: reading) as server:
+        result = ask(folder, server)
+        assert "Answer: insufficient evidence" in result.stdout
+        assert "[10] " in result.stdout
+        told = json.loads(ask(folder, server, "--json").stdout)
+    assert (told["answer"], told["sufficient"]) == ("insufficient evidence", False)
+    with ScriptedServer(script) as server:
+        result = ask(folder, server, "--filter", "kind=none")
+        assert server.received == 0
+    assert "Answer: insufficient evidence" in result.stdout
+    assert "No hits" in result.stderr
+
+
+def test_without_a_model_there_is_evidence_and_a_hint(folder):
+    for via in ("single", "ircot", "self-ask"):
+        result = run(folder, QUESTION, "--via", via, "-k", 3)
+        assert "[3] " in result.stdout
+        assert "Answer" not in result.stdout
+        assert "--llm MODEL" in result.stderr
+        assert "--base-url" in result.stderr
+    told = json.loads(run(folder, QUESTION, "--json", "-k", 3).stdout)
+    assert (told["answer"], len(told["hits"])) == ("", 3)
+    assert "--llm" in told["note"]
+    queried = json.loads(CliRunner().invoke(app, ["query", str(folder), QUESTION, "-k", "3", "--json"]).stdout)
+    assert told["hits"] == queried
+
+
+def test_a_failing_model_is_an_error_with_evidence(folder):
+    with ScriptedServer(script, faults=always("refusal")) as server:
+        result = ask(folder, server, "--via", "ircot", code=1)
+    assert "[10] " in result.stdout
+    assert "Answer" not in result.stdout
+    assert "model_failed" in result.stderr
+    assert "declined" in result.stderr
+
+
+def test_limits(folder):
+    with ScriptedServer(script) as server:
+        result = ask(folder, server, "--via", "ircot", "--max-calls", 2)
+        assert server.received == 2
+        assert "Answer: Varn Harbour" in result.stdout
+        assert "call_limit" in result.stderr
+        assert "step_limit" in ask(folder, server, "--via", "ircot", "--max-steps", 1).stderr
+        assert "token_limit" in ask(folder, server, "--max-tokens", 5, code=1).stderr
+    with ScriptedServer(script, faults=at_calls({1: "timeout"})) as server:
+        assert "timeout" in ask(folder, server, "--timeout", 0.5, code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--via", "magic"), "--via is one of single, ircot, self-ask"),
+        (("--flavor", "original"), "--flavor is for"),
+        (("--via", "ircot", "--flavor", "search"), "flavor is 'original'"),
+        (("--via", "self-ask", "--flavor", "original"), "mode is 'two_call'"),
+        (("--max-calls", "3"), "--max-calls needs --llm"),
+        (("--timeout", "0"), "timeout must be more than 0"),
+        (("--llm", "m"), "OPENAI_API_KEY"),
+        (("--filter", "x!!"), "filter"),
+    ],
+)
+def test_mistakes_are_explained(folder, words, message):
+    result = run(folder, QUESTION, *words, code=1)
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_step_is_on_the_screen_before_the_next_call_is_answered(folder):
+    seen = threading.Event()
+
+    def waiting(call):
+        # The second call is not answered before the first thought was read from the pipe.
+        if call.number == 2 and not seen.wait(20):
+            raise TimeoutError("the first step never came")
+        return script(call)
+
+    with ScriptedServer(waiting) as server:
+        command = [
+            sys.executable,
+            "-c",
+            "from sire_core.cli import main; main()",
+            "ask",
+            str(folder),
+            QUESTION,
+            "--via",
+            "ircot",
+        ]
+        command += ["--llm", "m", "--base-url", server.base_url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                if line.startswith("question 1:"):
+                    seen.set()
+        assert process.returncode == 0
+    assert "Answer: Varn Harbour [2]\n" in lines
