@@ -63,8 +63,8 @@ class IierConfig:
     similar_seeds: int = 1
     order: str = "score"
     seed_lift: float = 0.5
-    step_lift: float = 0.3
-    decay: float = 0.7
+    step_lift: float = 0.4
+    decay: float = 0.8
     seed: int = 0
 
 

@@ -66,8 +66,8 @@ class EvidenceChains:
     similar_seeds: int = 1
     order: str = "score"
     seed_lift: float = 0.5
-    step_lift: float = 0.3
-    decay: float = 0.7
+    step_lift: float = 0.4
+    decay: float = 0.8
     seed: int = 0
 
     def __post_init__(self) -> None:

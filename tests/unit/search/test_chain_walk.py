@@ -119,7 +119,7 @@ def test_the_heuristic_is_the_printed_sum():
     state, alive = frontier(graph, question, np.array([[0]]))
     assert alive.tolist() == [0]
     assert newly_covered(state).tolist() == [0.5, 1.0]
-    scores = asyncio.run(HeuristicScorer().score(state, graph, None))
+    scores = asyncio.run(HeuristicScorer(shared=0.1).score(state, graph, None))
     first = 0.5 * 0.8 + 0.2 * 0.5 + 0.05 + 0.05 * 0.6 + 0.1
     second = 0.5 * 0.6 + 0.2 * 1.0 + 0.1 * 2 / 5
     assert scores.tolist() == pytest.approx([first, second], abs=1e-6)
