@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,8 @@ def _missing(ablation: Ablation, options: IndexOptions) -> str:
         return "it needs an embedder with token vectors: --embedder st:NAME_OR_FOLDER"
     if ablation.needs == "model" and options.language_model is None:
         return "it needs a language model: --llm MODEL"
+    if ablation.needs == "torch" and find_spec("torch") is None:
+        return 'it needs torch: pip install "sire-rag[torch]"'
     return ""
 
 
@@ -154,7 +157,11 @@ def _ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConf
     with open_index(options) as index:
         stats = index.stats()
         setup = replace(
-            setup, embedder=stats["embedder"], extraction=stats["extraction"] or "none", pool=stats["units"]
+            setup,
+            embedder=stats["embedder"],
+            extraction=stats["extraction"] or "none",
+            pool=stats["units"],
+            perspectives=stats.get("perspectives", {}),
         )
         # The first search opens the pool and makes the inverted index: not the time of a query.
         index.search(dataset.measurable[0].question, 1)

@@ -9,7 +9,16 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.worker_pool import bounded_map
-from sire_core.evaluate.answer import acc, acc_at, best_over_golds, exact_match, f1, f1_hotpot, word_coverage
+from sire_core.evaluate.answer import (
+    acc,
+    acc_at,
+    best_over_golds,
+    exact_match,
+    f1,
+    f1_hotpot,
+    perspective_coverage,
+    word_coverage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,6 +61,8 @@ class AnsweredQuestion:
         coverage: Share of the accepted answer's words (SMART).
         acc_25: Whether that share is at least .25.
         acc_50: The same for .5.
+        perspectives: Share of the question's reference perspectives (`perspectives`, a list of texts in the question's
+            record) whose words the answer covers by half; None without any.
         calls: Requests to the model.
         retrievals: Searches.
     """
@@ -67,6 +78,7 @@ class AnsweredQuestion:
     acc_50: float
     calls: int
     retrievals: int
+    perspectives: float | None = None
 
 
 async def answer_questions(
@@ -117,6 +129,9 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, float]:
     scores = {name: round(100 * fmean(getattr(a, field) for a in answered), 1) for name, field in rates.items()}
     for name in ("calls", "retrievals"):
         scores[name] = round(fmean(getattr(a, name) for a in answered), 2)
+    covered = [a.perspectives for a in answered if a.perspectives is not None]
+    if covered:
+        scores["perspectives"] = round(100 * fmean(covered), 1)
     return scores
 
 
@@ -144,4 +159,13 @@ async def _answer(
         acc_50=best(lambda predicted, gold: acc_at(predicted, gold, 0.5)),
         calls=answer.usage.calls,
         retrievals=answer.usage.retrievals,
+        perspectives=_covered(text, question),
     )
+
+
+def _covered(text: str, question: Question) -> float | None:
+    """Lexical perspective coverage (SMART, table 3)."""
+    perspectives = question.metadata.get("perspectives")
+    if not isinstance(perspectives, list) or not perspectives:
+        return None
+    return perspective_coverage(text, [str(perspective) for perspective in perspectives])

@@ -70,6 +70,9 @@ def format_ablations(rows: Sequence[Row]) -> str:
         paper = row.setup.paper
         printed = {f"paper {name}": f"{paper[name]:.1f}" if name in paper else "-" for name in metrics}
         ours = {name: cell for name, cell in _cells(row, sorted(row.ks)).items() if name not in _LEFT_OUT}
+        ours |= {name: _rate(row.answers[name]) for name in metrics if name in row.answers}
+        if any(other.setup.perspectives for other in rows):
+            ours |= _tree_cells(row)
         label = row.setup.recipe.replace("|", "\\|")
         lines.append({"table": paper.get("table", ""), "row": label, **printed, **ours})
     return "\n".join([f"{_heading(rows)}; figures of the paper: {named or 'none'}", "", *_markdown(lines, 2)])
@@ -123,6 +126,13 @@ def _cells(row: Row, ks: Sequence[int]) -> dict[str, str]:
         "build s": f"{row.setup.build_s:.1f}",
         "p50 ms": f"{row.query_p50_ms():.1f}",
     }
+
+
+def _tree_cells(row: Row) -> dict[str, str]:
+    """Mean modularity of the trees and the mean information that two of them share, both times 100."""
+    figures = row.setup.perspectives
+    values = {"modularity": figures.get("modularity"), "NMI": figures.get("nmi")}
+    return {name: _rate(None if value is None else 100 * value) for name, value in values.items()}
 
 
 def _rate(value: Any) -> str:

@@ -23,6 +23,7 @@ class Setup:
         pool: Number of units.
         build_s: Wall seconds of the build.
         paper: Table of a paper and the figures that it prints for this row, if it is one.
+        perspectives: Figures of the trees of entities, where there are any; see `describe_trees`.
     """
 
     recipe: str
@@ -31,6 +32,7 @@ class Setup:
     pool: int = 0
     build_s: float = 0.0
     paper: Mapping[str, Any] = field(default_factory=dict)
+    perspectives: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,7 @@ class Row:
             "budget": self.budget,
             **({"paper": dict(self.setup.paper)} if self.setup.paper else {}),
             **({"answers": dict(self.answers)} if self.answers else {}),
+            **({"perspectives": dict(self.setup.perspectives)} if self.setup.perspectives else {}),
             "by_type": {name: _rounded(value) for name, value in self.by_type().items()},
             "by_kind": {
                 name: {key: round(value, 2) for key, value in counts.items()} for name, counts in self.by_kind().items()

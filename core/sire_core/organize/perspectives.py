@@ -167,18 +167,12 @@ class Perspectives:
                 abstract_greedy, graph, kappa=self.kappa, levels=self.levels, diversity=self.diversity, seed=seed
             )
         else:
-            from sire_core.algorithms.neural_perspectives import abstract_neural
+            from sire_core.abstractors.neural import NeuralSettings, abstract_neural
 
             features = await view.vectors(_described(network))
+            settings = NeuralSettings(loss=self.loss, diversity=self.diversity)
             trees = await asyncio.to_thread(
-                abstract_neural,
-                graph,
-                features,
-                kappa=self.kappa,
-                levels=self.levels,
-                diversity=self.diversity,
-                loss=self.loss,
-                seed=seed,
+                abstract_neural, graph, features, kappa=self.kappa, levels=self.levels, settings=settings, seed=seed
             )
         view.progress("perspectives", self.kappa, self.kappa)
         return tuple(trees)

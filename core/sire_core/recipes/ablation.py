@@ -16,7 +16,7 @@ __all__ = ["ABLATIONS", "Ablation", "register_ablations"]
 ABLATIONS: dict[str, tuple[Ablation, ...]] = {}
 """Rows by the name of the recipe that the paper is about."""
 
-_SETS = {"musique": "musique", "2wiki": "2wiki", "hotpot": "hotpotqa", "quality": "quality"}
+_SETS = {"musique": "musique", "2wiki": "2wiki", "hotpot": "hotpotqa", "quality": "quality", "multihop": "multihoprag"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,11 @@ class Ablation:
         label: The row, in a few words.
         recipe: Name in the registry.
         settings: What differs from the recipe's defaults.
-        paper: By data set (`musique`, `2wiki`, `hotpotqa`, `quality`) or `average`, figures by metric; empty when the
-            paper has no such row. They come from the paper's models and readers, so that only their order and their
-            differences compare with ours.
-        needs: What the row cannot do without: `tokens`, an embedder with token vectors, or `model`, a language model.
+        paper: By data set (`musique`, `2wiki`, `hotpotqa`, `quality`, `multihoprag`) or `average`, figures by metric;
+            empty when the paper has no such row. They come from the paper's models and readers, so that only their
+            order and their differences compare with ours.
+        needs: What the row cannot do without: `tokens`, an embedder with token vectors, `model`, a language model, or
+            `torch`.
     """
 
     table: str

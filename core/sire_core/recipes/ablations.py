@@ -22,6 +22,11 @@ def ablations_of(recipe: str) -> tuple[Ablation, ...]:
 
 def recipes_with_ablations() -> list[str]:
     """Names of the recipes whose papers' rows are known, sorted."""
-    from sire_core.recipes import indexrag_ablations, msrag_ablations, sirerag_ablations  # noqa: F401 - fills the registry
+    from sire_core.recipes import (  # noqa: F401 - fills the registry
+        indexrag_ablations,
+        msrag_ablations,
+        sirerag_ablations,
+        smart_ablations,
+    )
 
     return sorted(ABLATIONS)

@@ -1,0 +1,112 @@
+"""The recipe `smart`, its rows of tables, and what evaluation says of its trees."""
+
+import asyncio
+import json
+
+import pytest
+
+from sire_core import Document, Index
+from sire_core.cli.evaluation import run_ablations
+from sire_core.cli.options import IndexOptions
+from sire_core.data import demo_documents
+from sire_core.errors import ConfigurationError
+from sire_core.evaluate.answering import AnswerConfig, answer_questions, answer_scores
+from sire_core.evaluate.datasets import DataSet, Question
+from sire_core.evaluate.report import format_ablations
+from sire_core.evaluate.runner import EvalConfig
+from sire_core.recipes import flat, smart
+from sire_core.recipes.ablations import ablations_of
+from sire_core.testing.contracts import check_filters, check_order
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
+
+CORPUS = tuple(demo_documents())
+QUESTIONS = (
+    Question("q1", "Who designed Corrow Lighthouse?", ("Maren Holt",), ("corrow-lighthouse",)),
+    Question("q2", "Who commanded the Northern Wren?", ("Aldous Brack",), ("northern-wren",)),
+)
+
+
+@pytest.mark.parametrize("base", ["bm25", "hybrid", "pagerank", "mix_recall"])
+@pytest.mark.parametrize("check", [check_order, check_filters], ids=lambda check: check.__name__)
+def test_any_base_keeps_the_promises(base, check):
+    check(lambda: smart(base=base))
+
+
+def test_an_unknown_base_is_refused():
+    with pytest.raises(ConfigurationError, match="mix_recall"):
+        smart(base="magic")
+
+
+def test_the_passages_of_a_context_are_those_of_the_base_in_its_order():
+    with (
+        Index(recipe=smart(), embedder=HashEmbedder()) as with_reports,
+        Index(recipe=flat(), embedder=HashEmbedder()) as without,
+    ):
+        for index in (with_reports, without):
+            index.build(CORPUS)
+        for question in QUESTIONS:
+            hits = with_reports.search(question.question, 18)
+            passages = [hit.unit.id for hit in hits if hit.unit.kind.value == "chunk"]
+            assert passages == [hit.unit.id for hit in without.search(question.question, len(passages))]
+            reports = [hit for hit in hits if hit.unit.kind.value == "report"]
+            assert len(reports) == 6
+            assert all(hit.path[0].step == "perspective" for hit in reports)
+
+
+def test_explain_and_stats_show_the_trees():
+    with Index(recipe=smart(), embedder=HashEmbedder()) as index:
+        index.build(CORPUS)
+        told = index.explain(QUESTIONS[0].question, 6)
+        assert "perspective: perspective " in told
+        assert "entities that the hits before it name" in told
+        assert len(index.stats()["perspectives"]["trees"]) == 3
+
+
+def test_without_a_cap_every_report_above_the_hits_joins():
+    with Index(recipe=smart(cap=None), embedder=HashEmbedder()) as index:
+        index.build(CORPUS)
+        hits = index.search("Corrow Lighthouse", 3)
+        assert [hit.unit.kind.value for hit in hits[:3]] == ["chunk"] * 3
+        assert len(hits) > 9
+        assert {hit.unit.kind.value for hit in hits[3:]} == {"report"}
+
+
+def test_head_counts_are_a_table_of_modularity_nmi_and_rates(tmp_path, monkeypatch):
+    rows = [row for row in ablations_of("smart") if row.label in ("passages alone", "2 heads", "3 heads (the default)")]
+    monkeypatch.setattr("sire_core.recipes.ablations.ABLATIONS", {"smart": tuple(rows)})
+    dataset = DataSet("multihop", CORPUS, QUESTIONS)
+    options = IndexOptions(folder=tmp_path, embedder=HashEmbedder())
+    made = run_ablations(dataset, "smart", options, EvalConfig(), lambda *_: None)
+    assert [len(row.setup.perspectives.get("trees", ())) for row in made] == [0, 2, 3]
+    table = format_ablations(made).splitlines()
+    header = [cell.strip() for cell in table[2].strip("|").split("|")]
+    assert header[-2:] == ["modularity", "NMI"]
+    assert "paper NMI" in header
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table[4:]]
+    assert cells[0][-2:] == ["-", "-"]
+    assert all(0 < float(row[-2]) < 100 and 0 <= float(row[-1]) <= 100 for row in cells[1:])
+    assert cells[1][header.index("paper NMI")] == "41.0"
+    assert json.loads(json.dumps(made[1].as_json()))["perspectives"]["nmi"] is not None
+
+
+def test_answers_are_scored_by_the_perspectives_that_their_words_cover():
+    perspectives = ["bats produce milk", "bats possess wings", "bats hunt at night"]
+    questions = (
+        Question("q1", "What of bats?", ("milk",), metadata={"perspectives": perspectives}),
+        Question("q2", "What else?", ("milk",)),
+    )
+    dataset = DataSet("toy", (Document("d", "Bats have wings and produce milk."),), questions)
+    model = ScriptedModel(
+        lambda call: (
+            json.dumps({"answer": "Bats have wings and produce milk", "sufficient": True, "citations": [1]})
+            if call.schema
+            else "Bats have wings and produce milk [1]"
+        )
+    )
+    with Index(recipe=flat(), embedder=HashEmbedder(), language_model=model) as index:
+        index.build(dataset.documents)
+        answered = asyncio.run(answer_questions(index, dataset, AnswerConfig()))
+    assert [found.perspectives for found in answered] == [pytest.approx(2 / 3), None]
+    assert answer_scores(answered)["perspectives"] == 66.7
+    assert "perspectives" not in answer_scores(answered[1:])
