@@ -14,7 +14,8 @@ from langchain_core.runnables.config import get_async_callback_manager_for_confi
 from langchain_sire.graph_state import IRCoTState, Progress
 from langchain_sire.reasoner import Reasoner, make_reasoner
 from langchain_sire.recorded_model import PausedError, RecordedModel
-from langchain_sire.retriever import FilterLike, SireRetriever
+from langchain_sire.recorded_searches import RecordedSearches
+from langchain_sire.retriever import SireRetriever
 from langchain_sire.runs import atraced, traced
 from langchain_sire.steps import question_of
 from sire_core.index import Index
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
 
-    from sire_core.protocols import LanguageModel
-    from sire_core.search.pinned import PinnedSearch
+    from sire_core.protocols import FloatArray, LanguageModel
 
 __all__ = ["create_ircot_graph"]
 
@@ -47,8 +47,8 @@ def create_ircot_graph(
 
     Ask with `graph.invoke({"question": ...}, config)`; the state is `IRCoTState`, plain JSON, and ends as what
     `create_ircot_chain` returns. With a checkpointer a run that was interrupted or killed is resumed by
-    `graph.invoke(None, config)`: no call of the model is made twice. The searches of earlier nodes are repeated.
-    `timeout` holds for each node.
+    `graph.invoke(None, config)`: no call of the model is made twice. The searches of earlier nodes are
+    repeated, their questions embedded once per process. `timeout` holds for each node.
 
     Args:
         retriever: See `create_ircot_chain`.
@@ -94,6 +94,7 @@ class _Work:
 
     def __init__(self, reasoner: Reasoner) -> None:
         self._reasoner = reasoner
+        self._vectors: dict[tuple[str, str], FloatArray] = {}
 
     def run(self, node: str, state: IRCoTState, config: RunnableConfig) -> IRCoTState:
         """A node, from sync code."""
@@ -131,24 +132,9 @@ class _Work:
         if model is not None:
             most = 0 if node == "retrieve" else 1
             recorded = RecordedModel(model, kept["model"], numbered=True, most=most)
-            searched: Any = _RecordedSearches(reasoner.index, kept["search"])
+            searched: Any = RecordedSearches(reasoner.index, kept["search"], self._vectors)
             reasoner = replace(reasoner, model=recorded, index=searched)
         return reasoner.steps(progress.question)
-
-
-class _RecordedSearches:
-    """An index whose rankers and selectors ask a recorded model."""
-
-    def __init__(self, index: Index, replies: dict[str, Any]) -> None:
-        self.language_model: LanguageModel | None = None
-        self._index = index
-        self._replies = replies
-
-    async def apin(self, *, filter: FilterLike = None) -> PinnedSearch:  # noqa: A002 - the index's word
-        """See `Index.apin`."""
-        pinned = await self._index.apin(filter=filter)
-        model = pinned.view.language_model
-        return pinned if model is None else pinned.with_language_model(RecordedModel(model, self._replies))
 
 
 async def _repeat(steps: AsyncGenerator[Step, None], progress: Progress) -> None:

@@ -8,11 +8,13 @@ from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, Runs
 from langchain_scripted_chat import model
 
 from langchain_sire import SireRetriever, create_ircot_chain, create_ircot_graph
+from sire_core import recipes
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.protocols import Prompt
 from sire_core.recipes import flat
 from sire_core.recipes.base import Recipe
+from sire_core.testing.hash_embedder import HashEmbedder
 
 memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
 
@@ -58,6 +60,15 @@ async def test_the_state_ends_as_what_the_chain_returns(retriever, flavor):
     assert sync == native
     assert {key: sync[key] for key in expected} == expected
     assert len(chat.log) == len(script) == expected["usage"]["calls"]
+
+
+@pytest.mark.parametrize("recipe", sorted(recipes.REGISTRY))
+def test_every_recipe_reasons_the_same_in_chain_and_graph(index_of, recipe):
+    retriever = SireRetriever(index=index_of(recipe), k=4)
+    expected = _state(create_ircot_chain(retriever, model(*IRCOT)).invoke(QUESTION))
+    state = create_ircot_graph(retriever, model(*IRCOT)).invoke({"question": QUESTION})
+    assert {key: state[key] for key in expected} == expected
+    assert len(expected["documents"]) == 4
 
 
 def test_a_node_makes_one_call_at_most_and_shows_its_work(retriever):
@@ -142,6 +153,20 @@ def test_models_that_rankers_ask_are_not_asked_again_either(thread):
         given = None
     assert state["usage"]["retrievals"] == len(ranks.log) == 2
     assert len(chat.log) == 3
+
+
+def test_each_question_is_embedded_once(thread):
+    asked = []
+
+    class Counting(HashEmbedder):
+        async def embed(self, texts, kind="document"):
+            asked.extend(texts if kind == "query" else ())
+            return await super().embed(texts, kind)
+
+    retriever = SireRetriever.from_texts(["Ilse Marrable wrote it.", "1931."], Counting(), recipe="flat", k=2)
+    for _ in range(2):
+        create_ircot_graph(retriever, model(*IRCOT)).invoke({"question": QUESTION})
+    assert asked == [QUESTION, FOLLOW_UP] * 2
 
 
 def test_another_question_on_the_same_thread_begins_anew(retriever, thread):

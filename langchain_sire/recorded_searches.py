@@ -1,0 +1,72 @@
+"""`RecordedSearches`: an index that can be searched again for what was searched before without paying twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from langchain_sire.recorded_model import RecordedModel
+from langchain_sire.retriever import FilterLike
+from sire_core.index import Index
+
+if TYPE_CHECKING:
+    from sire_core.protocols import FloatArray, LanguageModel
+    from sire_core.search.pinned import PinnedSearch
+    from sire_core.search.view import PoolView
+
+__all__ = ["RecordedSearches"]
+
+_MOST = 256
+
+
+class RecordedSearches:
+    """What a strategy takes as its index.
+
+    Args:
+        index: What is searched.
+        replies: Record of what rankers and selectors ask the index's model; see `RecordedModel`.
+        vectors: Vectors of questions, kept as long as the process lives.
+    """
+
+    language_model: LanguageModel | None = None
+    """Strategies are given their model."""
+
+    def __init__(self, index: Index, replies: dict[str, Any], vectors: dict[tuple[str, str], FloatArray]) -> None:
+        self._index = index
+        self._replies = replies
+        self._vectors = vectors
+
+    async def apin(self, *, filter: FilterLike = None) -> PinnedSearch:  # noqa: A002 - the index's word
+        """See `Index.apin`."""
+        pinned = await self._index.apin(filter=filter)
+        view: Any = _View(pinned.view, self._vectors)
+        model = pinned.view.language_model
+        return replace(
+            pinned, view=view if model is None else view.with_language_model(RecordedModel(model, self._replies))
+        )
+
+
+class _View:
+    """A pool that embeds each question once."""
+
+    def __init__(self, view: PoolView, vectors: dict[tuple[str, str], FloatArray]) -> None:
+        self._view = view
+        self._vectors = vectors
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._view, name)
+
+    def with_language_model(self, language_model: LanguageModel | None) -> _View:
+        """See `PoolView`."""
+        return _View(self._view.with_language_model(language_model), self._vectors)
+
+    async def embed_query(self, query: str) -> FloatArray:
+        """See `PoolView`."""
+        key = (self._view.embedder_fingerprint, query)
+        vector = self._vectors.get(key)
+        if vector is None:
+            vector = await self._view.embed_query(query)
+            if len(self._vectors) >= _MOST:
+                self._vectors.clear()
+            self._vectors[key] = vector
+        return vector
