@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Members = Sequence[int] | NDArray[np.int64]
 
-__all__ = ["neighbors_together", "rebuild_advised"]
+__all__ = ["neighbors_together"]
 
 
 def neighbors_together(
@@ -51,14 +51,3 @@ def neighbors_together(
         for other in found
     ]
     return sum(together) / len(together)
-
-
-def rebuild_advised(built: float, now: float, *, tolerance: float = 0.05) -> bool:
-    """Whether a tree should be grown anew.
-
-    Args:
-        built: `neighbors_together` when the clusters were made.
-        now: The same over the corpus as it is.
-        tolerance: Loss that is accepted, as a share of `built`.
-    """
-    return now < (1.0 - tolerance) * built

@@ -71,12 +71,14 @@ class CorpusUpdate:
         change: What changes.
         old_chunks: Chunks before, in corpus order.
         chunks: Chunks after, in corpus order.
+        hashes: Content hash of each of these by id.
     """
 
     stored: Mapping[str, StoredDocument]
     change: CorpusChange
     old_chunks: Sequence[Chunk]
     chunks: Sequence[Chunk]
+    hashes: Mapping[str, str]
 
     @property
     def documents(self) -> int:

@@ -39,6 +39,7 @@ async def extract_missing(
     store: RecordStore,
     progress: Progress,
     max_failure_ratio: float,
+    hashes: Mapping[str, str] | None = None,
 ) -> tuple[int, tuple[Failure, ...], frozenset[str]]:
     """Extract what is not stored yet.
 
@@ -48,6 +49,7 @@ async def extract_missing(
         store: Keeps them, batch by batch.
         progress: Called after every batch.
         max_failure_ratio: Above this share of failed passages, of all in the corpus, the build stops.
+        hashes: Content hashes by chunk id; None computes them.
 
     Returns:
         How many records came from the store, the failures, and the hashes that were extracted now.
@@ -55,7 +57,9 @@ async def extract_missing(
     Raises:
         BuildError: Too many failures. What succeeded is stored.
     """
-    todo = missing_chunks(chunks, store.known(extractor.fingerprint, [chunk.hash for chunk in chunks]))
+    hashes = {chunk.id: chunk.hash for chunk in chunks} if hashes is None else hashes
+    distinct = set(hashes.values())
+    todo = missing_chunks(chunks, store.known(extractor.fingerprint, sorted(distinct)), hashes)
     failures: list[Failure] = []
     fresh: set[str] = set()
     if todo:
@@ -69,20 +73,21 @@ async def extract_missing(
                 fresh.update(r.hash for r in batch if r.status != "failed")
                 done += len(batch)
                 progress("extraction", done, len(todo))
-            passages = len({chunk.hash for chunk in chunks})
+            passages = len(distinct)
         if len(failures) > max_failure_ratio * passages:
             raise BuildError(
                 f"Extraction failed for {len(failures)} of {passages} passages, first: {failures[0].where}: "
                 f"{failures[0].reason}. What succeeded is stored; fix the cause and build again, or raise "
                 "max_failure_ratio."
             )
-    return len({chunk.hash for chunk in chunks}) - len(todo), tuple(failures), frozenset(fresh)
+    return len(distinct) - len(todo), tuple(failures), frozenset(fresh)
 
 
 def read_records(
     chunks: Sequence[Chunk],
     extractor: Extractor,
     store: RecordStore,
+    hashes: Mapping[str, str],
     only: Collection[str] | None = None,
 ) -> Mapping[str, ExtractionRecord]:
     """Records by chunk id, with titles of the corpus linked as entities where the extractor asks for it.
@@ -91,11 +96,11 @@ def read_records(
         chunks: All chunks, in corpus order.
         extractor: Made the records.
         store: Keeps them.
+        hashes: Content hashes by chunk id.
         only: Ids of the chunks whose records are wanted; None reads all.
     """
     wanted = chunks if only is None else [chunk for chunk in chunks if chunk.id in only]
-    hashes = {chunk.id: chunk.hash for chunk in wanted}
-    stored = store.records(extractor.fingerprint, list(hashes.values()))
+    stored = store.records(extractor.fingerprint, [hashes[chunk.id] for chunk in wanted])
     records = {chunk.id: stored[hashes[chunk.id]] for chunk in wanted if hashes[chunk.id] in stored}
     if not extractor.links_titles:
         return records
@@ -107,7 +112,11 @@ def read_records(
 
 
 def relinked_chunks(
-    before: Sequence[Chunk], after: Sequence[Chunk], extractor: Extractor, store: RecordStore
+    before: Sequence[Chunk],
+    after: Sequence[Chunk],
+    extractor: Extractor,
+    store: RecordStore,
+    hashes: Mapping[str, str],
 ) -> frozenset[str]:
     """Ids of chunks whose records may link other titles after a change of the corpus than before it.
 
@@ -116,6 +125,7 @@ def relinked_chunks(
         after: And after it.
         extractor: Made the records.
         store: Keeps them.
+        hashes: Content hashes of the chunks after it by id.
     """
     if not extractor.links_titles:
         return frozenset()
@@ -127,16 +137,25 @@ def relinked_chunks(
     if len(wordings) > len(after) // 4:  # looking for so many takes longer than linking everything
         return frozenset(chunk.id for chunk in after)
     touched = touched_records(store.bodies(extractor.fingerprint), wordings)
-    return frozenset(chunk.id for chunk in after if chunk.hash in touched)
+    return frozenset(chunk.id for chunk in after if hashes[chunk.id] in touched)
 
 
-def missing_chunks(chunks: Sequence[Chunk], known: set[str]) -> list[ChunkInContext]:
-    """Distinct passages without a record, each with the text before it in its document."""
+def missing_chunks(
+    chunks: Sequence[Chunk], known: set[str], hashes: Mapping[str, str] | None = None
+) -> list[ChunkInContext]:
+    """Distinct passages without a record, each with the text before it in its document.
+
+    Args:
+        chunks: All chunks, in corpus order.
+        known: Content hashes that have a record.
+        hashes: Content hashes by chunk id; None computes them.
+    """
     todo: dict[str, ChunkInContext] = {}
     previous: Chunk | None = None
     for chunk in chunks:
         same = previous is not None and previous.doc_id == chunk.doc_id
-        if chunk.hash not in known:
-            todo.setdefault(chunk.hash, ChunkInContext(chunk, previous.text if previous and same else ""))
+        found = chunk.hash if hashes is None else hashes[chunk.id]
+        if found not in known:
+            todo.setdefault(found, ChunkInContext(chunk, previous.text if previous and same else ""))
         previous = chunk
     return list(todo.values())

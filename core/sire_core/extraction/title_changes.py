@@ -6,6 +6,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,7 @@ def touched_records(bodies: Mapping[str, bytes], wordings: Sequence[str]) -> set
     return found
 
 
+@lru_cache(1 << 16)
 def _head(title: str) -> str:
     words = WORD.findall(cached_key(title))
     return next((word for word in words if word != "&" and word not in FUNCTION_WORDS), "")

@@ -116,7 +116,12 @@ class RelatednessTree:
             drop_units=(*found.gone, *tree.drop_units, *(unit.id for unit in (() if state else view.units()))),
             put_edges=tuple(edge for edge in tree.put_edges if edge.target not in hidden),
             drop_edges=(*tree.drop_edges, *(() if state else view.edges())),
-            state={"facts": found.facts, "aggregates": len(found.aggregates.ids), "tree": tree.state},
+            state={
+                "facts": found.facts,
+                "aggregates": len(found.aggregates.ids),
+                "tree": tree.state,
+                "figures": tree.figures,
+            },
             notes=found.notes,
         )
 

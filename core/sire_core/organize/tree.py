@@ -20,13 +20,23 @@ __all__ = ["Tree", "altered_leaves", "as_delta", "copies_in", "grow"]
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What a change does to a tree: summaries, `child` edges from each to what it summarises, and the tree's state."""
+    """What a change does to a tree: summaries, and `child` edges from each to what it summarises.
+
+    Attributes:
+        put_units: Summaries that are new.
+        drop_units: Ids of those that are gone.
+        put_edges: Edges that are new.
+        drop_edges: Edges that are gone.
+        state: For the next change.
+        figures: For `Index.stats`: how much of the accepted drift is used up (0: just made, 1: will be made anew).
+    """
 
     put_units: tuple[Unit, ...] = ()
     drop_units: tuple[str, ...] = ()
     put_edges: tuple[Edge, ...] = ()
     drop_edges: tuple[Edge, ...] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, Any] = field(default_factory=dict)
 
 
 async def grow(
@@ -82,10 +92,10 @@ async def grow(
             break
     while levels and not levels[-1].clusters:
         levels.pop()
-    return _difference(before, TreeState(tuple(levels), view.makers[0]), put)
+    return _difference(before, TreeState(tuple(levels), view.makers[0]), put, name)
 
 
-def _difference(before: TreeState, after: TreeState, put: Mapping[str, Unit]) -> Tree:
+def _difference(before: TreeState, after: TreeState, put: Mapping[str, Unit], name: str) -> Tree:
     stays = after.summaries
     old, new = before.edges(), after.edges()
     return Tree(
@@ -94,6 +104,7 @@ def _difference(before: TreeState, after: TreeState, put: Mapping[str, Unit]) ->
         put_edges=tuple(Edge("child", *ends) for ends in new if ends not in old),
         drop_edges=tuple(Edge("child", *ends) for ends in old if ends not in new),
         state=after.as_json(),
+        figures={f"drift_{name}": after.drift},
     )
 
 
@@ -116,7 +127,7 @@ def as_delta(tree: Tree, view: BuildView, *, first: bool, copies: Mapping[str, S
         drop_units=(*tree.drop_units, *((unit.id for unit in view.units()) if first else ())),
         put_edges=tree.put_edges,
         drop_edges=(*tree.drop_edges, *(view.edges() if first else ())),
-        state={"tree": tree.state, "copies": copies},
+        state={"tree": tree.state, "copies": copies, "figures": tree.figures},
     )
 
 

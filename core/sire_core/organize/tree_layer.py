@@ -150,9 +150,10 @@ class LayerWriter:
         row = {found: place for place, found in enumerate(ids)}
         members = [[row.get(m, row.get(heirs.get(m, ""))) for m in cluster.members] for cluster in old.clusters]
         stayed = [list(dict.fromkeys(place for place in rows if place is not None)) for rows in members]
-        gone = {m for cluster in old.clusters for m in cluster.members if m not in row}
+        missing = {m for cluster in old.clusters for m in cluster.members if m not in row}
+        gone = sum(heirs.get(m, "") not in row for m in missing)
         came = len(ids) - len({place for rows in stayed for place in rows})
-        drift = old.drift.after(max(came, 0) + len(gone))
+        drift = old.drift.after(came + gone, len(missing) - gone)
         if drift.too_far:
             return None
         shrunk = [

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.drift import neighbors_together, rebuild_advised
+from sire_core.algorithms.drift import neighbors_together
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "Drift", "Level", "TreeState"]
 
 _MOST_CHANGED = 0.25
-"""Share of a level's nodes that may come, go or change before its clusters are made anew."""
+"""Share of a level's nodes that may come or go before its clusters are made anew."""
 
 _LOOK_AGAIN = 0.05
 """Share of a level's nodes that may change before its drift is measured again."""
 
-_SAMPLE = 256
+_TOLERANCE = 0.05
+"""Loss of neighbours in common clusters, as a share of what there was, that is accepted beyond chance."""
+
+_SAMPLE = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +39,15 @@ class Drift:
 
     Attributes:
         nodes: How many nodes were clustered when all clusters were made.
-        changed: How many came, went or changed since.
-        measured: `changed` when `now` was measured.
+        changed: How many came or went since.
+        touched: How many came, went or were replaced in their places since `now` was measured.
         built: Share of nodes whose nearest neighbour was in a cluster with them when all clusters were made.
         now: The same, as measured last.
     """
 
     nodes: int
     changed: int = 0
-    measured: int = 0
+    touched: int = 0
     built: float = 1.0
     now: float = 1.0
 
@@ -54,25 +57,27 @@ class Drift:
         share = neighbors_together(vectors, clusters, sample=_SAMPLE)
         return cls(len(vectors), built=share, now=share)
 
-    def after(self, changes: int) -> Drift:
-        """With more changes."""
-        return replace(self, changed=self.changed + changes)
+    def after(self, changed: int, replaced: int) -> Drift:
+        """With more nodes that came or went, and that were replaced in their places."""
+        return replace(self, changed=self.changed + changed, touched=self.touched + changed + replaced)
 
     def measure(self, vectors: FloatArray, clusters: Sequence[Sequence[int]]) -> Drift:
         """Look again, if much has changed since the last time."""
-        if self.changed - self.measured < _LOOK_AGAIN * self.nodes:
+        if self.touched < _LOOK_AGAIN * self.nodes:
             return self
-        return replace(self, measured=self.changed, now=neighbors_together(vectors, clusters, sample=_SAMPLE))
+        return replace(self, touched=0, now=neighbors_together(vectors, clusters, sample=_SAMPLE))
 
     @property
     def too_far(self) -> bool:
         """Whether all clusters have to be made anew."""
-        return self.changed > _MOST_CHANGED * self.nodes or rebuild_advised(self.built, self.now)
+        return self.share >= 1
 
     @property
     def share(self) -> float:
-        """How much of what is allowed is used up, 0..1 and more."""
-        return self.changed / max(1.0, _MOST_CHANGED * self.nodes)
+        """How much of the drift that is accepted is used up; at 1 all clusters are made anew."""
+        chance = 0.5 / max(1, min(self.nodes, _SAMPLE)) ** 0.5
+        lost = (1 - self.now / max(self.built, 1e-9)) / (_TOLERANCE + chance)
+        return float(max(self.changed / max(1.0, _MOST_CHANGED * self.nodes), lost))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,11 @@ class TreeState:
             if cluster.summary
             for member in cluster.members
         }
+
+    @property
+    def drift(self) -> float:
+        """The largest `Drift.share` of a level, rounded."""
+        return round(max((level.drift.share for level in self.levels), default=0.0), 3)
 
     def as_json(self) -> dict[str, Any]:
         """JSON-serialisable."""

@@ -37,7 +37,7 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: Workers) -> Build
 
     corpus = await asyncio.to_thread(_read, library, plan)
     manifest = library.manifest()
-    models = model_side(library, workers, {chunk.id: chunk.hash for chunk in corpus.chunks})
+    models = model_side(library, workers, corpus.hashes)
     embedder, extractor = await asyncio.to_thread(_fit, library, corpus, workers.embedder, models.extractor)
     model = workers.language_model
     settings = BuildSettings(
@@ -65,8 +65,9 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: Workers) -> Build
 def _read(library: IndexFiles, plan: Plan) -> CorpusUpdate:
     stored = library.store.documents()
     change = plan(stored)
-    old = library.store.chunks()
-    return CorpusUpdate(stored, change, old, chunks_after(old, change, stored))
+    old = library.store.chunks(stored)
+    chunks = chunks_after(old, change, stored)
+    return CorpusUpdate(stored, change, old, chunks, {chunk.id: chunk.hash for chunk in chunks})
 
 
 def _fit(

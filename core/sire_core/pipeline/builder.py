@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.corpus.units import CorpusUpdate, corpus_delta, documents_after
+from sire_core.corpus.units import CorpusUpdate, chunk_units, corpus_delta, documents_after
 from sire_core.errors import EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
 from sire_core.manifest import BuiltRecipe, Manifest
@@ -155,10 +155,15 @@ class Builder:
             return (), frozenset(), ()
         with self._timed("extraction"):
             _, failures, fresh = await extract_missing(
-                work.corpus.chunks, settings.extractor, self._calls, settings.progress, settings.max_failure_ratio
+                work.corpus.chunks,
+                settings.extractor,
+                self._calls,
+                settings.progress,
+                settings.max_failure_ratio,
+                work.corpus.hashes,
             )
         extractor = settings.extractor.fingerprint
-        hashes = {chunk.hash for chunk in work.corpus.chunks}
+        hashes = set(work.corpus.hashes.values()) if failures else set()
         failed = hashes - self._calls.known(extractor, sorted(hashes))
         return failures, fresh & set(work.before.failed.get(extractor, ())), tuple(sorted(failed))
 
@@ -173,7 +178,7 @@ class Builder:
             await embedder.embed(corpus.chunk_units)
         with self._timed("organizing"):
             deltas = dict(await organize_all(jobs, corpus, self._store))
-        deltas[CORPUS] = corpus_delta(self._store.units(CORPUS), corpus.chunk_units)
+        deltas[CORPUS] = corpus_delta(chunk_units(work.corpus.old_chunks), corpus.chunk_units)
         busy = {job.fingerprint for job in jobs}
         gone = [owner for built in stale for owner in built.owners if owner not in busy]
         with self._timed("embedding"):

@@ -109,7 +109,7 @@ def jobs_for(
     added = [chunk for chunk in new if chunk.id not in old_ids]
     removed = [chunk for chunk in old if chunk.id not in new_ids]
     staying = [chunk for chunk in new if chunk.id in old_ids]
-    mended = [chunk for chunk in staying if chunk.hash in repaired]
+    mended = [chunk for chunk in staying if chunk.hash in repaired] if repaired else []
     jobs = []
     for recipe, built in recipes:
         for organizer, owner in zip(recipe.organizers, built.owners, strict=True):

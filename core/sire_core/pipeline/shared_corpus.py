@@ -30,12 +30,12 @@ def shared_corpus(update: CorpusUpdate, settings: BuildSettings, calls: CallStor
         calls: Keeps the records.
         embedder: Makes vectors.
     """
-    chunks, old = update.chunks, update.old_chunks
+    chunks, old, hashes = update.chunks, update.old_chunks, update.hashes
     return Corpus(
         chunks=chunks,
         chunk_units=chunk_units(chunks),
-        load_records=_remembered(lambda only: read_records(chunks, settings.extractor, calls, only)),
-        relinked=cache(lambda: relinked_chunks(old, chunks, settings.extractor, calls)),
+        load_records=_remembered(lambda only: read_records(chunks, settings.extractor, calls, hashes, only)),
+        relinked=cache(lambda: relinked_chunks(old, chunks, settings.extractor, calls, hashes)),
         embed=embedder.embed,
         makers=(settings.embedder.fingerprint, settings.extractor.fingerprint),
         make_summarizer=settings.make_summarizer,
