@@ -61,40 +61,52 @@ def create_sire_tool(
         )
         raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.{other}")
 
-    def search(
-        query: str,
-        k: int | None = None,
-        filter: Any = None,  # noqa: A002 - the name that the model sees
-        callbacks: Callbacks = None,
-    ) -> tuple[str, list[Document]]:
-        try:
-            found = retriever.invoke(query, {"callbacks": callbacks}, k=k, filter=filter)
-        except (ConfigurationError, QueryError) as error:
-            raise ToolException(str(error)) from error
-        return cite(found), found
-
-    async def asearch(
-        query: str,
-        k: int | None = None,
-        filter: Any = None,  # noqa: A002 - as above
-        callbacks: Callbacks = None,
-    ) -> tuple[str, list[Document]]:
-        try:
-            found = await retriever.ainvoke(query, {"callbacks": callbacks}, k=k, filter=filter)
-        except (ConfigurationError, QueryError) as error:
-            raise ToolException(str(error)) from error
-        return cite(found), found
-
+    searcher = _Searcher(retriever)
     return StructuredTool(
         name=name,
         description=description,
-        func=search,
-        coroutine=asearch,
+        func=searcher.search,
+        coroutine=searcher.asearch,
         args_schema=SireToolInput,
         response_format="content_and_artifact",
         handle_tool_error=True,
         handle_validation_error=_say,
     )
+
+
+class _Searcher:
+    """The tool's functions."""
+
+    def __init__(self, retriever: SireRetriever) -> None:
+        self._retriever = retriever
+
+    def search(
+        self,
+        query: str,
+        k: int | None = None,
+        filter: Any = None,  # noqa: A002 - the name that the model sees
+        callbacks: Callbacks = None,
+    ) -> tuple[str, list[Document]]:
+        """Search, from sync code."""
+        try:
+            found = self._retriever.invoke(query, {"callbacks": callbacks}, k=k, filter=filter)
+        except (ConfigurationError, QueryError) as error:
+            raise ToolException(str(error)) from error
+        return cite(found), found
+
+    async def asearch(
+        self,
+        query: str,
+        k: int | None = None,
+        filter: Any = None,  # noqa: A002 - as above
+        callbacks: Callbacks = None,
+    ) -> tuple[str, list[Document]]:
+        """Search."""
+        try:
+            found = await self._retriever.ainvoke(query, {"callbacks": callbacks}, k=k, filter=filter)
+        except (ConfigurationError, QueryError) as error:
+            raise ToolException(str(error)) from error
+        return cite(found), found
 
 
 def cite(documents: list[Document]) -> str:
