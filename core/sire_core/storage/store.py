@@ -108,9 +108,13 @@ class Store:
             str(r[0]): StoredDocument(str(r[0]), int(r[1]), str(r[2]), str(r[3]), json.loads(str(r[4]))) for r in rows
         }
 
-    def chunks(self) -> list[Chunk]:
-        """All chunks, ordered by (document sequence, position, id)."""
-        documents = self.documents()
+    def chunks(self, documents: Mapping[str, StoredDocument] | None = None) -> list[Chunk]:
+        """All chunks, ordered by (document sequence, position, id).
+
+        Args:
+            documents: What `documents` returned; None reads them.
+        """
+        documents = self.documents() if documents is None else documents
         rows = self._db.iterate(
             "SELECT c.id, c.doc_id, c.position, c.text FROM chunks c JOIN documents d ON d.id=c.doc_id "
             "ORDER BY d.sequence, c.position, c.id"
