@@ -70,6 +70,12 @@ class ModelCalls:
         """What was used so far."""
         return self._meter.report().total
 
+    @property
+    def kept_call_only(self) -> bool:
+        """Whether no call is left but the one that is kept back for the answer."""
+        most = self._limits.max_calls
+        return self._keep and most is not None and self.usage.calls + 1 >= most
+
     def metered(self, model: LanguageModel) -> LanguageModel:
         """A model whose calls count here too; for the rankers and selectors that ask one."""
         return with_meter(model, self._meter, "reason")
@@ -139,11 +145,11 @@ class ModelCalls:
         """Stop thinking while there is still room for the answer, whose prompt is about as long as this one."""
         if last or not self._keep:
             return
-        used = self.usage
-        if self._limits.max_calls is not None and used.calls + 1 >= self._limits.max_calls:
+        if self.kept_call_only:
             raise StoppedError("call_limit")
-        size = estimate_tokens(prompt.instructions) + estimate_tokens(prompt.data) + _ANSWER_TOKENS
         if self._limits.max_tokens is not None:
+            used = self.usage
+            size = estimate_tokens(prompt.instructions) + estimate_tokens(prompt.data) + _ANSWER_TOKENS
             left = self._limits.max_tokens - used.input_tokens - used.output_tokens
             if left < 2 * size:
                 raise StoppedError("token_limit")

@@ -55,7 +55,9 @@ class Run:
     async def context(self) -> tuple[Hit, ...]:
         """The final context of what was found so far; selected once."""
         if self._context[0] != self.evidence.searches:
-            hits = await self.evidence.context(self.question, self.k or self.evidence.found)
+            # A selector must not spend the call that is kept for the answer.
+            select = self.evidence.plain_context if self.calls.kept_call_only else self.evidence.context
+            hits = await select(self.question, self.k or self.evidence.found)
             self._context = (self.evidence.searches, hits)
         return self._context[1]
 

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, field_validator, model_validator
+from pydantic import field_validator
+
+from sire_core.models.lenient import LenientAnswer
 
 __all__ = ["FollowUps", "Reading", "SearchThought"]
 
 
-class _Lenient(BaseModel):
-    """Drops nulls where there is a default, and writes numbers as text where text is due."""
-
-    shape: ClassVar[str] = ""
-    """An example of the answer, for servers that do not enforce a schema."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _tidy(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        tidy = {}
-        for name, value in data.items():
-            known = cls.model_fields.get(name)
-            if value is None and known is not None and not known.is_required():
-                continue
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            tidy[name] = str(value) if is_number and known is not None and known.annotation is str else value
-        return tidy
-
-
-class SearchThought(_Lenient):
+class SearchThought(LenientAnswer):
     """One sentence of reasoning and what to search for next, or DONE (IndexRAG, figure 8)."""
 
     shape: ClassVar[str] = '{"reasoning":"","search":"query or DONE"}'
@@ -40,14 +20,14 @@ class SearchThought(_Lenient):
     search: str
 
 
-class FollowUp(_Lenient):
+class FollowUp(LenientAnswer):
     """A follow-up question and its answer."""
 
     q: str
     a: str = ""
 
 
-class FollowUps(_Lenient):
+class FollowUps(LenientAnswer):
     """The decomposition of a question (SiReRAG, appendix B)."""
 
     shape: ClassVar[str] = '{"followups":[{"q":"","a":""}]}'
@@ -55,7 +35,7 @@ class FollowUps(_Lenient):
     followups: list[FollowUp]
 
 
-class Reading(_Lenient):
+class Reading(LenientAnswer):
     """The reader's answer."""
 
     shape: ClassVar[str] = '{"answer":"","citations":[1],"sufficient":true}'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from dataclasses import replace
@@ -152,6 +153,46 @@ async def test_calls_of_a_selector_are_on_the_same_bill():
         trace = await collect(ircot(index, QUESTION, limits=ReasoningLimits(max_calls=0)))
         assert reranker.log == []
         assert (trace.answer.stop, len(trace.answer.hits)) == ("call_limit", 10)
+        trace = await collect(ircot(index, QUESTION, limits=ReasoningLimits(max_calls=2)))
+        assert len(reranker.log) == 2  # the reranker does without, so that there is an answer
+        assert (trace.answer.stop, trace.answer.text) == ("call_limit", "Varn Harbour [1]")
+
+
+async def test_question_words_are_dropped_for_bm25_only():
+    for ranker, expected in (("bm25", QUESTION.removeprefix("Where ")), ("dense", QUESTION)):
+        with Index(recipe=recipe_by_name("flat", ranker=ranker), embedder=HashEmbedder(), chunker=None) as index:
+            index.build(demo_documents())
+            model = ScriptedModel(["The director is Petra Quillon.", "So the answer is: x.", answer()])
+            trace = await collect(ircot(index, QUESTION, model=model, config=IRCoTConfig("original")))
+        queries = [step.query for step in trace.steps if isinstance(step, Retrieved)]
+        fact = "The director is Petra Quillon."
+        assert queries == [expected, fact.replace(" is", "") if ranker == "bm25" else fact]
+        assert trace.answer.text == "Varn Harbour [1]"
+
+
+class Unsteady(HashEmbedder):
+    """An embedder that stalls at one question and fails at another."""
+
+    async def embed(self, texts, kind="document"):
+        if kind == "query" and "stall" in texts[0]:
+            await asyncio.sleep(30)
+        if kind == "query" and "fail" in texts[0]:
+            raise ModelError("no vectors today")
+        return await super().embed(texts, kind)
+
+
+async def test_a_search_that_stalls_or_fails_leaves_what_was_found():
+    with Index(recipe="flat", embedder=Unsteady(), chunker=None) as index:
+        index.build(demo_documents())
+        for query, stop in (("stall", "timeout"), ("fail", "model_failed")):
+            model = ScriptedModel([search(query), search("DONE"), answer()])
+            trace = await collect(ircot(index, QUESTION, model=model, limits=ReasoningLimits(timeout=1.0)))
+            assert (trace.answer.stop, len(trace.answer.hits), len(model.log)) == (stop, 10, 1)
+            assert trace.answer.usage.retrievals == 1
+        with pytest.raises(ModelError, match="no vectors"):
+            await collect(ircot(index, "fail", model=ScriptedModel()))
+        trace = await collect(single(index, "stall", model=ScriptedModel(), limits=ReasoningLimits(timeout=0.1)))
+        assert (trace.answer.stop, trace.answer.hits) == ("timeout", ())
 
 
 # --- snapshot, models, sync -----------------------------------------------------------------------------------------
