@@ -151,6 +151,7 @@ def _build(dataset: DataSet, options: IndexOptions, progress: Progress) -> float
 
 def _ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfig, progress: Progress) -> Row:
     from sire_core.evaluate.answering import answer_questions, answer_scores
+    from sire_core.evaluate.evidence_match import evidence_match
     from sire_core.evaluate.runner import evaluate
     from sire_core.models.sync import run_sync
 
@@ -167,9 +168,10 @@ def _ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConf
         index.search(dataset.measurable[0].question, 1)
         stage = f"questions to {setup.recipe}"
         row = run_sync(evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)))
+        asked = dataset.sample(config.limit, config.seed)
+        row = replace(row, evidence_match=run_sync(evidence_match(index, asked)))
         if config.answer is None:
             return row
-        asked = dataset.sample(config.limit, config.seed)
         stage = f"answers from {setup.recipe}"
         answered = run_sync(answer_questions(index, asked, config.answer, lambda _, *at: progress(stage, *at)))
         return replace(row, answers={"via": config.answer.via, **answer_scores(answered)})

@@ -73,6 +73,8 @@ def format_ablations(rows: Sequence[Row]) -> str:
         ours |= {name: _rate(row.answers[name]) for name in metrics if name in row.answers}
         if any(other.setup.perspectives for other in rows):
             ours |= _tree_cells(row)
+        if any(other.evidence_match is not None for other in rows):
+            ours["match"] = _rate(row.evidence_match)
         label = row.setup.recipe.replace("|", "\\|")
         lines.append({"table": paper.get("table", ""), "row": label, **printed, **ours})
     return "\n".join([f"{_heading(rows)}; figures of the paper: {named or 'none'}", "", *_markdown(lines, 2)])

@@ -80,6 +80,7 @@ class Row:
         budget: Tokens of the budget metrics, or None.
         results: Every question, in the order of the data set.
         answers: Mean scores of a model's answers (`answer_scores`); empty when none were asked for.
+        evidence_match: See `evidence_match`; None for recipes without chains.
     """
 
     setup: Setup
@@ -89,6 +90,7 @@ class Row:
     budget: int | None
     results: tuple[QuestionResult, ...] = field(repr=False)
     answers: Mapping[str, Any] = field(default_factory=dict)
+    evidence_match: float | None = None
 
     @property
     def with_gold(self) -> list[QuestionResult]:
@@ -168,6 +170,7 @@ class Row:
             **({"paper": dict(self.setup.paper)} if self.setup.paper else {}),
             **({"answers": dict(self.answers)} if self.answers else {}),
             **({"perspectives": dict(self.setup.perspectives)} if self.setup.perspectives else {}),
+            **({"evidence_match": round(self.evidence_match, 1)} if self.evidence_match is not None else {}),
             "by_type": {name: _rounded(value) for name, value in self.by_type().items()},
             "by_kind": {
                 name: {key: round(value, 2) for key, value in counts.items()} for name, counts in self.by_kind().items()

@@ -23,6 +23,7 @@ def ablations_of(recipe: str) -> tuple[Ablation, ...]:
 def recipes_with_ablations() -> list[str]:
     """Names of the recipes whose papers' rows are known, sorted."""
     from sire_core.recipes import (  # noqa: F401 - fills the registry
+        iier_ablations,
         indexrag_ablations,
         msrag_ablations,
         sirerag_ablations,

@@ -1,0 +1,41 @@
+import pytest
+
+from sire_core import Document, Index
+from sire_core.corpus.benchmarks import Question
+from sire_core.evaluate.datasets import DataSet
+from sire_core.evaluate.evidence_match import evidence_match
+from sire_core.recipes import iier
+from sire_core.testing.hash_embedder import HashEmbedder
+
+DOCUMENTS = (
+    Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide"),
+    Document("vale", "Mira Vale was a painter in Port Amber.", "Mira Vale"),
+    Document("copy", "Mira Vale was a painter in Port Amber.", "Mira Vale"),
+    Document("bridge", "The bridge spans the river Elm.", "Elm Bridge"),
+)
+
+
+def ask(*gold):
+    return Question(id="-".join(gold), question="Who directed The Long Tide?", answers=(), supporting=gold)
+
+
+async def rate(*questions, **settings):
+    recipe = iier(use_sim=False, similar_seeds=0, **settings)
+    with Index(recipe=recipe, embedder=HashEmbedder()) as index:
+        await index.abuild(DOCUMENTS)
+        return await evidence_match(index, DataSet("d", DOCUMENTS, questions))
+
+
+async def test_the_share_of_gold_passages_on_chains_is_averaged_over_questions():
+    assert await rate(ask("film", "vale")) == 100.0
+    assert await rate(ask("film", "copy")) == 100.0  # copies are one passage
+    assert await rate(ask("film", "bridge")) == 50.0
+    assert await rate(ask("film", "bridge"), ask("bridge"), ask()) == pytest.approx(25.0)
+    assert await rate(ask("film", "vale"), max_length=1) == 50.0
+
+
+async def test_there_is_none_without_gold_or_without_chains():
+    assert await rate(ask()) is None
+    with Index(recipe="flat", embedder=HashEmbedder()) as index:
+        await index.abuild(DOCUMENTS)
+        assert await evidence_match(index, DataSet("d", DOCUMENTS, (ask("film"),))) is None
