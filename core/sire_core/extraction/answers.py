@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
+from sire_core.models.lenient import LenientAnswer
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple
 
 __all__ = ["EntitiesAnswer", "ExtractionAnswer", "FactsAnswer", "record_of"]
@@ -18,38 +19,17 @@ __all__ = ["EntitiesAnswer", "ExtractionAnswer", "FactsAnswer", "record_of"]
 _ENTITY = '{"id":"n1","name":"","type":"","aliases":[],"description":""}'
 
 
-class _Lenient(BaseModel):
-    """Drops nulls where there is a default, and writes numbers as text where text is due."""
-
-    shape: ClassVar[str] = ""
-    """An example of the answer, for servers that do not enforce a schema; much shorter than its JSON schema."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _tidy(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        tidy = {}
-        for name, value in data.items():
-            known = cls.model_fields.get(name)
-            if value is None and known is not None and not known.is_required():
-                continue
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            tidy[name] = str(value) if is_number and known is not None and known.annotation is str else value
-        return tidy
-
-
-class EntityAnswer(_Lenient):
+class EntityAnswer(LenientAnswer):
     """A named thing."""
 
     id: str
     name: str
     type: str = ""
-    aliases: list[str] = []
+    aliases: list[str] = Field(default_factory=list)
     description: str = ""
 
 
-class TripleAnswer(_Lenient):
+class TripleAnswer(LenientAnswer):
     """A relation between two ends; `strength` from 1 to 10 (SMART, table 6)."""
 
     h: str
@@ -73,14 +53,14 @@ class TripleAnswer(_Lenient):
             return 1.0
 
 
-class FactAnswer(_Lenient):
+class FactAnswer(LenientAnswer):
     """A statement with the entities it names."""
 
     text: str
-    entities: list[str] = []
+    entities: list[str] = Field(default_factory=list)
     question: str = ""
     answer: str = ""
-    triples: list[TripleAnswer] = []
+    triples: list[TripleAnswer] = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod
@@ -100,7 +80,7 @@ class FactAnswer(_Lenient):
         return [item for item in value if _is_triple(item)]
 
 
-class EntitiesAnswer(_Lenient):
+class EntitiesAnswer(LenientAnswer):
     """Answer of the entity step."""
 
     shape: ClassVar[str] = f'{{"entities":[{_ENTITY}]}}'
@@ -117,7 +97,7 @@ class EntitiesAnswer(_Lenient):
         return [_with_id(item, number) for number, item in enumerate(value, 1)]
 
 
-class FactsAnswer(_Lenient):
+class FactsAnswer(LenientAnswer):
     """Answer of the fact step."""
 
     shape: ClassVar[str] = '{"facts":[{"text":"","triples":[{"h":"","p":"","t":""}]}]}'
@@ -138,7 +118,7 @@ class ExtractionAnswer(FactsAnswer, EntitiesAnswer):  # fields come in reverse o
         '"triples":[{"h":"n1","p":"","t":"","strength":5}]}],"keywords":[],"topic":"","abstractiveness":"low"}'
     )
 
-    keywords: list[str] = []
+    keywords: list[str] = Field(default_factory=list)
     topic: str = ""
     abstractiveness: Literal["low", "high"] = "low"
 

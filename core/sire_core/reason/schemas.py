@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from sire_core.models.lenient import LenientAnswer
 
@@ -41,7 +41,7 @@ class Reading(LenientAnswer):
     shape: ClassVar[str] = '{"answer":"","citations":[1],"sufficient":true}'
 
     answer: str
-    citations: list[int] = []
+    citations: list[int] = Field(default_factory=list)
     sufficient: bool = True
 
     @field_validator("citations", mode="before")
