@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sire_core.models.lenient import LenientAnswer
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple
