@@ -1,0 +1,176 @@
+"""Training of soft trees and choice of the best hard ones (ALGORITHMS 6.4.5 - 6.4.7)."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sire_core.abstractors.hardening import nested_labels, repaired_labels, tree_of
+from sire_core.abstractors.losses import (
+    soft_decoding_information,
+    soft_entropy,
+    soft_modularity_loss,
+    soft_mutual_information,
+    sparse_adjacency,
+)
+from sire_core.abstractors.positions import positions
+from sire_core.abstractors.soft_trees import SoftTree, SoftTrees
+from sire_core.algorithms.partitions import mutual_information, normalized_mutual_information
+from sire_core.algorithms.perspectives import tree_information
+from sire_core.algorithms.structural_entropy import decoding_information, one_dimensional_entropy
+from sire_core.algorithms.undirected import UndirectedGraph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.abstractors.neural import NeuralSettings
+    from sire_core.algorithms.encoding_tree import EncodingTree
+
+__all__ = ["train_trees"]
+
+_LESS = 1e-4  # a loss that is lower by less has not become lower
+_EVERY = 10  # epochs between two looks at the hard trees
+_MI_ROWS, _MI_COST = 8192, 1e9  # a sample of this many rows when the joint distribution costs more
+
+
+class _Problem(NamedTuple):
+    """The graph as tensors."""
+
+    adjacency: Tensor
+    degrees: Tensor
+    means: Tensor  # every row averages over the neighbors
+    modular: Tensor  # what modularity is measured on
+    features: Tensor
+    scale: float  # decoding information is divided by this
+
+
+def train_trees(
+    graph: UndirectedGraph,
+    features: NDArray[np.float32],
+    held: NDArray[np.int64],
+    *,
+    kappa: int,
+    sizes: tuple[int, ...],
+    settings: NeuralSettings,
+    seed: int,
+) -> tuple[EncodingTree, ...]:
+    """Train full batch and keep the trees that are best once hardened.
+
+    Args:
+        graph: The graph.
+        features: `[n, p]`.
+        held: Vertices with edges, ascending; at least one.
+        kappa: Heads.
+        sizes: Clusters of every level, the finest first.
+        settings: How to train.
+        seed: Of parameters, dropout and samples.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    problem = _problem(graph, features, held, settings, seed)
+    widths = (settings.hidden, settings.dimension)
+    model = SoftTrees(problem.means, problem.features, widths, assign=settings.assign, generator=generator)
+    model.add_heads(kappa, sizes, blind=settings.blind, nested=settings.nest == "chain")
+    optimizer = torch.optim.Adam(model.weights, lr=settings.rate)
+    best: tuple[float, tuple[EncodingTree, ...]] | None = None
+    lowest, waited = np.inf, 0
+    for epoch in range(settings.epochs + 1):
+        temperature = settings.temperature ** (epoch / settings.epochs)
+        last = epoch == settings.epochs or waited >= settings.patience
+        if epoch % _EVERY == 0 or last:
+            with torch.no_grad():
+                heads = model(temperature)
+            trees = tuple(_harden(head, held, graph.size) for head in heads)
+            value = _value(graph, trees, held, settings)
+            best = (value, trees) if best is None or value > best[0] else best
+        if last:
+            break
+        optimizer.zero_grad()
+        heads = model(temperature)
+        loss = _loss(problem, heads, settings, generator)
+        loss.backward()  # type: ignore[no-untyped-call]  # torch's own
+        optimizer.step()
+        lowest, waited = (loss.item(), 0) if loss.item() < lowest - _LESS else (lowest, waited + 1)
+    assert best is not None
+    return best[1]
+
+
+def _problem(
+    graph: UndirectedGraph, features: NDArray[np.float32], held: NDArray[np.int64], settings: NeuralSettings, seed: int
+) -> _Problem:
+    place = np.full(graph.size, -1, dtype=np.int64)
+    place[held] = np.arange(len(held))
+    linked = UndirectedGraph(len(held), place[graph.edges], graph.weights)
+    edges, weights = torch.from_numpy(linked.edges), torch.from_numpy(graph.weights).to(torch.float32)
+    adjacency = sparse_adjacency(len(held), edges, weights)
+    degrees = torch.from_numpy(linked.degrees()).to(torch.float32)
+    values = adjacency.values() / degrees[adjacency.indices()[0]]
+    means = torch.sparse_coo_tensor(adjacency.indices(), values, adjacency.shape, check_invariants=False).coalesce()
+    modular = adjacency
+    if settings.normalized_adjacency:
+        modular = sparse_adjacency(len(held), edges, weights, normalized=True)
+    texts = torch.nn.functional.normalize(torch.from_numpy(np.asarray(features[held], dtype=np.float32)))
+    where = torch.from_numpy(positions(linked, settings.positions, np.random.default_rng(seed)))
+    blocks = [block / block.square().sum(1).mean().sqrt().clamp_min(1e-6) for block in (texts, where) if block.numel()]
+    rows = torch.cat(blocks, dim=1)
+    scale = one_dimensional_entropy(graph) if settings.normalize else 1.0
+    return _Problem(adjacency, degrees, means, modular, rows * rows.shape[1] ** 0.5, scale)
+
+
+def _loss(problem: _Problem, heads: list[SoftTree], settings: NeuralSettings, generator: torch.Generator) -> Tensor:
+    """What training makes small (ALGORITHMS 6.4.5)."""
+    saved = (
+        torch.stack(
+            [soft_decoding_information(problem.adjacency, problem.degrees, head.levels, head.parents) for head in heads]
+        )
+        / problem.scale
+    )
+    if settings.loss == "se":
+        main = -saved.mean()
+    else:
+        sums = problem.modular.values().sum()
+        losses = [soft_modularity_loss(problem.modular, level, settings.balance) for h in heads for level in h.levels]
+        main = torch.stack(losses).sum() / sums / len(heads)
+    low = torch.relu(settings.floor * saved.max().detach() - saved).sum()
+    blurred = torch.stack([soft_entropy(head.levels[0]).mean() for head in heads]).mean()
+    return main + settings.diversity * _shared(heads, settings, generator) + low + settings.sharpen * blurred
+
+
+def _shared(heads: list[SoftTree], settings: NeuralSettings, generator: torch.Generator) -> Tensor:
+    """Mean mutual information of two heads at the same level."""
+    if len(heads) < 2:
+        return torch.zeros(())
+    found = []
+    for one, two in combinations(heads, 2):
+        for first, second in zip(one.levels, two.levels, strict=True):
+            n, normalized = len(first), settings.information == "nmi"
+            if n > _MI_ROWS and n * first.shape[1] * second.shape[1] > _MI_COST:
+                rows = torch.randperm(n, generator=generator)[:_MI_ROWS]
+                found.append(soft_mutual_information(first[rows], second[rows], normalized=normalized))
+            else:
+                found.append(soft_mutual_information(first, second, normalized=normalized))
+    return torch.stack(found).mean()
+
+
+def _harden(soft: SoftTree, held: NDArray[np.int64], size: int) -> EncodingTree:
+    levels = [level.argmax(1).numpy() for level in soft.levels]
+    if soft.parents is None:
+        return tree_of(repaired_labels(levels), held, size)
+    return tree_of(nested_labels(levels[0], [parent.argmax(1).numpy() for parent in soft.parents]), held, size)
+
+
+def _value(
+    graph: UndirectedGraph, trees: tuple[EncodingTree, ...], held: NDArray[np.int64], settings: NeuralSettings
+) -> float:
+    """What hard trees say less what they share; trees below the floor count against it as in the loss."""
+    scale = one_dimensional_entropy(graph) if settings.normalize else 1.0
+    saved = np.array([decoding_information(graph, tree) for tree in trees]) / scale
+    low = np.maximum(0.0, settings.floor * saved.max() - saved).sum()
+    mask = np.zeros(graph.size, dtype=np.bool_)
+    mask[held] = True
+    measure = normalized_mutual_information if settings.information == "nmi" else mutual_information
+    shared = [tree_information(one, two, measure, mask) for one, two in combinations(trees, 2)]
+    return float(saved.mean() - low - settings.diversity * (sum(shared) / max(1, len(shared))))
