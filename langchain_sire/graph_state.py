@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any
+
+from typing_extensions import TypedDict
 
 from langchain_sire.documents import hit_to_langchain
 from langchain_sire.recorded_model import PausedError
@@ -11,7 +13,7 @@ from langchain_sire.steps import step_to_chunk, step_to_dict
 from sire_core.reason import Answer, Retrieved, Step, SubQuestion, Thought
 from sire_core.types import Hit
 
-__all__ = ["IRCoTState", "Progress"]
+__all__ = ["IRCoTInput", "IRCoTState", "Progress"]
 
 
 _RESULT = ("answer", "citations", "stop", "sufficient", "usage", "note", "documents")
@@ -45,6 +47,12 @@ class IRCoTState(TypedDict, total=False):
     sufficient: bool
     usage: dict[str, int]
     note: str
+
+
+class IRCoTInput(TypedDict):
+    """What a caller gives."""
+
+    question: str
 
 
 class Progress:

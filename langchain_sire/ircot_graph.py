@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import get_async_callback_manager_for_config, get_callback_manager_for_config
 
-from langchain_sire.graph_state import IRCoTState, Progress
+from langchain_sire.graph_state import IRCoTInput, IRCoTState, Progress
 from langchain_sire.reasoner import Reasoner, make_reasoner
 from langchain_sire.recorded_model import PausedError, RecordedModel
 from langchain_sire.recorded_searches import RecordedSearches
@@ -70,7 +70,7 @@ def create_ircot_graph(
         raise ImportError('create_ircot_graph needs LangGraph: pip install "sire-rag[langgraph]"') from error
 
     work = _Work(make_reasoner("ircot", retriever, llm, options))
-    graph: StateGraph[Any, Any, Any, Any] = StateGraph(IRCoTState)
+    graph: StateGraph[Any, Any, Any, Any] = StateGraph(IRCoTState, input_schema=IRCoTInput)
     for node in _NODES:
         graph.add_node(node, RunnableLambda(partial(work.run, node), partial(work.arun, node), name=node))
     graph.add_edge(START, "retrieve")

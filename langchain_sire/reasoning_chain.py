@@ -46,6 +46,9 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         self.reasoner = reasoner
         self.name = name
 
+    def __repr__(self) -> str:
+        return f"ReasoningChain({self.name}, {self.reasoner.config}, {self.reasoner.limits})"
+
     def invoke(self, input: Question, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:  # noqa: A002 - LangChain's name
         """Run to the end."""
         return dict(reduce(add, self.stream(input, config, **kwargs)))

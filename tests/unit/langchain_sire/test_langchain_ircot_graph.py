@@ -247,3 +247,10 @@ def test_unknown_options_and_missing_questions_are_errors(retriever):
         create_ircot_graph(retriever).invoke({"question": QUESTION})
     with pytest.raises(QueryError):
         create_ircot_graph(retriever, model("x")).invoke({"question": " "})
+
+
+def test_callers_see_what_they_give_and_get(retriever):
+    graph = create_ircot_graph(retriever, model("x"))
+    assert set(graph.get_input_jsonschema()["properties"]) == {"question"}
+    assert {"answer", "documents", "citations", "stop", "steps"} <= set(graph.get_output_jsonschema()["properties"])
+    assert set(graph.get_graph().nodes) == {"__start__", "retrieve", "think", "answer", "__end__"}

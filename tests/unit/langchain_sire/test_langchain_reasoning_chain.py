@@ -296,3 +296,12 @@ def test_an_index_is_taken_as_it_is_and_a_missing_one_is_an_error(index_of, tmp_
     assert len(create_ircot_chain(index_of("flat"), model(*IRCOT)).invoke(QUESTION)["documents"]) == 4
     with pytest.raises(IndexMissingError):
         create_ircot_chain(Index(tmp_path / "nothing"), model(*IRCOT)).invoke(QUESTION)
+
+
+def test_it_can_be_looked_at(retriever):
+    chain = create_ircot_chain(retriever, model("x"), flavor="hipporag", max_calls=3)
+    assert "IRCoT" in repr(chain)
+    assert "hipporag" in repr(chain)
+    assert {part["type"] for part in chain.get_input_jsonschema()["anyOf"]} == {"string", "object"}
+    assert chain.get_output_jsonschema()["type"] == "object"
+    assert chain.get_graph().draw_mermaid()
