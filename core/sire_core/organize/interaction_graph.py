@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import name_key
+from sire_core.corpus.media import media_of
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.subjects import base_title
 from sire_core.protocols import Delta
@@ -116,7 +117,12 @@ class InteractionGraph:
         return Delta(
             put_edges=tuple(edge for key, edge in edges.items() if old.get(key) != edge),
             drop_edges=tuple(edge for key, edge in old.items() if key not in edges),
-            state={name: sum(name in found for found in weights.values()) for name in _WEIGHTS},
+            state={
+                "figures": {
+                    "interactions": {name: sum(name in found for found in weights.values()) for name in _WEIGHTS},
+                    "media": _media(units),
+                }
+            },
         )
 
     def _weights(
@@ -167,6 +173,19 @@ def _keywords(view: BuildView, *, titles: bool) -> list[dict[str, str]]:
                 phrases.setdefault(key, phrase)
         found.append(phrases)
     return found
+
+
+def _media(units: Sequence[Unit]) -> dict[str, int]:
+    """Passages by what they are, and how many images nobody looked at."""
+    counts: dict[str, int] = {}
+    for unit in units:
+        entry = media_of(unit.id, unit.metadata) or {"kind": "text"}
+        kinds = [str(entry["kind"])]
+        if entry["kind"] == "image" and entry["described_by"] != "model":
+            kinds.append("images not described by a model")
+        for kind in kinds:
+            counts[kind] = counts.get(kind, 0) + 1
+    return counts
 
 
 def _edges(

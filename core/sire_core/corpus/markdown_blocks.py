@@ -1,0 +1,126 @@
+"""`markdown_blocks`: prose, tables and images of a Markdown text, in order (IIER section 3.1, multimodal documents)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["Block", "markdown_blocks"]
+
+_IMAGE = re.compile(r"!\[(?P<alt>[^\]\n]*)\]\(\s*<?(?P<target>[^)\s>]+)>?(?:\s+[\"'](?P<title>[^\"'\n]*)[\"'])?\s*\)")
+_RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
+_FENCES = ("```", "~~~")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a Markdown text.
+
+    Attributes:
+        kind: `text`, `table` or `image`.
+        text: Text and tables as they stand; of an image its alternative text, or its title.
+        reference: Where an image is; empty for others.
+    """
+
+    kind: str
+    text: str
+    reference: str = ""
+
+
+def markdown_blocks(text: str) -> list[Block]:
+    """Cut a Markdown text into prose, tables and images.
+
+    A table is a row of cells, a row of dashes as wide, and the rows that follow. An image in the middle of a paragraph
+    leaves its alternative text there and becomes a block behind the paragraph. Code fences are prose.
+
+    Returns:
+        Blocks in the order of the text, none blank except images without an alternative text. All prose between two
+        tables or images is one block.
+    """
+    blocks: list[Block] = []
+    prose: list[str] = []
+    images: list[Block] = []
+
+    def close() -> None:
+        said = "\n".join(prose).strip("\n")
+        if said.strip():
+            blocks.append(Block("text", said))
+        blocks.extend(images)
+        prose.clear()
+        images.clear()
+
+    for kind, lines in _runs(text.split("\n")):
+        if kind == "table":
+            close()
+            blocks.append(Block("table", "\n".join(line.strip() for line in lines)))
+            continue
+        for line in lines:
+            found = [] if kind == "code" else [_image(match) for match in _IMAGE.finditer(line)]
+            rest = _IMAGE.sub(_alternative, line) if found else line
+            if found and not _IMAGE.sub("", line).strip():  # a line of its own: the paragraph before it is complete
+                close()
+                blocks.extend(found)
+                continue
+            if images and not line.strip():
+                close()
+            images.extend(found)
+            prose.append(rest)
+    close()
+    return blocks
+
+
+def _image(match: re.Match[str]) -> Block:
+    return Block("image", " ".join((match["alt"] or match["title"] or "").split()), match["target"])
+
+
+def _alternative(match: re.Match[str]) -> str:
+    return str(match["alt"])
+
+
+def _runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Lines in runs of `code`, `table` and `text`."""
+    plain: list[str] = []
+    place = 0
+    while place < len(lines):
+        stop, kind = _code(lines, place), "code"
+        if stop == place:
+            stop, kind = _table(lines, place), "table"
+        if stop == place:
+            plain.append(lines[place])
+            place += 1
+            continue
+        if plain:
+            yield "text", plain
+            plain = []
+        yield kind, lines[place:stop]
+        place = stop
+    if plain:
+        yield "text", plain
+
+
+def _code(lines: list[str], start: int) -> int:
+    """Where the fenced code that starts at a line ends; `start` when none starts there."""
+    mark = lines[start].lstrip()[:3]
+    if mark not in _FENCES:
+        return start
+    for place in range(start + 1, len(lines)):
+        if lines[place].strip().startswith(mark):
+            return place + 1
+    return len(lines)
+
+
+def _table(lines: list[str], start: int) -> int:
+    """Where the table that starts at a line ends; `start` when none starts there."""
+    if start + 1 >= len(lines) or "|" not in lines[start] or not _RULE.fullmatch(lines[start + 1].strip()):
+        return start
+    if _cells(lines[start]) != _cells(lines[start + 1]):
+        return start
+    stop = start + 2
+    while stop < len(lines) and "|" in lines[stop]:
+        stop += 1
+    return stop
+
+
+def _cells(row: str) -> int:
+    return len(re.split(r"(?<!\\)\|", row.strip().removeprefix("|").removesuffix("|")))
