@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from langchain_sire.chat import as_language_model
 from langchain_sire.document_index import SireDocumentIndex
 from langchain_sire.retriever import FilterLike, SireRetriever
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
-from sire_core.reason import IRCoTConfig, ReasoningLimits, SelfAskConfig, Step, ircot, self_ask
+from sire_core.reason import Answer, IRCoTConfig, ReasoningLimits, SelfAskConfig, Step, ircot, self_ask
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -71,9 +71,14 @@ class Reasoner:
             limits=self.limits,
             answer=self.answer,
         )
-        async with aclosing(steps) as walk:
-            async for step in walk:
-                yield step
+        try:
+            async with aclosing(steps) as walk:
+                async for step in walk:
+                    yield step
+        except IndexMissingError:  # an empty store finds nothing
+            if not isinstance(self.retriever, SireDocumentIndex):
+                raise
+            yield Answer("", "empty_index")
 
 
 def make_reasoner(

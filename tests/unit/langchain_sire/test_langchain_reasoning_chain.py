@@ -292,6 +292,13 @@ async def test_what_waits_in_a_document_index_is_indexed_first():
         assert {d.metadata["doc_ids"][0] for d in result["documents"]} == {"a", "b"}
 
 
+def test_an_empty_document_index_finds_nothing():
+    chat = model(*IRCOT)
+    result = create_ircot_chain(SireDocumentIndex.open(recipe="flat"), chat).invoke(QUESTION)
+    assert (result["stop"], result["documents"], result["answer"]) == ("empty_index", [], "")
+    assert chat.log == []
+
+
 def test_an_index_is_taken_as_it_is_and_a_missing_one_is_an_error(index_of, tmp_path):
     assert len(create_ircot_chain(index_of("flat"), model(*IRCOT)).invoke(QUESTION)["documents"]) == 4
     with pytest.raises(IndexMissingError):

@@ -3,7 +3,7 @@
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_tests.integration_tests import RetrieversIntegrationTests
+from langchain_tests.integration_tests import RetrieversIntegrationTests, ToolsIntegrationTests
 from langchain_tests.integration_tests.indexer import AsyncDocumentIndexTestSuite, DocumentIndexerTestSuite
 from langchain_tests.unit_tests import ToolsUnitTests
 
@@ -134,3 +134,13 @@ class TestToolOfRetriever(ToolsUnitTests):
     @property
     def tool_invoke_params_example(self):
         return {"query": "Who commanded the Northern Wren?"}
+
+
+class TestToolWithItsIndex(ToolsIntegrationTests):
+    @property
+    def tool_constructor(self):
+        return create_sire_tool(_index("flat"))
+
+    @property
+    def tool_invoke_params_example(self):
+        return {"query": "Who commanded the Northern Wren?", "filter": "kind=person"}
