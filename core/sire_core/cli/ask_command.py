@@ -43,7 +43,12 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
             "`two_call`.",
         ),
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many hits the answer is read from.")] = 10,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k", min=1, help="How many hits the answer is read from. Default: 10; all that `original` collects."
+        ),
+    ] = None,
     where: arguments.Filter = None,
     recipe: arguments.RecipeName = None,
     ranker: arguments.Ranker = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.text import name_key
 from sire_core.errors import LimitExceededError, ModelError
 from sire_core.reason.calls import StoppedError
-from sire_core.reason.merging import Merge, MergedRanking, Search
+from sire_core.reason.merging import Merge, MergedRanking, Search, shared_out
 from sire_core.reason.steps import Retrieved
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Evidence:
         if self.empty:
             return ()
         try:
-            return tuple(await self._calls.timed(self._pinned.select(question, self._merged(), k)))
+            return tuple(await self._calls.timed(self._pinned.select(question, self._merged(k), k)))
         except LimitExceededError as error:
             raise self._calls.limit_reached(error) from error
         except ModelError as error:
@@ -140,10 +140,14 @@ class Evidence:
         """As `context`, but no selector asks a model and the clock does not count."""
         if self.empty:
             return ()
-        return tuple(await self._pinned.with_language_model(None).select(question, self._merged(), k))
+        return tuple(await self._pinned.with_language_model(None).select(question, self._merged(k), k))
 
-    def _merged(self) -> MergedRanking:
-        return MergedRanking(self._searches, self._merge)
+    def _merged(self, k: int | None = None) -> MergedRanking:
+        searches = self._searches
+        if k is not None and self._merge == "append":
+            # In the order of finding the last rounds, which hold the answer, would be the first to go.
+            searches = shared_out(searches, k)
+        return MergedRanking(searches, self._merge)
 
 
 def _key(query: str) -> str:

@@ -97,7 +97,8 @@ async def ircot(
         index: What is searched, with any recipe.
         question: The question.
         model: Who thinks and answers; None takes the index's own.
-        k: Hits of the final context; None means 10, and everything collected for the `original` flavor.
+        k: Hits of the final context; None means 10, and for the `original` flavor everything collected (with fewer,
+            every search has its share).
         filter: As in `Index.search`, for every search.
         config: The flavor and its settings.
         limits: Bounds of steps, calls, tokens and time.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from sire_core.types import Step
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, Ranking
 
-__all__ = ["Merge", "MergedRanking", "Search"]
+__all__ = ["Merge", "MergedRanking", "Search", "shared_out"]
 
 Merge = Literal["relative", "max_score", "append"]
 """How searches become one ranking.
@@ -102,6 +102,28 @@ class MergedRanking:
         search = self._searches[number]
         note = "search for the question" if number == 0 else f"search {number}: {search.query}"
         return (Step("reasoning", (), note), *search.ranking.path(position))
+
+
+def shared_out(searches: Sequence[Search], k: int) -> list[Search]:
+    """The same searches, with `k` found units in all: their best ones in turn, so that the last search has its share.
+
+    Args:
+        searches: In order; a unit belongs to the first one that found it.
+        k: How many units.
+    """
+    seen: set[int] = set()
+    fresh: list[list[int]] = []
+    for search in searches:
+        fresh.append([position for position in search.found if position not in seen])
+        seen.update(search.found)
+    in_turn = [part[rank] for rank in range(max(map(len, fresh), default=0)) for part in fresh if rank < len(part)]
+    kept = set(in_turn[:k])
+    return [_only(search, kept) for search in searches]
+
+
+def _only(search: Search, kept: set[int]) -> Search:
+    pairs = [pair for pair in zip(search.found, search.scores, strict=True) if pair[0] in kept]
+    return replace(search, found=tuple(p for p, _ in pairs), scores=tuple(s for _, s in pairs))
 
 
 def _sorted(scores: Mapping[int, float]) -> list[int]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.reason.merging import MergedRanking, Search
+from sire_core.reason.merging import MergedRanking, Search, shared_out
 from sire_core.reason.reader import INSUFFICIENT, cite
 from sire_core.search.ranking import ScoredRanking
 from sire_core.types import Step
@@ -37,6 +37,14 @@ def test_oracle_Q2_merge_by_best_score_and_by_order():
     late = [search("one", [0.5, 0.4, 0.1], 2), search("two", [0.0, 0.7, 0.9], 2)]
     assert [position for position, _ in top(MergedRanking(late), 3)] == [2, 1, 0]
     assert [position for position, _ in top(MergedRanking(late, "append"), 3)] == [0, 1, 2]
+
+
+def test_few_places_are_shared_out_among_the_searches():
+    searches = [search("one", [0.9, 0.8, 0.7, 0.1, 0.0], 3), search("two", [0.9, 0.0, 0.1, 0.7, 0.6], 3)]
+    for k, expected in ((1, [0]), (2, [0, 3]), (3, [0, 1, 3]), (4, [0, 1, 3, 4]), (5, [0, 1, 2, 3, 4])):
+        shared = MergedRanking(shared_out(searches, k), "append")
+        assert [position for position, _ in top(shared, k)] == expected
+        assert sorted(position for position, _ in top(shared, 5)) == [0, 1, 2, 3, 4]
 
 
 def test_relative_scores_compare_searches_on_one_scale():
