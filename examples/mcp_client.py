@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from sire_core import Index
 from sire_core.data import demo_documents
@@ -20,7 +21,7 @@ async def main(folder: str) -> None:
 
     sire = [sys.executable, "-c", "from sire_core.cli import main; main()"]  # as the command `sire` on your path
     server = StdioServerParameters(command=sire[0], args=[*sire[1:], "mcp", folder])
-    async with Client(server) as client:
+    async with Client(stdio_client(server)) as client:
         print(client.instructions)
         for tool in (await client.list_tools()).tools:
             print(f"{tool.name}({', '.join(tool.input_schema['properties'])})")

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from sire_core import Document, Index
 from sire_core.testing.scripted_server import ScriptedServer
@@ -40,7 +41,8 @@ def folder(tmp_path_factory):
 
 
 def stdio(folder, *options):
-    return StdioServerParameters(command=sys.executable, args=[*SIRE, "mcp", str(folder), *options])
+    words = [*SIRE, "mcp", str(folder), *options]
+    return stdio_client(StdioServerParameters(command=sys.executable, args=words))
 
 
 @contextmanager

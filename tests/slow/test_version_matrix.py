@@ -1,0 +1,65 @@
+"""The adapters' tests with the lowest versions that pyproject.toml allows and with the latest, each in an environment
+of its own: the bounds that we declare are the ones that work."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNNERS = ("pytest", "pytest-asyncio", "hypothesis")
+LANGCHAIN = ("tests/unit/langchain_sire", "tests/parity/test_langchain_parity.py")
+LLAMA_INDEX = ("tests/unit/llama_index_sire", "tests/parity/test_llama_index_parity.py")
+MCP = ("tests/unit/serve", "tests/integration/test_mcp_process.py")
+CASES = {
+    "langchain": (("langchain", "langgraph"), ("langchain-tests",), LANGCHAIN),
+    "llama-index": (("llama-index",), (), LLAMA_INDEX),
+    "mcp": (("mcp", "cli", "openai"), (), MCP),
+}
+
+
+def lowest(extras):
+    """`name==version` for every requirement of some extras that has a lower bound."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    found = []
+    for extra in extras:
+        (listed,) = re.findall(rf"^{extra} = \[(.*?)\]\s*(?:#.*)?$", text, re.MULTILINE)
+        found += re.findall(r'"([a-z][a-z-]*)>=([0-9.]+)', listed)
+    return [f"{name}=={version}" for name, version in found]
+
+
+def run(*command, cwd, timeout):
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def test_the_lower_bounds_are_read():
+    assert [found.split("==")[0] for found in lowest(("langchain", "langgraph"))] == [
+        "langchain-core",
+        "langchain-openai",
+        "langgraph",
+    ]
+    assert [found.split("==")[0] for found in lowest(("llama-index",))] == ["llama-index-core"]
+
+
+@pytest.mark.parametrize("versions", ["lowest", "latest"])
+@pytest.mark.parametrize("case", list(CASES))
+def test_adapters_work_with(case, versions, tmp_path):
+    extras, more, tests = CASES[case]
+    made = run(sys.executable, "-m", "venv", "env", cwd=tmp_path, timeout=300)
+    assert made.returncode == 0, made.stderr
+    python = tmp_path / "env" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    # What else the tests import, such as the framework's own suites, comes in any version that fits.
+    pins = lowest(extras) if versions == "lowest" else []
+    wanted = ["-e", f"{ROOT}[{','.join(extras)}]", *pins, *more, *RUNNERS]
+    installed = run(python, "-m", "pip", "install", "--quiet", *wanted, cwd=tmp_path, timeout=1800)
+    assert installed.returncode == 0, installed.stderr
+
+    # Old releases warn about newer releases of what they use; our own warnings are errors in the other runs.
+    options = ("-q", "-p", "no:cacheprovider", "-o", "filterwarnings=ignore")
+    done = run(python, "-m", "pytest", *options, *tests, cwd=ROOT, timeout=1800)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    assert "passed" in done.stdout
