@@ -24,13 +24,10 @@ PAIR_FEATURES = (
     "chain",  # cosine of the chain's mean and the candidate
     "newly_covered",  # share of the question's open keywords that the candidate holds
     "covered_again",  # share of its keywords that chain and candidate both hold
-    "beyond_chain",  # cosine of the candidate and the part of the question that the chain's mean leaves over
     "closest",  # largest cosine of the candidate and a passage of the chain
     "question_chain",  # cosine of question and the chain's mean
-    "question_last",  # cosine of question and the chain's last passage
     "length",  # passages of the chain, in fives
     "open",  # share of the question's keywords that the chain does not hold
-    "behind_best",  # cosine with the question, less that of the chain's best candidate
 )
 """Columns of `pair_features`."""
 EDGE_FEATURES = (
@@ -47,7 +44,7 @@ EDGE_FEATURES = (
 
 
 def pair_features(state: WalkState, graph: ChainGraph) -> FloatArray:
-    """How question, chain and candidate lie to each other. A row depends on the candidates of its own chain only.
+    """How question, chain and candidate lie to each other. A row depends on its own chain and candidate only.
 
     Args:
         state: Chains and candidates.
@@ -64,24 +61,17 @@ def pair_features(state: WalkState, graph: ChainGraph) -> FloatArray:
     question_chain = np.einsum("ad,d->a", means, state.question)[owners]
     near_chain = np.einsum("cd,cd->c", means[owners], nodes)
     closest = np.einsum("cld,cd->cl", chains[owners], nodes).max(axis=1, initial=-1.0)
-    question = state.cosines[candidates].astype(np.float64)
-    rest = np.sqrt(np.maximum(1.0 - question_chain**2, 1e-3))
-    best = np.full(len(state.chains), -np.inf)
-    np.maximum.at(best, owners, question)
     covered = np.bitwise_or.reduce(state.coverage[state.chains], axis=1)
     keywords = max(1, state.keywords)
     columns = (
-        question,
+        state.cosines[candidates],
         near_chain,
         newly_covered(state),
         count_bits(state.coverage[candidates] & covered[owners]) / keywords,
-        (question - question_chain * near_chain) / rest,
         closest,
         question_chain,
-        state.cosines[state.chains[:, -1]][owners],
         np.full(len(owners), state.chains.shape[1] / 5.0),
         (state.keywords - count_bits(covered))[owners] / keywords,
-        question - best[owners],
     )
     return np.stack(columns, axis=1).astype(np.float32)
 

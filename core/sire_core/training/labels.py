@@ -108,7 +108,6 @@ def path_labels(
     labels: str = "all_shortest",
     *,
     max_hops: int | None = None,
-    max_length: int | None = None,
 ) -> PathLabels:
     """Decisions along a shortest path from every passage of evidence to every other one (oracle I5).
 
@@ -120,19 +119,17 @@ def path_labels(
         neighbors: See `shortest_path`.
         evidence: Nodes; repeated ones count once.
         labels: One of `LABELS`.
-        max_hops: Only decisions at most this far from the target teach: what lies further away, nobody can see.
-        max_length: Nodes of a chain at most; a target beyond is out of reach.
+        max_hops: Pairs further apart than this count as unreachable: what lies far away, no scorer can see.
 
     Raises:
-        ConfigurationError: Unknown labels, or a limit that leaves nothing.
+        ConfigurationError: Unknown labels, or a limit below 1.
     """
     if labels not in LABELS:
         raise ConfigurationError(f"labels is one of {', '.join(LABELS)}, not {labels!r}.")
-    if (max_hops is not None and max_hops < 1) or (max_length is not None and max_length < 2):
-        raise ConfigurationError("max_hops must be at least 1, max_length at least 2.")
+    if max_hops is not None and max_hops < 1:
+        raise ConfigurationError(f"max_hops must be at least 1, not {max_hops}.")
     wanted = list(dict.fromkeys(evidence))
-    reach = None if max_length is None else max_length - 1
-    distances = {target: hops_to(indptr, neighbors, target, reach) for target in wanted}
+    distances = {target: hops_to(indptr, neighbors, target, max_hops) for target in wanted}
     decisions: list[Decision] = []
     unreachable = 0
     for start in wanted:
@@ -144,11 +141,7 @@ def path_labels(
                 unreachable += 1
                 continue
             path = shortest_path(indptr, neighbors, hops, start)
-            decisions += [
-                decision
-                for decision in _along(path, indptr, neighbors, hops, wanted, labels)
-                if max_hops is None or decision.hops <= max_hops
-            ]
+            decisions += _along(path, indptr, neighbors, hops, wanted, labels)
     return PathLabels(tuple(decisions), unreachable)
 
 
