@@ -29,6 +29,7 @@ _INSTRUCTIONS = (
 _WORD = re.compile(r"\w[\w'\u2019.&-]*")
 _LONGEST = 10
 """Words of the longest known phrase that is looked for."""
+_NOBODY = np.zeros(0, dtype=np.int64)
 MOST_KEYWORDS = 64
 """As many as the bits of a coverage set."""
 
@@ -112,9 +113,10 @@ class KeywordFinder:
 
     def _known(self, phrase: str) -> IntArray:
         number = self.graph.keyword_of.get(name_key(phrase))
-        nodes = self.graph.nodes_with(number) if number is not None else np.zeros(0, dtype=np.int64)
-        if not self.strict:
-            nodes = np.union1d(nodes, self.words.titled(phrase))
+        nodes = _NOBODY if number is None else self.graph.nodes_with(number)
+        titled = _NOBODY if self.strict else self.words.titled(phrase)
+        if len(titled):
+            nodes = np.union1d(nodes, titled) if len(nodes) else titled
         return self._open(nodes)
 
     def _open(self, nodes: IntArray) -> IntArray:

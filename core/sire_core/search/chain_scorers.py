@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
     from sire_core.search.chain_graph import ChainGraph
 
 __all__ = ["SCORERS", "ChainScorer", "HeuristicScorer", "RandomScorer", "WalkState", "count_bits", "make_scorer"]
+
+_ONE, _TWO, _FOUR, _TOP = np.array([1, 2, 4, 56], dtype=np.uint64)
+_PAIRS, _NIBBLES, _OCTETS, _SUM = np.array(
+    [0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101], dtype=np.uint64
+)
+"""Shifts and masks that add bits in pairs, pairs in nibbles, nibbles in octets, and octets."""
 
 SCORERS = ("neural", "heuristic", "llm", "random")
 """Names that `make_scorer` knows."""
@@ -110,21 +118,28 @@ class HeuristicScorer:
 
     async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:  # noqa: ARG002 - the protocol's
         """Score all candidates; a few products of short matrices."""
-        means = graph.vectors[state.chains].mean(axis=1, dtype=np.float64)
-        lengths = np.linalg.norm(means, axis=1)
-        means /= np.where(lengths > 0, lengths, 1.0)[:, None]
-        # Not a matrix product: einsum adds every row alone, so that a batch changes nothing.
-        near = np.einsum("cd,cd->c", means[state.owners], graph.vectors[state.candidates])
         structural, similarity, shared = state.features.T.astype(np.float64)
         scores = (
             self.question * state.cosines[state.candidates]
-            + self.chain * near
-            + self.coverage * newly_covered(state)
+            + self.chain * _near_chain(state, graph.vectors)
             + self.structural * structural
             + self.similarity * np.maximum(similarity, 0.0)
-            + self.shared * np.minimum(shared, 5.0) / 5.0
+            + self.shared / 5.0 * np.minimum(shared, 5.0)
         )
+        if state.keywords:
+            scores += self.coverage * newly_covered(state)
         return np.asarray(scores, dtype=np.float32)
+
+
+def _near_chain(state: WalkState, vectors: FloatArray) -> FloatArray:
+    """Cosine of every candidate with the mean of its chain, `[c]`; chain by chain, so that a batch changes nothing."""
+    near = np.empty(len(state.candidates), dtype=np.float32)
+    bounds = np.searchsorted(state.owners, np.arange(len(state.chains) + 1)).tolist()
+    for chain, (start, stop) in zip(state.chains, pairwise(bounds), strict=True):
+        total = vectors[chain].sum(axis=0)
+        length = math.sqrt(float(total @ total))
+        near[start:stop] = vectors[state.candidates[start:stop]] @ total / (length or 1.0)
+    return near
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +171,12 @@ class RandomScorer:
 
 def newly_covered(state: WalkState) -> NDArray[np.float64]:
     """Share of the question's keywords open in a candidate's chain that the candidate covers, `[c]`; 0 if none is."""
+    holds = state.coverage[state.candidates]
+    if not holds.any():
+        return np.zeros(len(holds))
     covered = np.bitwise_or.reduce(state.coverage[state.chains], axis=1)
     open_ = state.keywords - count_bits(covered)
-    new = count_bits(state.coverage[state.candidates] & ~covered[state.owners])
+    new = count_bits(holds & ~covered[state.owners])
     return np.asarray(new / np.maximum(open_[state.owners], 1))
 
 
@@ -197,8 +215,10 @@ def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
 
 def count_bits(bits: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Number of set bits of every value, `[n]`."""
-    octets = np.ascontiguousarray(bits).view(np.uint8).reshape(len(bits), 8)
-    return np.asarray(np.unpackbits(octets, axis=1).sum(axis=1, dtype=np.int64))
+    pairs = bits - ((bits >> _ONE) & _PAIRS)
+    nibbles = (pairs & _NIBBLES) + ((pairs >> _TWO) & _NIBBLES)
+    octets = (nibbles + (nibbles >> _FOUR)) & _OCTETS
+    return np.asarray((octets * _SUM) >> _TOP, dtype=np.int64)
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

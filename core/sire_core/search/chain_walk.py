@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,9 +83,9 @@ async def walk_chains(
         if not len(active):
             break
         values = np.asarray(await scorer.score(state, graph, view), dtype=np.float64).round(_DECIMALS)
-        order = np.lexsort((state.candidates, -values, state.owners))
-        best = order[np.searchsorted(state.owners[order], np.arange(len(active)))]
-        for chain, place in zip(active.tolist(), best.tolist(), strict=True):
+        bounds = np.searchsorted(state.owners, np.arange(len(active) + 1)).tolist()
+        for chain, (start, stop) in zip(active.tolist(), pairwise(bounds), strict=True):
+            place = start + int(values[start:stop].argmax())  # the first of equals: the smallest node
             chains[chain].append(int(state.candidates[place]))
             scores[chain].append(float(values[place]))
     return [Walked(tuple(nodes), tuple(values)) for nodes, values in zip(chains, scores, strict=True)]
@@ -110,7 +111,8 @@ def frontier(
     if allowed is not None:
         keep &= allowed[candidates]
     owners, edges, candidates = owners[keep], edges[keep], candidates[keep]
-    alive, renumbered = np.unique(owners, return_inverse=True)
+    counts = np.bincount(owners, minlength=len(chains))
+    alive = np.flatnonzero(counts)
     state = WalkState(
         query=question.query,
         question=question.vector,
@@ -118,8 +120,8 @@ def frontier(
         coverage=question.coverage,
         keywords=len(question.keywords),
         chains=chains[alive],
-        owners=renumbered.astype(np.int64),
+        owners=np.repeat(np.arange(len(alive)), counts[alive]),
         candidates=candidates,
         features=graph.features[edges],
     )
-    return state, alive.astype(np.int64)
+    return state, alive

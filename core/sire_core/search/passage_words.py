@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PassageWords"]
 
+_NOBODY = np.zeros(0, dtype=np.int64)
+
 
 class PassageWords:
     """Words of the titles and texts of some units; texts themselves are read again when a phrase is looked for.
@@ -36,7 +38,7 @@ class PassageWords:
             for word in set(phrase_words(unit.index_text).split()):  # the order of words does not matter here
                 found.setdefault(word, []).append(node)
         self._nodes: Mapping[str, IntArray] = {word: np.array(nodes, dtype=np.int32) for word, nodes in found.items()}
-        self._titled = titled
+        self._titled = {title: np.array(nodes, dtype=np.int64) for title, nodes in titled.items()}
 
     @classmethod
     def of(cls, view: View, positions: IntArray) -> PassageWords:
@@ -47,7 +49,7 @@ class PassageWords:
     def titled(self, phrase: str) -> IntArray:
         """Places in `positions` of the units with this title; its bracketed part may be left out."""
         words = phrase_words(phrase)
-        return np.array(self._titled.get(words, ()) if words else (), dtype=np.int64)
+        return self._titled.get(words, _NOBODY) if words else _NOBODY
 
     def with_phrase(self, phrase: str) -> IntArray:
         """Places in `positions` of the units that contain a phrase as whole words, ascending; case does not matter."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
 from sire_core.search.chain_graph import ChainGraph
-from sire_core.search.chain_scorers import HeuristicScorer, RandomScorer, make_scorer, newly_covered
+from sire_core.search.chain_scorers import HeuristicScorer, RandomScorer, count_bits, make_scorer, newly_covered
 from sire_core.search.chain_walk import ChainQuestion, frontier, walk_chains
 
 
@@ -150,3 +150,8 @@ def test_edges_are_found_from_both_ends():
     owners, edges = graph.around(np.array([2, 0, 1, 0]))
     assert owners.tolist() == [0, 1, 1, 3, 3]
     assert graph.neighbors[edges].tolist() == [0, 2, 3, 2, 3]
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=20))
+def test_bits_are_counted(values):
+    assert count_bits(np.array(values, dtype=np.uint64)).tolist() == [value.bit_count() for value in values]
