@@ -140,4 +140,5 @@ class SoftTrees:
         return average
 
     def _drawn(self, rows: int, columns: int) -> Tensor:
-        return (torch.randn((rows, columns), generator=self._generator) / rows**0.5).requires_grad_()
+        drawn: Tensor = torch.randn((rows, columns), generator=self._generator) / rows**0.5
+        return drawn.requires_grad_()

@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+
+from sire_core.algorithms.encoding_tree import EncodingTree
+from sire_core.algorithms.partitions import normalized_mutual_information
+from sire_core.algorithms.perspectives import abstract_greedy, leiden_labels, tree_information
+from sire_core.algorithms.structural_entropy import decoding_information
+from sire_core.algorithms.undirected import UndirectedGraph
+from sire_core.errors import ConfigurationError
+
+
+def two_partitions(size, blocks, probabilities, seed):
+    """Edges inside the blocks of two independent partitions of the same vertices, and a few anywhere."""
+    rng = np.random.default_rng(seed)
+    first, second = (rng.integers(0, count, size) for count in blocks)
+    left, right = np.triu_indices(size, 1)
+    chance = (
+        0.005 + probabilities[0] * (first[left] == first[right]) + probabilities[1] * (second[left] == second[right])
+    )
+    chosen = rng.random(len(left)) < chance
+    return UndirectedGraph.from_edges(size, np.stack([left[chosen], right[chosen]], axis=1)), first, second
+
+
+def recovery(tree, partition):
+    return max(normalized_mutual_information(level, partition) for level in tree.filled())
+
+
+@pytest.mark.parametrize(
+    ("size", "blocks", "probabilities"),
+    [(240, (4, 4), (0.25, 0.2)), (240, (4, 4), (0.25, 0.25)), (400, (8, 8), (0.4, 0.3)), (400, (5, 8), (0.3, 0.3))],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_two_planted_partitions_are_both_found_where_leiden_finds_one(size, blocks, probabilities, seed):
+    graph, first, second = two_partitions(size, blocks, probabilities, seed)
+    alone = [normalized_mutual_information(leiden_labels(graph, 1.0, 0), part) for part in (first, second)]
+    assert min(alone) < 0.3
+    trees = abstract_greedy(graph, kappa=2)
+    assert len(trees) == 2
+    assert [max(recovery(tree, part) for tree in trees) >= 0.9 for part in (first, second)] == [True, True]
+
+
+def test_one_view_per_partition():
+    rng = np.random.default_rng(5)
+    graph, _, second = two_partitions(200, (4, 4), (0.5, 0.2), 0)
+    inside = second[graph.edges[:, 0]] == second[graph.edges[:, 1]]
+    (only,) = abstract_greedy(graph, kappa=1)
+    assert recovery(only, second) < 0.5
+    weights = np.where(inside, 1.0, 0.05)
+    extra = UndirectedGraph.from_edges(200, rng.integers(0, 200, (300, 2)))
+    trees = abstract_greedy(graph, kappa=2, views={"semantic": weights, "other edges": extra})
+    assert max(recovery(tree, second) for tree in trees) >= 0.9
+
+
+def test_equal_seeds_give_equal_trees_and_no_tree_twice():
+    graph, _, _ = two_partitions(150, (3, 5), (0.3, 0.2), 2)
+    trees = abstract_greedy(graph, kappa=4, seed=7)
+    assert trees == abstract_greedy(graph, kappa=4, seed=7)
+    assert len(set(trees)) == len(trees) == 4
+    assert all(tree == tree.contracted() and tree.height <= 3 for tree in trees)
+
+
+def test_no_tree_is_nearly_empty_however_much_diversity_counts():
+    graph, _, _ = two_partitions(150, (3, 5), (0.3, 0.2), 2)
+    worth = [decoding_information(graph, tree) for tree in abstract_greedy(graph, kappa=3, diversity=50.0)]
+    assert min(worth) >= 0.5 * max(worth)
+
+
+def test_diversity_lowers_what_trees_share():
+    graph, _, _ = two_partitions(240, (4, 4), (0.25, 0.2), 0)
+    alike, different = (abstract_greedy(graph, kappa=2, diversity=weight) for weight in (0.0, 1.0))
+    assert tree_information(*different) < tree_information(*alike)
+
+
+@pytest.mark.parametrize(("size", "edges"), [(0, []), (1, []), (3, [(0, 1), (1, 2)]), (6, []), (5, [(2, 2)])])
+def test_too_little_to_abstract_is_a_root_only(size, edges):
+    graph = UndirectedGraph.from_edges(size, np.array(edges, dtype=np.int64).reshape(-1, 2))
+    assert abstract_greedy(graph) == (EncodingTree(size),)
+
+
+def test_components_hang_off_the_root_and_isolated_vertices_too():
+    graph = UndirectedGraph.from_edges(7, np.array([(0, 1), (1, 2), (0, 2), (4, 5), (5, 6), (4, 6)]))
+    first, *_ = abstract_greedy(graph, kappa=3)
+    nodes = {tuple(first.members(*node).tolist()) for node in first.nodes()}
+    assert {(0, 1, 2), (4, 5, 6)} <= nodes
+    assert first.ancestors(3) == ()
+
+
+def test_a_tree_of_a_root_only_shares_nothing():
+    tree = EncodingTree(4, (np.array([0, 0, 1, 1]),))
+    assert tree_information(tree, EncodingTree(4)) == 0
+    assert tree_information(tree, tree) == pytest.approx(1)
+    assert tree_information(tree, tree, held=np.array([True, True, False, False])) == 0
+
+
+@pytest.mark.parametrize("wrong", [{"kappa": 0}, {"levels": 0}, {"diversity": -1.0}, {"views": {"bad": np.ones(2)}}])
+def test_wrong_settings_are_refused(wrong):
+    graph, _, _ = two_partitions(30, (2, 2), (0.4, 0.4), 0)
+    with pytest.raises(ConfigurationError):
+        abstract_greedy(graph, **wrong)
+
+
+def test_a_view_on_other_vertices_is_refused_by_name():
+    graph, _, _ = two_partitions(30, (2, 2), (0.4, 0.4), 0)
+    with pytest.raises(ConfigurationError, match="'near' has 3 vertices"):
+        abstract_greedy(graph, views={"near": UndirectedGraph.from_edges(3, np.array([(0, 1)]))})
