@@ -29,6 +29,12 @@ VARIANTS += [
     ("indexrag", {"stage2": False, "depth": 3, "ranker": "hybrid"}),
     ("indexrag", {"bridge_tokens": 30, "tau": 2}),
 ]
+VARIANTS += [
+    ("iier", {"order": "chain", "similar_seeds": 0, "kw_min": 3, "title_keywords": False, "seed_match": "strict"}),
+    ("iier", {"order": "iterative", "scorer": "random", "max_length": 7, "links": "mutual", "raw_kw": True}),
+    ("iier", {"order": "shuffle", "use_sim": False, "fallback_seeds": 1, "keywords": "rules"}),
+    ("iier", {"scorer": "llm", "exact_below": 2}),
+]
 ABOUT_SETTINGS = (check_provenance, check_coverage, check_filters, check_order, check_odd_corpora)
 
 
