@@ -38,7 +38,7 @@ async def describe_images(
     """`split_media`, with images described by a model that can see.
 
     Images are read from files below `folder`; those on the web, outside of the folder or missing keep their alternative
-    text, and so do all of them without a model. Give a model whose answers are cached, and nothing is asked twice.
+    text, and so do all of them without a model. With `CachedModel(model, CallStore(file))` nothing is asked twice.
 
     Args:
         documents: Documents with Markdown text.

@@ -11,11 +11,15 @@ from sire_core.corpus.captions import describe_images
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.markdown_blocks import Block, markdown_blocks
 from sire_core.corpus.media import media_of, split_media
-from sire_core.errors import ModelError
+from sire_core.errors import ConfigurationError, ModelError
+from sire_core.models.caching import CachedModel
+from sire_core.models.openai_client import OpenAIChat
 from sire_core.protocols import Completion
 from sire_core.recipes import iier
 from sire_core.search.chain_graph import ChainGraph
+from sire_core.storage.calls import CallStore
 from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_server import ScriptedServer
 
 TABLE = "| pier | built |\n|------|:-----:|\n| north | 1884 |\n| south | 1901 |"
 TEXT = (
@@ -187,6 +191,25 @@ async def test_a_failed_call_keeps_the_alternative_text_and_is_reported(folder):
     found = await describe_images(documents, Seer(ModelError("busy")), folder, workers=1)
     assert [failure.reason for failure in found.failures] == ["busy"]
     assert found.described == 1
+
+
+async def test_over_http_an_image_is_sent_once_and_its_description_kept(folder, tmp_path):
+    said = "Two piers, of 1884 and 1901."
+    documents = [Document("piers.md", TEXT, "Piers")]
+    store = CallStore(tmp_path / "captions.sqlite")
+    with ScriptedServer(lambda _: said) as server:
+        client = {"base_url": server.base_url, "api_key": "k"}
+        async with OpenAIChat("m", vision=True, **client) as model:
+            first = await describe_images(documents, CachedModel(model, store), folder)
+            again = await describe_images(documents, CachedModel(model, store), folder)
+        assert len(server.log) == 1
+        assert base64.b64encode(PIXEL).decode() in str(server.log[0].call.body)
+        async with OpenAIChat("m", **client) as blind:
+            with pytest.raises(ConfigurationError, match="vision=True"):
+                await describe_images(documents, blind, folder)
+    store.close()
+    assert first == again
+    assert first.documents[0].chunks[3].endswith(said)
 
 
 def test_a_multimodal_document_is_linked_in_its_order_and_counted(folder):
