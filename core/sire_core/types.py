@@ -42,12 +42,9 @@ def digest(*parts: str, size: int = 12) -> str:
         *parts: What the id depends on.
         size: Bytes of the hash; the id has twice as many characters.
     """
-    h = hashlib.blake2b(digest_size=size)
-    for part in parts:
-        raw = part.encode("utf-8", "surrogatepass")
-        h.update(b"%d:" % len(raw))
-        h.update(raw)
-    return h.hexdigest()
+    raw = [part.encode("utf-8", "surrogatepass") for part in parts]
+    prefixed = b"".join([b"%d:%b" % (len(part), part) for part in raw])
+    return hashlib.blake2b(prefixed, digest_size=size).hexdigest()
 
 
 def content_hash(title: str, text: str) -> str:

@@ -62,7 +62,7 @@ def place_rows(
             row, (partner, _) = next(iter(waiting.items()))
             _stand_beside(row, partner, kept, homes)
         waiting = {row: found for row, found in waiting.items() if row not in homes}
-    return [sorted(members) for members in kept]
+    return [sorted(members) if len(members) > len(was) else members for members, was in _beside(kept, clusters)]
 
 
 def _links(
@@ -79,6 +79,11 @@ def _links(
         pairs = zip(found, near, roots.tolist(), strict=False)
         links.append([(o, ((root + back[o].get(row, 0.0)) / 2) ** 2) for o, close, root in pairs if close > 0])
     return indices[:, 0].tolist(), links
+
+
+def _beside(kept: list[list[int]], clusters: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Sequence[int]]]:
+    """Each cluster with what it was; new ones with nothing."""
+    return zip(kept, [*clusters, *([()] * (len(kept) - len(clusters)))], strict=True)
 
 
 def _rows(numbers: NDArray[np.int64], lists: NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -130,11 +131,11 @@ def _tfidf(sentences: Sequence[str]) -> Any:
     """TF-IDF rows of length one (1 + log tf, smoothed idf), sparse `[n, vocabulary]`."""
     from scipy.sparse import csr_matrix, diags
 
-    vocabulary: dict[str, int] = {}
+    vocabulary: defaultdict[str, int] = defaultdict(lambda: len(vocabulary))
     columns: list[int] = []
     pointers = [0]
     for sentence in sentences:
-        columns += [vocabulary.setdefault(word, len(vocabulary)) for word in tokenize(sentence)]
+        columns += map(vocabulary.__getitem__, tokenize(sentence))
         pointers.append(len(columns))
     shape = (len(sentences), max(1, len(vocabulary)))
     counts = csr_matrix((np.ones(len(columns), dtype=np.float32), columns, pointers), shape=shape)

@@ -97,12 +97,14 @@ async def grow(
 
 def _difference(before: TreeState, after: TreeState, put: Mapping[str, Unit], name: str) -> Tree:
     stays = after.summaries
-    old, new = before.edges(), after.edges()
+    old, new = before.edges(after), after.edges(before)
+    # Two clusters of one level may have the same summary: what one lets go, the other may hold.
+    was, holds = (state.holds({summary for summary, _ in (*old, *new)}) for state in (before, after))
     return Tree(
         put_units=tuple(put.values()),
         drop_units=tuple(summary for summary in before.summaries if summary not in stays),
-        put_edges=tuple(Edge("child", *ends) for ends in new if ends not in old),
-        drop_edges=tuple(Edge("child", *ends) for ends in old if ends not in new),
+        put_edges=tuple(Edge("child", *ends) for ends in new if ends not in was),
+        drop_edges=tuple(Edge("child", *ends) for ends in old if ends not in holds),
         state=after.as_json(),
         figures={f"drift_{name}": after.drift},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -105,15 +105,16 @@ class TreeState:
         """Ids of all summaries with their level, from 1."""
         return {c.summary: number for number, level in enumerate(self.levels, 1) for c in level.clusters if c.summary}
 
-    def edges(self) -> dict[tuple[str, str], int]:
-        """(summary, member) with the summary's level."""
-        return {
-            (cluster.summary, member): number
-            for number, level in enumerate(self.levels, 1)
-            for cluster in level.clusters
-            if cluster.summary
-            for member in cluster.members
-        }
+    def edges(self, beside: TreeState) -> dict[tuple[str, str], None]:
+        """(summary, member) of the clusters that another state of the tree does not have in the same way."""
+        same = {cluster for level in beside.levels for cluster in level.clusters}
+        changed = [cluster for level in self.levels for cluster in level.clusters if cluster not in same]
+        return {(c.summary, member): None for c in changed if c.summary for member in c.members}
+
+    def holds(self, summaries: Collection[str]) -> set[tuple[str, str]]:
+        """(summary, member) of some summaries."""
+        clusters = (c for level in self.levels for c in level.clusters if c.summary in summaries)
+        return {(cluster.summary, member) for cluster in clusters for member in cluster.members}
 
     @property
     def drift(self) -> float:

@@ -104,9 +104,7 @@ class Store:
     def documents(self) -> dict[str, StoredDocument]:
         """All documents by id, in corpus order."""
         rows = self._db.iterate("SELECT id, sequence, hash, title, metadata FROM documents ORDER BY sequence, id")
-        return {
-            str(r[0]): StoredDocument(str(r[0]), int(r[1]), str(r[2]), str(r[3]), json.loads(str(r[4]))) for r in rows
-        }
+        return {r[0]: StoredDocument(r[0], r[1], r[2], r[3], json.loads(r[4]) if r[4] != "{}" else {}) for r in rows}
 
     def chunks(self, documents: Mapping[str, StoredDocument] | None = None) -> list[Chunk]:
         """All chunks, ordered by (document sequence, position, id).
@@ -249,9 +247,9 @@ def _unit(row: tuple[Any, ...]) -> Unit:
         chunk_ids=tuple(json.loads(row[5])),
         level=row[3],
         tree=row[4],
-        entity_keys=tuple(json.loads(row[6])),
+        entity_keys=tuple(json.loads(row[6])) if row[6] != "[]" else (),
         title=row[7],
-        metadata=json.loads(row[8]),
+        metadata=json.loads(row[8]) if row[8] != "{}" else {},
     )
 
 

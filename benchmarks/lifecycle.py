@@ -1,0 +1,199 @@
+"""What a change costs beside a rebuild, and whether an index that grew answers as well as one that was built.
+
+    python benchmarks/lifecycle.py [--data DIR] [--documents N] [--change N] [--parts NAME...] [--json FILE]
+
+`cost`: CPU of the process, without a language model, the first question afterwards included. `calls`: requests to a
+scripted model. `growth`: 1,000 documents in slices of 100 and in one batch, asked the questions whose gold passages are
+among them. `pairs`: how well a maintained tree keeps related passages together. All on 2WikiMultihopQA with the recipe
+sirerag (`pairs`: raptor), the default embedder and documents as whole passages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+from sire_core import Document, Index  # noqa: E402 - numpy reads the number of threads when it is imported
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("SIRE_DATA", ROOT.parent / "shared" / "data"))
+QUESTION = "Who is the mother of the director of the film Polish-Russian War?"
+
+
+def documents(data: Path, limit: int | None) -> list[Document]:
+    """Documents of the benchmark corpus, whole passages."""
+    from sire_core.evaluate.datasets import load_dataset
+
+    return list(load_dataset(data / "2wikimultihopqa").documents[:limit])
+
+
+def cost(given: list[Document], change: int) -> dict[str, dict[str, float]]:
+    """CPU seconds of building, adding, deleting and rebuilding, each with the first question afterwards."""
+    some = given[-change:]
+    with tempfile.TemporaryDirectory() as place:
+        with Index(Path(place, "warm"), recipe="sirerag", chunker=None) as index:  # so that no step pays for imports
+            index.build(given[:40])
+            index.add(given[40:45])
+            index.delete([given[3].id])
+            index.search(QUESTION)
+        with Index(Path(place, "grown"), recipe="sirerag", chunker=None) as index:
+            seconds = {
+                "build": _timed(index, lambda: index.build(given[:-change])),
+                f"add {change}": _timed(index, lambda: index.add(some)),
+                f"delete {change}": _timed(index, lambda: index.delete([d.id for d in some])),
+            }
+            spread = given[: -change : (len(given) - change) // change][:change]
+            seconds[f"delete {change} others"] = _timed(index, lambda: index.delete([d.id for d in spread]))
+            seconds[f"add {change} back"] = _timed(index, lambda: index.add(spread))
+        with Index(Path(place, "whole"), recipe="sirerag", chunker=None) as index:
+            seconds["rebuild"] = _timed(index, lambda: index.build(given))
+    return {name: {"cpu": found, "percent": 100 * found / seconds["rebuild"]} for name, found in seconds.items()}
+
+
+def calls(given: list[Document], change: int) -> dict[str, dict[str, float]]:
+    """Requests to a scripted model of building, adding and deleting."""
+    from sire_core.testing.scripted_model import ScriptedModel
+
+    some = given[-change:]
+    with Index(recipe="sirerag", chunker=None, language_model=ScriptedModel()) as index:
+        asked = {
+            "build": index.build(given[:-change]).calls,
+            f"add {change}": index.add(some).calls,
+            f"delete {change}": index.delete([d.id for d in given[: change * 7 : 7]]).calls,
+        }
+    return {name: {"calls": found, "percent": 100 * found / asked["build"]} for name, found in asked.items()}
+
+
+def growth(data: Path, size: int, slices: int) -> dict[str, float]:
+    """Recall of an index that was fed in slices, and of one that was built at once.
+
+    The documents are the gold passages of as many questions as fit, in corpus order; the index that grew got its
+    embedder from the first slice and fitted it again whenever the corpus had doubled.
+    """
+    from sire_core.evaluate.datasets import load_dataset
+    from sire_core.evaluate.retrieval import recall_prov
+
+    data_set = load_dataset(data / "2wikimultihopqa")
+    chosen: set[str] = set()
+    asked = []
+    for question in data_set.questions:
+        if len(chosen.union(question.supporting)) <= size:
+            asked.append(question)
+            chosen.update(question.supporting)
+    others = [document.id for document in data_set.documents if document.id not in chosen]
+    chosen.update(others[: size - len(chosen)])
+    given = [document for document in data_set.documents if document.id in chosen]
+
+    def recall(index: Index) -> float:
+        found = [recall_prov(index.search(q.question, 20), q.supporting, 5) for q in asked]
+        return 100 * sum(found) / len(found)
+
+    with Index(recipe="sirerag", chunker=None) as grown, Index(recipe="sirerag", chunker=None) as whole:
+        start = time.process_time()
+        for first in range(0, len(given), slices):
+            grown.update(given[first : first + slices])
+        middle = time.process_time()
+        whole.build(given)
+        end = time.process_time()
+        return {
+            "documents": len(given),
+            "questions": len(asked),
+            "recall@5 in slices": recall(grown),
+            "recall@5 at once": recall(whole),
+            "cpu in slices": middle - start,
+            "cpu at once": end - middle,
+        }
+
+
+def pairs(given: list[Document], change: int) -> dict[str, float]:
+    """Share of pairs of passages, of which one names the other's title, that a cluster of the similarity tree holds."""
+    from sire_core.extraction.titles import TitleLinker
+
+    some = given[:: max(1, len(given) // change)][:change]
+    late = {document.id for document in some}
+    by_title: dict[str, str] = {}
+    for document in given:
+        by_title.setdefault(document.title, document.id)
+    linker = TitleLinker(list(by_title))
+    gold = {
+        tuple(sorted((document.id, by_title[title])))
+        for document in given
+        for title in linker.mentions(document.text)
+        if by_title[title] != document.id
+    }
+
+    def recall(index: Index) -> float:
+        documents_of: dict[str, set[str]] = {}
+        chunks = {c.id: c.doc_id for c in index._session.files().store.chunks()}  # noqa: SLF001 - no public name
+        for edge in index.view().edges():
+            if edge.kind == "child" and edge.target in chunks:
+                documents_of.setdefault(edge.source, set()).add(chunks[edge.target])
+        together = [any(set(pair) <= found for found in documents_of.values()) for pair in gold]
+        return 100 * sum(together) / len(together)
+
+    with Index(recipe="raptor", chunker=None) as grown, Index(recipe="raptor", chunker=None) as whole:
+        grown.build([document for document in given if document.id not in late])
+        for first in range(0, len(some), 10):
+            grown.add(some[first : first + 10])
+        whole.build(given)
+        return {
+            "pairs": len(gold),
+            "late": len(some),
+            "recall maintained": recall(grown),
+            "recall rebuilt": recall(whole),
+        }
+
+
+def _timed(index: Index, work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    index.search(QUESTION)
+    return time.process_time() - start
+
+
+def main() -> None:
+    """Run the parts and print their tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--documents", type=int, help="as many of the corpus; all unless given")
+    parser.add_argument("--change", type=int, default=10, help="documents that come or go (default 10)")
+    parser.add_argument("--parts", nargs="+", default=["cost", "calls", "growth", "pairs"])
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    corpus = documents(given.data, given.documents)
+    found: dict[str, Any] = {"documents": len(corpus)}
+    if "cost" in given.parts:
+        found["cost"] = cost(corpus, given.change)
+        _print(f"CPU seconds, {len(corpus):,} documents", found["cost"], "cpu", "{:.2f}")
+    if "calls" in given.parts:
+        found["calls"] = calls(corpus, given.change)
+        _print(f"Calls of a scripted model, {len(corpus):,} documents", found["calls"], "calls", "{:,.0f}")
+    if "growth" in given.parts:
+        found["growth"] = growth(given.data, 1000, 100)
+        sys.stdout.write(json.dumps(found["growth"], indent=1) + "\n")
+    if "pairs" in given.parts:
+        found["pairs"] = pairs(corpus[:1500], 150)
+        sys.stdout.write(json.dumps(found["pairs"], indent=1) + "\n")
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _print(title: str, rows: dict[str, dict[str, float]], unit: str, shown: str) -> None:
+    sys.stdout.write(f"\n{title}\n\n| step | {unit} | percent |\n| --- | ---: | ---: |\n")
+    for name, row in rows.items():
+        sys.stdout.write(f"| {name} | {shown.format(row[unit])} | {row['percent']:.1f} |\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
