@@ -66,7 +66,8 @@ def abstract_greedy(
         pool.add(_candidates(view, levels, _RESOLUTIONS, rng))
     chosen = pool.extend([])
     while len(chosen) < kappa:
-        pool.add(_candidates(_shrunk(graph, [pool.trees[place] for place in chosen]), levels, (1.0,), rng))
+        # Leiden on this view as well brought nothing in our measurements.
+        pool.add(_candidates(_shrunk(graph, [pool.trees[place] for place in chosen]), levels, (), rng))
         more = pool.extend(chosen)
         if more == chosen:
             break
