@@ -1,0 +1,80 @@
+"""What a change of titles reaches: few records, and none too few."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sire_core.extraction.record import to_json
+from sire_core.extraction.title_changes import changed_wordings, titles_in_reach, touched_records
+from sire_core.extraction.titles import TitleLinker
+from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
+
+TITLES = [
+    "Aylwin (film)",
+    "Aylwin",
+    "The Old Mill",
+    "Old Mill",
+    "A Old Mill",
+    "Eustace II, Count of Boulogne",
+    "Smith & Sons",
+    "It (2017 film)",
+    "Del Mar",
+    "\u0130stanbul Nights",
+    "Stra\u00dfe",
+    "",
+]
+TEXTS = [
+    "Aylwin was seen.",
+    "They saw AYLWIN at the old mill.",
+    "The Old Mill burned; a model married there.",
+    'He said "Old Mill" twice.',
+    "Eustace II of Smith and Sons.",
+    "It was Smith & Sons of Del Mar.",
+    "\u0130stanbul nights in Stra\u00dfe.",
+    "Nothing at all.",
+]
+RECORDS = st.lists(
+    st.tuples(st.lists(st.sampled_from(TEXTS), max_size=2), st.sampled_from([*TITLES[:10], "Boulogne", "old  mill."])),
+    min_size=1,
+    max_size=4,
+)
+
+
+def record(number, texts, name):
+    return ExtractionRecord(
+        hash=f"h{number}",
+        model="m",
+        prompt="p",
+        entities=(Entity("n1", name or "Nobody", aliases=("aylwin",) if number % 2 else ()),),
+        facts=tuple(Fact(f"f{i}", text, ("n1",) if i else ()) for i, text in enumerate(texts)),
+    )
+
+
+def linked(titles, records):
+    chunks = [Chunk(f"c{i}", f"d{i}", 0, "", "") for i in range(len(records))]
+    found = TitleLinker(titles).link({f"c{i}": record for i, record in enumerate(records)}, chunks)
+    return [found[chunk.id] for chunk in chunks]
+
+
+@settings(deadline=None)
+@given(RECORDS, st.lists(st.sampled_from(TITLES)), st.lists(st.sampled_from(TITLES)))
+def test_all_records_that_change_are_found(rows, before, after):
+    records = [record(number, *row) for number, row in enumerate(rows)]
+    touched = touched_records({r.hash: to_json(r).encode() for r in records}, changed_wordings(before, after))
+    for r, was, now in zip(records, linked(before, records), linked(after, records), strict=True):
+        assert was == now or r.hash in touched
+
+
+@settings(deadline=None)
+@given(RECORDS, st.lists(st.sampled_from(TITLES)))
+def test_titles_out_of_reach_change_nothing(rows, titles):
+    records = [record(number, *row) for number, row in enumerate(rows)]
+    assert linked(titles_in_reach(titles, records), records) == linked(titles, records)
+
+
+def test_only_whole_words_are_found():
+    bodies = {"a": b'{"text":"A model married."}', "b": b'{"text":"He came to Del\\nMar."}', "c": b'{"text":"Aylwins"}'}
+    assert touched_records(bodies, ["Del Mar"]) == {"b"}
+    assert touched_records(bodies, ["Aylwin"]) == set()
+    assert changed_wordings(["Del Mar", "Aylwin"], ["Aylwin", "Del Mar", "Aylwin"]) == []
+    assert changed_wordings([], ["The Old Mill"]) == ["The Old Mill", "Old Mill"]
+    assert changed_wordings(["The Old Mill"], ["The Old Mill", "Old Mill (film)"]) == ["Old Mill", "Old Mill (film)"]
