@@ -20,6 +20,7 @@ from sire_core.cli.output import note
 from sire_core.cli.query_command import query
 from sire_core.cli.recipes_command import recipes
 from sire_core.cli.stats_command import stats
+from sire_core.cli.train_command import train_chains
 from sire_core.errors import SireError
 
 __all__ = ["app"]
@@ -87,5 +88,6 @@ app.command()(update)
 app.command()(delete)
 app.command()(recipes)
 app.command("eval")(eval_)
+app.command()(train_chains)
 app.command()(mcp)
 app.command()(demo)

@@ -52,7 +52,7 @@ def write_checkpoint(
         ConfigurationError: The library is missing.
         StorageError: The file cannot be written.
     """
-    save_file = _safetensors().save_file
+    library = _safetensors()
     full = {**json.loads(json.dumps(card)), "format": FORMAT}
     full["digest"] = scorer_digest(weights, full)
     path = Path(path)
@@ -61,11 +61,11 @@ def write_checkpoint(
     try:
         try:
             # One entry: with several, the library writes them in no fixed order.
-            save_file(arrays, str(part), metadata={_CARD: json.dumps(full, sort_keys=True)})
+            library.save_file(arrays, str(part), metadata={_CARD: json.dumps(full, sort_keys=True)})
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
-    except OSError as error:
+    except (OSError, library.SafetensorError) as error:
         raise StorageError(f"{path} cannot be written ({error}). Name a file in a folder that exists.") from error
     return full
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
     from sire_core.training.questions import KnownQuestion
 
-__all__ = ["TrainedScorer", "TrainingConfig", "train_scorer"]
+__all__ = ["TrainedScorer", "TrainingConfig", "need_torch", "train_scorer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ async def train_scorer(
         CorpusError: Too few questions, or none to learn from.
     """
     config = config or TrainingConfig()
-    _need_torch()
+    need_torch()
     learn, check = _split(questions, config)
     examples = make_examples(view, learn, config.labels, config.max_hops)
     card = {
@@ -208,7 +208,12 @@ def _deterministic(seed: int) -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-def _need_torch() -> None:
+def need_torch() -> None:
+    """Say early what training needs.
+
+    Raises:
+        ConfigurationError: torch is missing.
+    """
     try:
         import torch  # noqa: F401 - only whether it is there
     except ImportError as error:
