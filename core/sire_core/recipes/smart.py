@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError
 from sire_core.organize.knowledge_graph import KnowledgeGraph
 from sire_core.organize.perspectives import Perspectives
-from sire_core.recipes.base import Recipe, configure, make_ranker, register
+from sire_core.recipes.base import Recipe, configure, register
 
 if TYPE_CHECKING:
     from sire_core.protocols import Ranker
@@ -100,6 +100,14 @@ def _base(name: str) -> Ranker:
         from sire_core.search.mix_recall import MixRecall
 
         return MixRecall()
-    if name not in ("dense", "bm25", "hybrid"):
+    if name == "dense":
+        from sire_core.search.flat import Flat
+
+        return Flat()
+    if name not in ("bm25", "hybrid"):
         raise ConfigurationError(f"base is 'dense', 'bm25', 'hybrid', 'pagerank' or 'mix_recall', not {name!r}.")
-    return make_ranker(name)
+    from sire_core.search.hybrid import Hybrid
+    from sire_core.search.lexical import Lexical
+
+    lexical = Lexical(leave_out=("report",))
+    return lexical if name == "bm25" else Hybrid(rankers=(_base("dense"), lexical))

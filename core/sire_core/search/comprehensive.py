@@ -26,12 +26,12 @@ _OVERLAP = 0.2
 class Comprehensive:
     """Puts reports behind the hits whose entities they are about; works over any ranker.
 
-    Reports are never hits of their own: the ranking's passages come in its order, in blocks of 4, 8, 16 ... hits, and
-    behind each block stand half as many reports, so that at most every third of the first k is a report, whatever k
-    is. They are taken from the ancestors of all entities that the hits so far name, in all trees, by cosine with the
-    question + 0.2 * share of these entities under the report, at most ceil(reports / trees) of each tree, none that
-    says what a better one says. A block whose hits name no entity is followed by the next hits. Reports that were not
-    taken come behind everything else.
+    Reports are never hits of their own: the ranking's passages come in its order, in blocks of 4, 12, 36 ... hits, and
+    behind each block stand half as many reports: at most k // 3 of the first k, whatever k is. They are taken from the
+    ancestors of all entities that the hits so far name, in all trees, by cosine with the question + 0.2 * share of
+    these entities under the report, at most ceil(reports / trees) of each tree, none that says what a better one says.
+    A block whose hits name no entity is followed by the next hits. Reports that were not taken come behind everything
+    else.
 
     Attributes:
         cap: Most reports of a context: `third`, as above; a number, which stops there; or None, the paper's letter:
@@ -55,10 +55,10 @@ class Comprehensive:
         import asyncio
 
         trees = await asyncio.to_thread(ReportTrees.of, view)
-        if not len(trees.reports):
+        if not trees.trees:
             return ranking
         reports = _Reports(await view.embed_query(query), ranking, view, trees, self.overlap)
-        selected = _Selected(self, ranking, k, view, reports)
+        selected = _Selected(self, ranking, k, view, reports, trees.count)
         await selected.top(k)
         return selected
 
@@ -73,7 +73,6 @@ class _Reports:
         self._trees = trees
         self._overlap = overlap
         self._entities: dict[str, None] = {}
-        self._tree_of = dict(zip(trees.reports.tolist(), trees.trees, strict=True))
         self._per_tree: Counter[str] = Counter()
         self._texts: set[str] = set()
         self.notes: dict[int, Step] = {}
@@ -102,7 +101,7 @@ class _Reports:
             report = int(candidates[at])
             if len(chosen) == most:
                 break
-            tree = self._tree_of[report]
+            tree = self._trees.trees[report]
             text = self._view.units([report])[0].text
             if text in self._texts or (per_tree is not None and self._per_tree[tree] >= per_tree):
                 continue
@@ -114,24 +113,22 @@ class _Reports:
             self.notes[report] = Step("perspective", self._below(report), note)
         return chosen
 
-    @property
-    def trees(self) -> int:
-        """Number of trees."""
-        return len(set(self._trees.trees))
-
     def _below(self, report: int) -> tuple[str, ...]:
         """The entities of the hits that the report stands above."""
-        return tuple(entity for entity in self._entities if report in self._trees.above(entity))
+        return tuple(entity for entity in self._entities if report in self._trees.above.get(entity, ()))
 
 
 class _Selected:
     """Hits and reports as far as they were read; the order never changes, it only grows."""
 
-    def __init__(self, settings: Comprehensive, ranking: Ranking, k: int, view: View, reports: _Reports) -> None:
+    def __init__(
+        self, settings: Comprehensive, ranking: Ranking, k: int, view: View, reports: _Reports, trees: int
+    ) -> None:
         self._cap = settings.cap
         self._ranking = ranking
         self._k = k
         self._reports = reports
+        self._trees = trees
         self._is_report = view.kinds == list(view.kind_names).index(UnitKind.REPORT.value)
         self._order: list[int] = []
         self._scores: list[float] = []
@@ -185,8 +182,8 @@ class _Selected:
             most = self._block // 2
             if isinstance(self._cap, int):
                 most = min(most, self._cap - self._given)
-            self._append(most, ceil((self._given + most) / max(self._reports.trees, 1)))
-            self._block *= 2
+            self._append(most, ceil((self._given + most) / self._trees))
+            self._block *= 3
             self._left = self._block
 
     async def _next_hit(self) -> tuple[int, float] | None:

@@ -16,7 +16,7 @@ from sire_core.types import Step
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
-    from sire_core.protocols import FloatArray, Ranking, View
+    from sire_core.protocols import FloatArray, IntArray, Ranking, View
 
 __all__ = ["Lexical"]
 
@@ -29,11 +29,13 @@ class Lexical:
         k1: Saturation of term frequency.
         b: Length normalisation.
         language: Stop words (`bm25s`) and stemmer (Snowball) of the text.
+        leave_out: Kinds that are not indexed and count for nothing: their words make no word of the others frequent.
     """
 
     k1: float = 1.5
     b: float = 0.75
     language: str = "english"
+    leave_out: tuple[str, ...] = ()
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter. Units that share no word with the question come last, by position."""
@@ -51,13 +53,21 @@ class Lexical:
         """BM25 score of every unit, `[size]`."""
         if not view.size:
             return np.zeros(0, dtype=np.float32)
-        name = f"bm25-{self.language}-{self.k1:g}-{self.b:g}"
+        name = "-".join(("bm25", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
         retriever, tokenize = view.derived(name, lambda: self._index(view, name))
+        indexed = self._indexed(view)
+        scores = np.zeros(view.size, dtype=np.float32)
         vocabulary = retriever.vocab_dict
         tokens = [token for token in tokenize([query])[0] if token in vocabulary]
-        if not tokens:
-            return np.zeros(view.size, dtype=np.float32)
-        return np.asarray(retriever.get_scores(tokens), dtype=np.float32)
+        if tokens:
+            scores[indexed] = retriever.get_scores(tokens)
+        return scores
+
+    def _indexed(self, view: View) -> IntArray:
+        """Positions of the units that are indexed; one at least, since an index needs something."""
+        names = list(view.kind_names)
+        kept = np.flatnonzero(~np.isin(view.kinds, [names.index(kind) for kind in self.leave_out]))
+        return np.asarray(kept if len(kept) else [0], dtype=np.int64)
 
     def _index(self, view: View, name: str) -> tuple[Any, Any]:
         import bm25s
@@ -67,7 +77,7 @@ class Lexical:
         if stored is not None and stored.is_dir():
             with suppress(OSError, ValueError, EOFError, KeyError):  # damaged, or tidied away by a writer: made again
                 return bm25s.BM25.load(str(stored), mmap=True), tokenize
-        texts = [unit.index_text for unit in view.units(range(view.size))]
+        texts = [unit.index_text for unit in view.units(self._indexed(view))]
         retriever = bm25s.BM25(k1=self.k1, b=self.b)
         # A pool without a single word still needs a vocabulary.
         retriever.index([tokens or [""] for tokens in tokenize(texts)], show_progress=False)

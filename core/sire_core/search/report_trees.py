@@ -12,7 +12,7 @@ from sire_core.organize.knowledge_graph import MENTIONS, RELATES
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.protocols import IntArray, View
+    from sire_core.protocols import View
 
 __all__ = ["ReportTrees"]
 
@@ -22,18 +22,16 @@ class ReportTrees:
     """Reports by position, and who stands above whom.
 
     Attributes:
-        reports: Positions of the reports, ascending.
-        trees: Name of the tree of each, in the same order.
+        trees: Name of the tree of every report, by its position, ascending.
+        count: Number of trees.
         named: By position of a passage, relation or entity, the ids of the entities it names.
-        lowest: By id of an entity, the reports right above it, one per tree at most.
-        parents: By report, those right above it.
+        above: By id of an entity, all reports above it, each once, lower ones first.
     """
 
-    reports: IntArray
-    trees: Sequence[str]
+    trees: Mapping[int, str]
+    count: int
     named: Mapping[int, tuple[str, ...]]
-    lowest: Mapping[str, tuple[int, ...]]
-    parents: Mapping[int, tuple[int, ...]]
+    above: Mapping[str, tuple[int, ...]]
 
     @classmethod
     def of(cls, view: View) -> ReportTrees:
@@ -61,29 +59,29 @@ class ReportTrees:
         for entity in lowest:
             if entity in number:  # entities that are units of their own
                 named.setdefault(number[entity], []).append(entity)
+        names = [unit.tree for unit in view.units(reports)]
         return cls(
-            reports,
-            [unit.tree for unit in view.units(reports)],
+            dict(zip(reports.tolist(), names, strict=True)),
+            len(set(names)),
             {unit: tuple(found) for unit, found in named.items()},
-            {entity: tuple(sorted(found)) for entity, found in lowest.items()},
-            {report: tuple(sorted(found)) for report, found in parents.items()},
+            {entity: _ancestors(sorted(found), parents) for entity, found in lowest.items()},
         )
-
-    def above(self, entity: str) -> tuple[int, ...]:
-        """All reports above an entity, each once, lower ones first."""
-        found = dict.fromkeys(self.lowest.get(entity, ()))
-        queue = list(found)
-        for report in queue:  # grows while it is read
-            for parent in self.parents.get(report, ()):
-                if parent not in found:
-                    found[parent] = None
-                    queue.append(parent)
-        return tuple(found)
 
     def counts(self, entities: Iterable[str]) -> dict[int, int]:
         """Reports above any of the entities, with how many of them each stands above; ascending."""
         found: dict[int, int] = {}
         for entity in entities:
-            for report in self.above(entity):
+            for report in self.above.get(entity, ()):
                 found[report] = found.get(report, 0) + 1
         return dict(sorted(found.items()))
+
+
+def _ancestors(lowest: Sequence[int], parents: Mapping[int, Sequence[int]]) -> tuple[int, ...]:
+    found = dict.fromkeys(lowest)
+    queue = list(found)
+    for report in queue:  # grows while it is read
+        for parent in sorted(parents.get(report, ())):
+            if parent not in found:
+                found[parent] = None
+                queue.append(parent)
+    return tuple(found)

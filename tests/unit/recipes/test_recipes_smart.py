@@ -46,11 +46,11 @@ def test_the_passages_of_a_context_are_those_of_the_base_in_its_order():
         for index in (with_reports, without):
             index.build(CORPUS)
         for question in QUESTIONS:
-            hits = with_reports.search(question.question, 18)
+            hits = with_reports.search(question.question, 24)
             passages = [hit.unit.id for hit in hits if hit.unit.kind.value == "chunk"]
             assert passages == [hit.unit.id for hit in without.search(question.question, len(passages))]
             reports = [hit for hit in hits if hit.unit.kind.value == "report"]
-            assert len(reports) == 6
+            assert len(reports) == 8
             assert all(hit.path[0].step == "perspective" for hit in reports)
 
 
