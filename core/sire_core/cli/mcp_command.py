@@ -36,6 +36,12 @@ def mcp(
     ] = None,
     base_url: arguments.BaseUrl = None,
     api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    max_calls: Annotated[
+        int | None, typer.Option("--max-calls", min=0, help="Most requests to the model for one question.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", min=0, help="Most tokens, in and out, for one question.")
+    ] = None,
 ) -> None:
     """Serve an index to agents over MCP: the tools search, ask and explain.
 
@@ -47,9 +53,11 @@ def mcp(
         raise ConfigurationError(str(error)) from error
     import asyncio
 
+    from sire_core.reason.limits import ReasoningLimits
+
     model = language_model(llm, base_url, api_key_env)
     with open_index(IndexOptions(folder=folder, recipe=recipe, embedder=embedder, language_model=model)) as index:
-        server = make_server(index, model)
+        server = make_server(index, model, ReasoningLimits(max_calls=max_calls, max_tokens=max_tokens))
         if http is None:
             asyncio.run(serve_stdio(server))
             return

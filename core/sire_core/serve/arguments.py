@@ -45,7 +45,7 @@ class AskArguments(BaseModel):
 
     question: str = Field(min_length=1, description="A whole question, with names spelled out.")
     via: Literal["single", "ircot", "self-ask"] = Field(
-        default="ircot",
+        default="single",
         description=(
             "How to reason. single: one search, one answer; quick. ircot: search, think a sentence, search for what is "
             "missing, and so on; for questions that need several documents. self-ask: answer follow-up questions first."

@@ -25,13 +25,16 @@ except (ModuleNotFoundError, KeyError) as error:
 if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
+    from sire_core.reason.limits import ReasoningLimits
 
 __all__ = ["make_server", "serve_http", "serve_stdio"]
 
 _logger = logging.getLogger(__name__)
 
 
-def make_server(index: Index, language_model: LanguageModel | None = None) -> Server:
+def make_server(
+    index: Index, language_model: LanguageModel | None = None, limits: ReasoningLimits | None = None
+) -> Server:
     """Make a server with the tools `search`, `ask` and `explain` over an index.
 
     What goes wrong in a call reaches the agent as a tool error with our message; anything unforeseen is logged, and the
@@ -40,11 +43,12 @@ def make_server(index: Index, language_model: LanguageModel | None = None) -> Se
     Args:
         index: What is searched. Changes made to its folder by others are seen by the next call.
         language_model: Answers questions; without one `ask` says so.
+        limits: What one question may cost.
 
     Raises:
         IndexMissingError: There is no index.
     """
-    tools = IndexTools(index, language_model)
+    tools = IndexTools(index, language_model, limits)
     hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     listed = [
         types.Tool(

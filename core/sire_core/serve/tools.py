@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
+    from sire_core.reason.limits import ReasoningLimits
     from sire_core.reason.steps import Answer, Step
     from sire_core.types import Hit
 
@@ -58,11 +59,15 @@ class IndexTools:
     Args:
         index: What is searched.
         language_model: Answers questions; without one `ask` says so.
+        limits: What one question may cost.
     """
 
-    def __init__(self, index: Index, language_model: LanguageModel | None = None) -> None:
+    def __init__(
+        self, index: Index, language_model: LanguageModel | None = None, limits: ReasoningLimits | None = None
+    ) -> None:
         self._index = index
         self._model = language_model
+        self._limits = limits
         self._runs = {"search": self._search, "ask": self._ask, "explain": self._explain}
 
     def specs(self) -> list[ToolSpec]:
@@ -144,7 +149,8 @@ class IndexTools:
         from sire_core.reason.steps import Answer
 
         reply = Reply("")
-        run = STRATEGIES[asked.via](self._index, asked.question, model=self._model, k=asked.k, filter=asked.filter)
+        settings = {"model": self._model, "k": asked.k, "filter": asked.filter, "limits": self._limits}
+        run = STRATEGIES[asked.via](self._index, asked.question, **settings)
         async with aclosing(run) as steps:  # whoever stops listening stops the model calls, too
             async for step in steps:
                 if isinstance(step, Answer):

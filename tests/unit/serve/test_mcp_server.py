@@ -10,6 +10,7 @@ from mcp import Client
 
 from sire_core import Document, Index
 from sire_core.errors import IndexMissingError, ModelError
+from sire_core.reason import ReasoningLimits
 from sire_core.serve.mcp_server import make_server
 from sire_core.testing.scripted_model import ScriptedModel
 
@@ -128,7 +129,7 @@ async def test_mistakes_are_tool_errors_in_our_words(call, name, given, message)
 THINK = {"reasoning": "Ada Holm founded Brackwater Press.", "search": "Where was Ada Holm mayor?"}
 DONE = {"reasoning": "Ada Holm was mayor of Lindle.", "search": "DONE"}
 READ = {"answer": "Lindle [1]", "citations": [1], "sufficient": True}
-ASKED = {"question": "Where was the founder of Brackwater Press mayor?", "k": 3}
+ASKED = {"question": "Where was the founder of Brackwater Press mayor?", "k": 3, "via": "ircot"}
 
 
 def playing(*answers, latency=0.0):
@@ -187,6 +188,16 @@ async def test_ask_says_when_the_evidence_does_not_suffice_or_the_model_fails(in
         result = await client.call_tool("ask", ASKED)
     assert "model_failed: out of order" in text_of(result)
     assert len(result.structured_content["hits"]) == 3
+
+
+async def test_one_question_keeps_to_its_limits(index):
+    model = playing(THINK, READ, THINK, READ)
+    async with Client(make_server(index, model, ReasoningLimits(max_calls=2))) as client:
+        for calls in (2, 4):
+            result = await client.call_tool("ask", ASKED)
+            assert result.structured_content["stop"] == "call_limit"
+            assert result.structured_content["answer"] == "Lindle [1]"
+            assert len(model.log) == calls
 
 
 async def test_a_client_that_stops_waiting_stops_the_model(index):
