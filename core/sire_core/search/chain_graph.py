@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.algorithms.text import name_key
 from sire_core.organize.interaction_graph import INTERACTS, KEYWORD
+from sire_core.search.stored_arrays import join_words, split_words, stored_arrays
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sire_core.protocols import FloatArray, IntArray, View
     from sire_core.types import Edge
 
@@ -97,35 +100,40 @@ class ChainGraph:
 
 
 def _read(view: View) -> ChainGraph:
+    arrays = dict(stored_arrays(view, "chains-1", lambda: _arrays(view)))
+    keys = split_words(arrays.pop("keys"), len(arrays["posting_indptr"]) - 1)
+    positions = arrays["positions"]
+    whole = len(positions) == view.size
+    vectors = view.matrix if whole else np.ascontiguousarray(view.matrix[positions])
+    keyword_of = {key: number for number, key in enumerate(keys)}
+    return ChainGraph(vectors=vectors, keyword_of=keyword_of, keys=tuple(keys), **arrays)
+
+
+def _arrays(view: View) -> dict[str, NDArray[Any]]:
+    """All arrays but the vectors, and the keys of the keywords as bytes."""
     positions = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).astype(np.int64)
     number = {found.decode(): i for i, found in enumerate(view.ids[positions])}
-    whole = len(positions) == view.size
-    edges = view.edges()
+    edges = [edge for edge in view.edges() if edge.source in number]
     indptr, neighbors, features = _adjacency(
-        [edge for edge in edges if edge.kind == INTERACTS and edge.source in number and edge.target in number], number
+        [edge for edge in edges if edge.kind == INTERACTS and edge.target in number], number
     )
     keyword_of: dict[str, int] = {}
     owners, numbers = [], []
-    for edge in sorted(
-        (edge for edge in edges if edge.kind == KEYWORD and edge.source in number), key=lambda e: number[e.source]
-    ):
+    for edge in sorted((edge for edge in edges if edge.kind == KEYWORD), key=lambda edge: number[edge.source]):
         owners.append(number[edge.source])
         numbers.append(keyword_of.setdefault(name_key(str(edge.metadata["phrase"])), len(keyword_of)))
     nodes, keywords = np.array(owners, dtype=np.int64), np.array(numbers, dtype=np.int64)
-    order = np.argsort(keywords, kind="stable")
-    return ChainGraph(
-        positions=positions,
-        vectors=view.matrix if whole else np.ascontiguousarray(view.matrix[positions]),
-        indptr=indptr,
-        neighbors=neighbors,
-        features=features,
-        keyword_indptr=_pointers(nodes, len(positions)),
-        keyword_numbers=keywords,
-        posting_indptr=_pointers(keywords, len(keyword_of)),
-        postings=nodes[order],
-        keyword_of=keyword_of,
-        keys=tuple(keyword_of),
-    )
+    return {
+        "positions": positions,
+        "indptr": indptr,
+        "neighbors": neighbors,
+        "features": features,
+        "keyword_indptr": _pointers(nodes, len(positions)),
+        "keyword_numbers": keywords,
+        "posting_indptr": _pointers(keywords, len(keyword_of)),
+        "postings": nodes[np.argsort(keywords, kind="stable")],
+        "keys": join_words(list(keyword_of)),
+    }
 
 
 def _adjacency(edges: Sequence[Edge], number: Mapping[str, int]) -> tuple[IntArray, IntArray, FloatArray]:
