@@ -40,6 +40,10 @@ def abstract_greedy(
 ) -> tuple[EncodingTree, ...]:
     """Propose trees from several views of the edges and choose `kappa` that say much and share little.
 
+    Every view is grouped by entropy merging and by Leiden at three resolutions; after each choice, merging also sees
+    the graph with less weight on the edges inside the clusters chosen so far. The order of vertices matters where
+    gains tie, and to Leiden.
+
     Args:
         graph: Vertices and the weights that decoding information is measured with.
         kappa: Trees wanted, at least 1.
@@ -49,8 +53,8 @@ def abstract_greedy(
         seed: Seed of Leiden; equal seeds give equal trees.
 
     Returns:
-        At most `kappa` different trees, chosen first first, without single-child nodes. For a graph with fewer than
-        four vertices or no edges: one tree with a root only.
+        At most `kappa` different trees without single-child nodes. For a graph with fewer than four vertices or no
+        edges: one tree with a root only.
 
     Raises:
         ConfigurationError: A setting out of range, or a view that does not fit the graph.

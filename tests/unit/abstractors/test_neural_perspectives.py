@@ -11,7 +11,7 @@ from sire_core.errors import ConfigurationError
 
 EDGES = np.array([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)])
 NATURAL, PAIRS = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 2, 2])
-SHORT = NeuralSettings(epochs=60, hidden=32, dimension=32, positions=8)
+SHORT = NeuralSettings(epochs=40, hidden=32, dimension=32, positions=8)
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sire_core.algorithms.encoding_tree import EncodingTree
 from sire_core.algorithms.partitions import normalized_mutual_information
@@ -75,6 +77,19 @@ def test_diversity_lowers_what_trees_share():
 def test_too_little_to_abstract_is_a_root_only(size, edges):
     graph = UndirectedGraph.from_edges(size, np.array(edges, dtype=np.int64).reshape(-1, 2))
     assert abstract_greedy(graph) == (EncodingTree(size),)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(4, 14), st.lists(st.tuples(st.integers(0, 13), st.integers(0, 13)), min_size=1, max_size=40))
+def test_any_small_graph_gives_different_tidy_trees(size, pairs):
+    graph = UndirectedGraph.from_edges(size, np.array(pairs) % size)
+    trees = abstract_greedy(graph, kappa=3, seed=1)
+    assert trees == abstract_greedy(graph, kappa=3, seed=1)
+    assert 1 <= len(set(trees)) == len(trees) <= 3
+    for tree in trees:
+        assert tree == tree.contracted()
+        assert tree.height <= 3
+        assert all(tree.ancestors(int(vertex)) == () for vertex in np.flatnonzero(graph.degrees() == 0))
 
 
 def test_components_hang_off_the_root_and_isolated_vertices_too():

@@ -149,7 +149,7 @@ def graphs_and_trees(draw):
     return graph, EncodingTree(size, tuple(levels))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(graphs_and_trees())
 def test_decoding_information_and_tree_entropy_add_up(case):
     graph, tree = case
@@ -161,7 +161,7 @@ def test_decoding_information_and_tree_entropy_add_up(case):
     assert all((level.entropies >= -1e-12).all() for level in terms)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(graphs_and_trees())
 def test_contracting_single_child_nodes_changes_no_entropy(case):
     graph, tree = case
