@@ -16,9 +16,7 @@ ORACLES = [
     "T1", "T2", "T3", "T4",
     "Q1", "Q2", "Q3",
 ]  # fmt: skip
-NOT_BUILT_YET = [
-    "I5",
-]  # fmt: skip
+NOT_BUILT_YET: list[str] = []
 """Oracles of parts that do not exist. Take an id out when its test comes."""
 
 

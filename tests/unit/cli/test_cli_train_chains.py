@@ -1,0 +1,89 @@
+"""`sire train-chains` in this process."""
+
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from sire_core.cli.app import app
+
+PEOPLE = ("Ada Holm", "Bela Brack", "Cora Quist", "Dina Stern", "Edda Voss", "Fina Lund")
+TOWNS = ("Lindle", "Marlow", "Norwick")
+
+
+def data_set(folder):
+    folder.mkdir()
+    rows = [
+        {"id": f"p{i}", "title": name, "text": f"{name} was a painter, born in {TOWNS[i % 3]}."}
+        for i, name in enumerate(PEOPLE)
+    ]
+    rows += [{"id": f"t{i}", "title": town, "text": f"{town} lies on a river."} for i, town in enumerate(TOWNS)]
+    asked = [
+        {"id": f"q{i}", "question": f"Where lies the town where {name} was born?", "supporting": [f"p{i}", f"t{i % 3}"]}
+        for i, name in enumerate(PEOPLE)
+    ]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
+    return folder
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def test_a_trained_checkpoint_is_what_the_recipe_searches_with(tmp_path):
+    pytest.importorskip("torch", reason="the torch extra is missing")
+    data, file = data_set(tmp_path / "painters"), tmp_path / "chains.safetensors"
+    words = ("train-chains", data, "--to", file, "--epochs", 2, "--test", data)
+    card = json.loads(run(*words, "--json").stdout)
+    assert card["data"]["name"] == "painters"
+    assert set(card["metrics"]["match_rate"]["painters, 6"]) == {"neural", "heuristic", "random"}
+    table = run(*words).stdout
+    assert card["digest"] in table
+    assert "painters, 6" in table
+    corpus = data / "corpus.jsonl"
+    settings = ("--set", "scorer=neural", "--set", f"checkpoint={file}")
+    run("index", corpus, "--to", tmp_path / "ix", "--recipe", "iier", *settings, "--no-chunking")
+    hits = json.loads(run("query", tmp_path / "ix", "Where was Ada Holm born?", "-k", 2, "--json").stdout)
+    assert hits[0]["doc_ids"] == ["p0"]
+
+
+def test_questions_that_share_a_page_with_held_out_ones_are_left_out(tmp_path):
+    pytest.importorskip("torch", reason="the torch extra is missing")
+    # Painters i and i + 3 share a town, so every even question shares one with an odd one.
+    data, file = data_set(tmp_path / "painters"), tmp_path / "chains.safetensors"
+    result = run("train-chains", data, "--to", file, "--questions", "even", code=1)
+    assert "3 questions left out" in result.stderr
+    assert "at least two questions" in result.stderr
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--questions", "half"), "--questions is one of"),
+        (("--labels", "longest"), "labels is one of"),
+        (("--loss", "hinge"), "loss is one of"),
+        (("--set", "scorer=neural"), "needs a checkpoint"),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_trained(tmp_path, words, said):
+    pytest.importorskip("torch", reason="the torch extra is missing")
+    data = data_set(tmp_path / "painters")
+    assert said in run("train-chains", data, "--to", tmp_path / "x", *words, code=1).stderr
+
+
+def test_a_target_in_no_folder(tmp_path):
+    pytest.importorskip("torch", reason="the torch extra is missing")
+    data = data_set(tmp_path / "painters")
+    assert "in a folder that exists" in run("train-chains", data, "--to", tmp_path / "no" / "x", code=1).stderr
+
+
+def test_without_torch_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    result = run("train-chains", data_set(tmp_path / "painters"), "--to", tmp_path / "x", code=1)
+    assert 'pip install "sire-rag[torch]"' in result.stderr

@@ -1,0 +1,210 @@
+"""Checkpoints of chain scorers: what is read back, what is refused, and how the recipe walks with one."""
+
+import asyncio
+import json
+
+import numpy as np
+import pytest
+
+from sire_core import Document, Index
+from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
+from sire_core.recipes.iier import iier
+from sire_core.search.chain_features import EDGE_FEATURES, PAIR_FEATURES
+from sire_core.search.chain_graph import ChainGraph
+from sire_core.search.chain_walk import ChainQuestion, frontier
+from sire_core.search.neural_scorer import load_neural_scorer
+from sire_core.search.scorer_checkpoint import FORMAT, read_checkpoint, write_checkpoint
+from sire_core.testing.hash_embedder import HashEmbedder
+
+safetensors = pytest.importorskip("safetensors.numpy", reason="the torch extra is missing")
+
+DOCUMENTS = [
+    Document("a", "Ada Holm founded Brackwater Press in Lindle.", "Ada Holm"),
+    Document("b", "Brackwater Press stood in Lindle and burnt down.", "Brackwater Press"),
+    Document("c", "Lindle lies on the Marl, below the hills.", "Lindle"),
+    Document("d", "The Marl is a river of many mills.", "Marl"),
+]
+
+
+def weights(seed=0, inner=3, hidden=4):
+    rng = np.random.default_rng(seed)
+    pairs, edges = len(PAIR_FEATURES), len(EDGE_FEATURES)
+    shapes = {
+        "edge.0.weight": (inner, edges),
+        "edge.0.bias": (inner,),
+        "edge.2.weight": (inner, inner),
+        "edge.2.bias": (inner,),
+        "score.0.weight": (hidden, pairs + inner),
+        "score.0.bias": (hidden,),
+        "score.2.weight": (1, hidden),
+        "score.2.bias": (1,),
+        "direct.weight": (1, pairs + edges),
+    }
+    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def card(**more):
+    return {
+        "kind": "light",
+        "pair_features": list(PAIR_FEATURES),
+        "edge_features": list(EDGE_FEATURES),
+        "embedder": "hash/1:64",
+        "dimension": 64,
+        **more,
+    }
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    path = tmp_path / "chains.safetensors"
+    write_checkpoint(path, weights(), card())
+    return path
+
+
+@pytest.fixture(scope="module")
+def view():
+    with Index(recipe=iier(), embedder=HashEmbedder(), chunker=None) as index:
+        index.build(DOCUMENTS)
+        yield index.view()
+
+
+def state_of(view):
+    graph = ChainGraph.of(view)
+    vector = asyncio.run(view.embed_query("Who founded the press?"))
+    coverage = np.zeros(graph.size, dtype=np.uint64)
+    question = ChainQuestion("q", vector, graph.vectors @ vector, (), coverage)
+    return frontier(graph, question, np.array([[0]], dtype=np.int64))[0], graph
+
+
+def test_what_is_written_is_read_back_and_the_file_is_the_same_again(tmp_path, checkpoint):
+    found, about = read_checkpoint(checkpoint)
+    assert about["format"] == FORMAT
+    assert {name: array.tolist() for name, array in found.items()} == {n: a.tolist() for n, a in weights().items()}
+    again = tmp_path / "again.safetensors"
+    assert write_checkpoint(again, weights(), card()) == dict(about)
+    assert again.read_bytes() == checkpoint.read_bytes()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_recipe_walks_with_a_checkpoint(checkpoint):
+    recipe = iier(scorer="neural", checkpoint=str(checkpoint))
+    assert recipe.ranker.scorer.fingerprint == f"neural/1:{read_checkpoint(checkpoint)[1]['digest']}"
+    with Index(recipe=recipe, embedder=HashEmbedder(), chunker=None) as index:
+        index.build(DOCUMENTS)
+        hits = index.search("Where did Ada Holm found a press?", 4)
+    assert hits[0].doc_ids == ("a",)
+    assert len(hits) == 4
+
+
+def test_scores_are_those_of_the_formula(view, checkpoint):
+    scorer = load_neural_scorer(checkpoint)
+    state, graph = state_of(view)
+    scores = asyncio.run(scorer.score(state, graph, view))
+    assert scores.shape == state.candidates.shape
+    assert np.isfinite(scores).all()
+    # With all weights but one at zero a score is that feature.
+    plain = {name: np.zeros_like(array) for name, array in weights().items()}
+    plain["direct.weight"][0, PAIR_FEATURES.index("question")] = 1.0
+    only = type(scorer)(plain, card())
+    assert np.allclose(asyncio.run(only.score(state, graph, view)), state.cosines[state.candidates])
+
+
+def test_a_title_among_the_keywords_is_told_from_its_reverse(view, checkpoint):
+    from sire_core.search.chain_features import edge_features, title_keywords
+
+    state, graph = state_of(view)
+    edge = edge_features(state, graph, title_keywords(graph, view))
+    press = state.candidates.tolist().index(1)  # "Ada Holm" names Brackwater Press, not the other way round
+    assert edge[press, EDGE_FEATURES.index("names_candidate")] == 1.0
+    assert edge[press, EDGE_FEATURES.index("names_last")] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ({"dimension": 384, "embedder": "st:mini:1"}, ["st:mini:1", "384", "hash/1:64", "64"]),
+        ({"embedder": "st:other:2"}, ["st:other:2", "hash/1:64"]),
+    ],
+)
+def test_a_scorer_of_another_embedder_is_refused_with_both_names(tmp_path, view, about, words):
+    path = tmp_path / "other.safetensors"
+    write_checkpoint(path, weights(), card(**about))
+    state, graph = state_of(view)
+    with pytest.raises(EmbedderMismatchError) as caught:
+        asyncio.run(load_neural_scorer(path).score(state, graph, view))
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_the_default_embedder_fitted_to_another_corpus_is_no_other_embedder(tmp_path):
+    path = tmp_path / "lexical.safetensors"
+    with Index(recipe=iier(), chunker=None) as index:
+        index.build(DOCUMENTS)
+        size = index.stats()["dimension"]
+    write_checkpoint(path, weights(), card(embedder="lexical-svd/1:elsewhere", dimension=size))
+    with Index(recipe=iier(scorer="neural", checkpoint=str(path)), chunker=None) as index:
+        index.build(DOCUMENTS)
+        assert index.search("Where did Ada Holm found a press?", 1)[0].doc_ids == ("a",)
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(StorageError, match="no checkpoint"):
+        iier(scorer="neural", checkpoint=str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize("content", [b"", b"no such thing at all", b"\x10\x00\x00\x00\x00\x00\x00\x00{}{}{}{}{}{}{}{}"])
+def test_a_broken_file(tmp_path, content):
+    path = tmp_path / "broken"
+    path.write_bytes(content)
+    with pytest.raises(StorageError, match="damaged or no checkpoint"):
+        load_neural_scorer(path)
+
+
+def test_a_cut_file_and_a_changed_weight(checkpoint):
+    whole = checkpoint.read_bytes()
+    checkpoint.write_bytes(whole[:-20])
+    with pytest.raises(StorageError, match="damaged"):
+        load_neural_scorer(checkpoint)
+    checkpoint.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(StorageError, match="not those that its card was written for"):
+        load_neural_scorer(checkpoint)
+
+
+def test_a_file_of_something_else(tmp_path):
+    path = tmp_path / "foreign.safetensors"
+    safetensors.save_file({"x": np.zeros(2, np.float32)}, str(path))
+    with pytest.raises(StorageError, match="no card"):
+        load_neural_scorer(path)
+    safetensors.save_file({"x": np.zeros(2, np.float32)}, str(path), metadata={"card": json.dumps([1])})
+    with pytest.raises(StorageError, match="format"):
+        load_neural_scorer(path)
+
+
+def test_weights_or_features_that_do_not_fit(tmp_path):
+    path = tmp_path / "chains.safetensors"
+    write_checkpoint(path, {**weights(), "score.2.weight": np.zeros((1, 7), np.float32)}, card())
+    with pytest.raises(StorageError, match="does not hold the weights"):
+        load_neural_scorer(path)
+    write_checkpoint(path, weights(), card(pair_features=["question"]))
+    with pytest.raises(StorageError, match="other features"):
+        load_neural_scorer(path)
+
+
+def test_a_place_that_cannot_be_written(tmp_path):
+    with pytest.raises(StorageError, match="cannot be written"):
+        write_checkpoint(tmp_path / "none" / "x", weights(), card())
+
+
+def test_without_safetensors_it_says_what_to_install(checkpoint, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    with pytest.raises(ConfigurationError, match=r'pip install "sire-rag\[torch\]"'):
+        load_neural_scorer(checkpoint)
+
+
+def test_searching_needs_no_torch(checkpoint, monkeypatch, view):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    state, graph = state_of(view)
+    assert len(asyncio.run(load_neural_scorer(checkpoint).score(state, graph, view)))
