@@ -29,6 +29,7 @@ from llama_index_sire import (
 from sire_core import Index
 from sire_core.errors import ConfigurationError, ModelError, QueryError
 from sire_core.reason import IRCoTConfig, ReasoningLimits, SelfAskConfig, collect, ircot, self_ask
+from sire_core.recipes import REGISTRY
 from sire_core.testing.scripted_model import ScriptedModel
 
 THINK = {"reasoning": "Petra Quillon directed The Salt Lantern.", "search": "Where was Petra Quillon born?"}
@@ -73,12 +74,25 @@ async def test_ircot_answers_with_evidence_and_steps(index_of, question):
     json.dumps(response.metadata)
 
 
-async def test_the_same_as_the_core_gives(index_of, question):
-    response = await ircot_engine(SireRetriever(index_of(), similarity_top_k=5)).aquery(question)
-    trace = await collect(ircot(index_of(), question, model=ScriptedModel(IRCOT), k=5))
+def thinking(call):
+    """Answers by what it is asked for: recipes may ask the model, too."""
+    wanted = (call.schema or {}).get("properties", {})
+    if "search" in wanted:
+        return IRCOT[1] if call.fields.get("searched") else IRCOT[0]
+    return IRCOT[2] if "answer" in wanted else "0"
+
+
+@pytest.mark.parametrize("recipe", sorted(REGISTRY))
+async def test_contract_of_query_engines(recipe, index_of, question):
+    engine = IRCoTQueryEngine(SireRetriever(index_of(recipe), similarity_top_k=5), llm=ScriptedModel(thinking))
+    response = await engine.aquery(question)
+    trace = await collect(ircot(index_of(recipe), question, model=ScriptedModel(thinking), k=5))
     assert [found.node.node_id for found in response.source_nodes] == [hit.unit.id for hit in trace.answer.hits]
     assert [found.score for found in response.source_nodes] == pytest.approx([hit.score for hit in trace.answer.hits])
-    assert len(response.metadata["steps"]) == len(trace.steps)
+    assert len(response.source_nodes) == 5
+    assert len(response.metadata["steps"]) == len(trace.steps) == 6
+    assert str(response) == "Varn Harbour [1]"
+    assert plain(await asyncio.to_thread(engine.query, question)) == plain(response)
 
 
 async def test_self_ask_follows_up(index_of, question):
