@@ -130,7 +130,7 @@ def plot(rows: Sequence[dict[str, Any]], path: Path, title: str) -> None:
     figure, axes = plt.subplots(figsize=(6, 4))
     for name, mark in (("match", "o"), ("R@5", "s"), ("R@2", "^")):
         axes.plot([row["degree"] for row in rows], [row[name] for row in rows], marker=mark, label=name)
-    axes.set(xscale="log", xlabel="mean degree of a passage", ylabel="percent", title=title)
+    axes.set(xlabel="mean degree of a passage", ylabel="percent", title=title)
     axes.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=150)
