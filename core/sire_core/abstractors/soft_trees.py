@@ -37,30 +37,31 @@ class SoftTrees:
         weights: All parameters, in a fixed order.
     """
 
-    def __init__(
-        self, means: Tensor, features: Tensor, widths: tuple[int, int], *, assign: str, generator: torch.Generator
-    ) -> None:
+    def __init__(self, features: int, widths: tuple[int, int], *, assign: str, generator: torch.Generator) -> None:
         """Draw the encoder.
 
         Args:
-            means: Sparse `[n, n]`: every row averages over the neighbors.
-            features: `[n, p]`.
+            features: p, the number of features.
             widths: Of both graph layers.
             assign: `softmax` or `sigmoid`.
             generator: Of all random numbers.
         """
-        self._means, self._features, self._assign, self._generator = means, features, assign, generator
-        first, second = (features.shape[1], widths[0]), widths
+        self._assign, self._generator = assign, generator
+        first, second = (features, widths[0]), widths
         self._encoder = [self._drawn(*shape) for shape in (first, first, second, second)]
         self._heads: list[list[Tensor]] = []
         self._masks: list[Tensor] = []
         self._nested = True
         self.weights = list(self._encoder)
 
-    def add_heads(self, count: int, sizes: Sequence[int], *, blind: float, nested: bool) -> None:
+    def add_heads(
+        self, means: Tensor, features: Tensor, count: int, sizes: Sequence[int], *, blind: float, nested: bool
+    ) -> None:
         """Start heads from clusters.
 
         Args:
+            means: Sparse `[n, n]`: every row averages over the neighbors.
+            features: `[n, p]`.
             count: Heads.
             sizes: Clusters of every level, the finest first.
             blind: Share of the encoded features that a head does not see, others for every head.
@@ -68,7 +69,7 @@ class SoftTrees:
         """
         self._nested = nested
         with torch.no_grad():
-            encoded = self._encode()
+            encoded = self._encode(means, features)
         for _ in range(count):
             mask = (torch.rand(encoded.shape[1], generator=self._generator) >= blind).float()
             centers, logits = self._clusters(encoded * mask, sizes[0])
@@ -82,21 +83,23 @@ class SoftTrees:
             self._heads.append([matrix.clone().requires_grad_() for matrix in head])
             self.weights += self._heads[-1]
 
-    def __call__(self, temperature: float) -> list[SoftTree]:
+    def __call__(self, means: Tensor, features: Tensor, temperature: float) -> list[SoftTree]:
         """The soft trees of all heads.
 
         Args:
+            means: Sparse `[n, n]`, as above; other vertices than those that the heads started from are fine.
+            features: `[n, p]`.
             temperature: Of the softmax; small is sharp.
         """
-        encoded = self._encode()
+        encoded = self._encode(means, features)
         return [
             self._tree(encoded * mask, head, temperature) for mask, head in zip(self._masks, self._heads, strict=True)
         ]
 
-    def _encode(self) -> Tensor:
+    def _encode(self, means: Tensor, features: Tensor) -> Tensor:
         own, near, own_two, near_two = self._encoder
-        inner = torch.relu(self._features @ own + torch.sparse.mm(self._means, self._features @ near))
-        encoded = inner @ own_two + torch.sparse.mm(self._means, inner @ near_two)
+        inner = torch.relu(features @ own + torch.sparse.mm(means, features @ near))
+        encoded = inner @ own_two + torch.sparse.mm(means, inner @ near_two)
         normal: Tensor = torch.nn.functional.layer_norm(encoded, encoded.shape[1:])
         return normal
 

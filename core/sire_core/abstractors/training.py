@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["train_trees"]
 
+_FULL_BATCH = 50_000  # vertices
 _LESS = 1e-4  # a loss that is lower by less has not become lower
 _EVERY = 10  # epochs between two looks at the hard trees
 _MI_ROWS, _MI_COST = 8192, 1e9  # a sample of this many rows when the joint distribution costs more
@@ -47,6 +48,9 @@ class _Problem(NamedTuple):
     features: Tensor
     scale: float  # decoding information is divided by this
 
+    def run(self, model: SoftTrees, temperature: float) -> list[SoftTree]:
+        return model(self.means, self.features, temperature)
+
 
 def train_trees(
     graph: UndirectedGraph,
@@ -58,7 +62,10 @@ def train_trees(
     settings: NeuralSettings,
     seed: int,
 ) -> tuple[EncodingTree, ...]:
-    """Train full batch and keep the trees that are best once hardened.
+    """Train and keep the trees that are best once hardened.
+
+    Up to 50,000 vertices every step sees the whole graph; of larger ones, a sample of vertices with their neighbors is
+    trained on, and the trained network is applied to all.
 
     Args:
         graph: The graph.
@@ -70,10 +77,12 @@ def train_trees(
         seed: Of parameters, dropout and samples.
     """
     generator = torch.Generator().manual_seed(seed)
-    problem = _problem(graph, features, held, settings, seed)
-    widths = (settings.hidden, settings.dimension)
-    model = SoftTrees(problem.means, problem.features, widths, assign=settings.assign, generator=generator)
-    model.add_heads(kappa, sizes, blind=settings.blind, nested=settings.nest == "chain")
+    linked, rows = _linked(graph, features, held, settings.positions, seed)
+    whole = _problem(linked, rows, settings)
+    problem = whole if linked.size <= _FULL_BATCH else _problem(*_sample(linked, rows, seed), settings)
+    model = SoftTrees(rows.shape[1], (settings.hidden, settings.dimension), assign=settings.assign, generator=generator)
+    nested = settings.nest == "chain"
+    model.add_heads(problem.means, problem.features, kappa, sizes, blind=settings.blind, nested=nested)
     optimizer = torch.optim.Adam(model.weights, lr=settings.rate)
     best: tuple[float, tuple[EncodingTree, ...]] | None = None
     lowest, waited = np.inf, 0
@@ -82,14 +91,14 @@ def train_trees(
         last = epoch == settings.epochs or waited >= settings.patience
         if epoch % _EVERY == 0 or last:
             with torch.no_grad():
-                heads = model(temperature)
+                heads = whole.run(model, temperature)
             trees = tuple(_harden(head, held, graph.size) for head in heads)
             value = _value(graph, trees, held, settings)
             best = (value, trees) if best is None or value > best[0] else best
         if last:
             break
         optimizer.zero_grad()
-        heads = model(temperature)
+        heads = problem.run(model, temperature)
         loss = _loss(problem, heads, settings, generator)
         loss.backward()  # type: ignore[no-untyped-call]  # torch's own
         optimizer.step()
@@ -98,26 +107,48 @@ def train_trees(
     return best[1]
 
 
-def _problem(
-    graph: UndirectedGraph, features: NDArray[np.float32], held: NDArray[np.int64], settings: NeuralSettings, seed: int
-) -> _Problem:
+def _linked(
+    graph: UndirectedGraph, features: NDArray[np.float32], held: NDArray[np.int64], width: int, seed: int
+) -> tuple[UndirectedGraph, Tensor]:
+    """The graph of the held vertices alone, and what the network is told about each."""
     place = np.full(graph.size, -1, dtype=np.int64)
     place[held] = np.arange(len(held))
     linked = UndirectedGraph(len(held), place[graph.edges], graph.weights)
-    edges, weights = torch.from_numpy(linked.edges), torch.from_numpy(graph.weights).to(torch.float32)
-    adjacency = sparse_adjacency(len(held), edges, weights)
+    texts = torch.nn.functional.normalize(torch.from_numpy(np.asarray(features[held], dtype=np.float32)))
+    where = torch.from_numpy(positions(linked, width, np.random.default_rng(seed)).copy())
+    blocks = [block / block.square().sum(1).mean().sqrt().clamp_min(1e-6) for block in (texts, where) if block.numel()]
+    rows = torch.cat(blocks, dim=1)
+    return linked, rows * rows.shape[1] ** 0.5
+
+
+def _sample(linked: UndirectedGraph, rows: Tensor, seed: int) -> tuple[UndirectedGraph, Tensor]:
+    """Random vertices and all their neighbors, as many as fit into a full batch, and the edges among them."""
+    starts, targets, _ = linked.rows()
+    chosen = np.zeros(linked.size, dtype=np.bool_)
+    count = 0
+    for vertex in np.random.default_rng(seed).permutation(linked.size).tolist():
+        near = targets[starts[vertex] : starts[vertex + 1]]
+        count += int((~chosen[near]).sum()) + int(not chosen[vertex])
+        if count > _FULL_BATCH and chosen.any():
+            break
+        chosen[near] = chosen[vertex] = True
+    place = np.cumsum(chosen) - 1
+    kept = chosen[linked.edges].all(axis=1)
+    part = UndirectedGraph(int(chosen.sum()), place[linked.edges[kept]], linked.weights[kept])
+    return part, rows[torch.from_numpy(chosen)]
+
+
+def _problem(linked: UndirectedGraph, rows: Tensor, settings: NeuralSettings) -> _Problem:
+    edges, weights = torch.from_numpy(linked.edges), torch.from_numpy(linked.weights).to(torch.float32)
+    adjacency = sparse_adjacency(linked.size, edges, weights)
     degrees = torch.from_numpy(linked.degrees()).to(torch.float32)
     values = adjacency.values() / degrees[adjacency.indices()[0]]
     means = torch.sparse_coo_tensor(adjacency.indices(), values, adjacency.shape, check_invariants=False).coalesce()
     modular = adjacency
     if settings.normalized_adjacency:
-        modular = sparse_adjacency(len(held), edges, weights, normalized=True)
-    texts = torch.nn.functional.normalize(torch.from_numpy(np.asarray(features[held], dtype=np.float32)))
-    where = torch.from_numpy(positions(linked, settings.positions, np.random.default_rng(seed)))
-    blocks = [block / block.square().sum(1).mean().sqrt().clamp_min(1e-6) for block in (texts, where) if block.numel()]
-    rows = torch.cat(blocks, dim=1)
-    scale = one_dimensional_entropy(graph) if settings.normalize else 1.0
-    return _Problem(adjacency, degrees, means, modular, rows * rows.shape[1] ** 0.5, scale)
+        modular = sparse_adjacency(linked.size, edges, weights, normalized=True)
+    scale = one_dimensional_entropy(linked) if settings.normalize else 1.0
+    return _Problem(adjacency, degrees, means, modular, rows, scale)
 
 
 def _loss(problem: _Problem, heads: list[SoftTree], settings: NeuralSettings, generator: torch.Generator) -> Tensor:

@@ -113,6 +113,22 @@ def test_equal_seeds_give_equal_trees(torch):
     assert len(first) == 2
 
 
+def test_large_graphs_are_trained_on_a_sample(torch, monkeypatch):
+    import sire_core.abstractors.training as training
+
+    graph, labels = planted(3, 120, inside=0.3)
+    monkeypatch.setattr(training, "_FULL_BATCH", 60)
+    seen = []
+    monkeypatch.setattr(
+        training,
+        "_loss",
+        lambda problem, *rest, loss=training._loss: seen.append(len(problem.degrees)) or loss(problem, *rest),
+    )
+    (tree,) = abstract_neural(graph, noise(120), kappa=1, levels=2, settings=SHORT)
+    assert 10 < max(seen) <= 60
+    assert max(normalized_mutual_information(level, labels) for level in tree.filled()) > 0.5
+
+
 def test_vertices_without_edges_hang_off_the_root(torch):
     graph, _ = planted(2, 20)
     wider = UndirectedGraph.from_edges(23, graph.edges + 1)
