@@ -108,6 +108,8 @@ def _base(name: str) -> Ranker:
         raise ConfigurationError(f"base is 'dense', 'bm25', 'hybrid', 'pagerank' or 'mix_recall', not {name!r}.")
     from sire_core.search.hybrid import Hybrid
     from sire_core.search.lexical import Lexical
+    from sire_core.search.without_kinds import WithoutKinds
 
+    # Passages are ranked as if there were no reports: neither their words nor their ranks count.
     lexical = Lexical(leave_out=("report",))
-    return lexical if name == "bm25" else Hybrid(rankers=(_base("dense"), lexical))
+    return lexical if name == "bm25" else Hybrid((WithoutKinds(_base("dense"), ("report",)), lexical))

@@ -38,10 +38,11 @@ def test_an_unknown_base_is_refused():
         smart(base="magic")
 
 
-def test_the_passages_of_a_context_are_those_of_the_base_in_its_order():
+@pytest.mark.parametrize("base", ["dense", "bm25", "hybrid"])
+def test_the_passages_of_a_context_are_those_of_the_base_in_its_order(base):
     with (
-        Index(recipe=smart(), embedder=HashEmbedder()) as with_reports,
-        Index(recipe=flat(), embedder=HashEmbedder()) as without,
+        Index(recipe=smart(base=base), embedder=HashEmbedder()) as with_reports,
+        Index(recipe=flat(ranker=base), embedder=HashEmbedder()) as without,
     ):
         for index in (with_reports, without):
             index.build(CORPUS)
