@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.similar_names import similar_names
 from sire_core.algorithms.text import name_key
 from sire_core.organize.mentions import Mentions, entity_names, find_mentions
 from sire_core.protocols import Delta
@@ -124,6 +123,8 @@ class KnowledgeGraph:
         """Keys of names whose vectors are alike, the longer name first."""
         if not self.disambiguate or self.similar_names is None:
             return []
+        from sire_core.algorithms.similar_names import similar_names
+
         keys = list(names)
         units = [Unit(digest("name", name), UnitKind.ENTITY, name, ()) for name in names.values()]
         first, second, _ = similar_names(keys, await view.vectors(units), self.similar_names)

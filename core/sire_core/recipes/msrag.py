@@ -19,9 +19,9 @@ __all__ = ["MsragConfig", "msrag"]
 class MsragConfig:
     """Settings of `msrag`; see `MixRecall`, `Rerank` and `KnowledgeGraph`.
 
-    `vote="count", hop_decay=1.0, fanout=None` is the paper's letter; `fusion="priority", rerank="none"` its row
-    without rerank; `entities=0, relations=0` its row without the graph; `expand="ppr"` and `extraction="llm"` Table 7;
-    `disambiguate=False` Table 13.
+    `vote="count", hop_decay=1.0, fanout=None, link=False` is the paper's letter; `fusion="priority", rerank="none"` its
+    row without rerank; `entities=0, relations=0` its row without the graph; `expand="ppr"` and `extraction="llm"` rows of
+    Table 7; `disambiguate=False` Table 13.
 
     Attributes:
         entities: Entities recalled (lambda 1).
@@ -37,6 +37,7 @@ class MsragConfig:
         chunk_weight: Worth of a passage's vote.
         fusion: `vote` or `priority`.
         extraction: `vector` or `llm`.
+        link: Whether entities that the question names are recalled first; not in the paper.
         expand: `nearby`, `ppr` or `none`.
         rerank: `model` (no change where there is none), `cross_encoder` or `none`.
         rerank_pool: How many passages the model sees (lambda 4).
@@ -60,6 +61,7 @@ class MsragConfig:
     chunk_weight: float = 1.0
     fusion: str = "vote"
     extraction: str = "vector"
+    link: bool = True
     expand: str = "nearby"
     rerank: str = "model"
     rerank_pool: int = 5
@@ -112,6 +114,7 @@ def msrag(config: MsragConfig | None = None, /, **settings: Any) -> Recipe:
             chunk_weight=c.chunk_weight,
             fusion=c.fusion,
             extraction=c.extraction,
+            link=c.link,
             expand=c.expand,
         ),
         selectors=_rerank(c),

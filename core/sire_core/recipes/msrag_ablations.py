@@ -40,7 +40,10 @@ register_ablations(
         ),
         Ablation("ours", "our PageRank over passages and entities", "pagerank", {}),
         Ablation("T13", "no disambiguation", "msrag", {"disambiguate": False}, _hotpot(76.7, 86.4)),
-        Ablation("ours", "the paper's letter", "msrag", {"vote": "count", "hop_decay": 1.0, "fanout": None}),
+        Ablation(
+            "ours", "the paper's letter", "msrag", {"vote": "count", "hop_decay": 1.0, "fanout": None, "link": False}
+        ),
+        Ablation("ours", "no names of the question", "msrag", {"link": False}),
         Ablation("ours", "no neighbours", "msrag", {"expand": "none"}),
     ),
 )

@@ -109,6 +109,10 @@ class EntityGraph:
                     found.setdefault(int(self.entities[mention]), name)
         return found
 
+    def frequency(self, entity: int) -> int:
+        """Number of passages that name an entity."""
+        return int((self.entities == entity).sum())
+
     def walk(self, title_weight: float, rarity: float, allowed: BoolArray | None = None) -> Walk:
         """The graph to walk on.
 

@@ -11,6 +11,7 @@ import numpy as np
 from sire_core.algorithms.neighborhood import nearby_entities, nearby_relations
 from sire_core.algorithms.voting import count_votes
 from sire_core.errors import ConfigurationError
+from sire_core.search.entity_graph import EntityGraph
 from sire_core.search.ranking import ScoredRanking, best_first
 from sire_core.search.relation_graph import RelationGraph
 from sire_core.search.relation_walk import RelationWalk
@@ -58,6 +59,10 @@ class MixRecall:
             paper's row without voting).
         extraction: What the entities and relations are recalled by: `vector`, the whole question (the paper's way), or
             `llm`, what a language model finds in it, each item linked to its nearest unit (no change without a model).
+        link: Whether entities that the question names, by title, name or alias, are recalled before those similar to it
+            (not in the paper, whose names are written by a model). Their votes are worth `d ** -link_rarity` when d
+            passages name them.
+        link_rarity: See `link`.
         expand: `nearby`, or `none`, or `ppr`: PageRank over the entities from those recalled ranks the passages.
         follow: Probability of following an edge in `ppr`.
     """
@@ -75,6 +80,8 @@ class MixRecall:
     chunk_weight: float = 1.0
     fusion: str = "vote"
     extraction: str = "vector"
+    link: bool = True
+    link_rarity: float = 0.5
     expand: str = "nearby"
     follow: float = 0.5
 
@@ -89,7 +96,7 @@ class MixRecall:
 
         question = await view.embed_query(query)
         named = await self._named(query, view) if view.size else None
-        return await asyncio.to_thread(self._rank, question, named, view, where)
+        return await asyncio.to_thread(self._rank, query, question, named, view, where)
 
     async def _named(self, query: str, view: View) -> tuple[FloatArray, FloatArray] | None:
         """Vectors of the entities and of the relations that the model finds; None leaves it to the question's own."""
@@ -103,7 +110,12 @@ class MixRecall:
         return await item_vectors(items.entities, view), await item_vectors(items.relations, view)
 
     def _rank(
-        self, question: FloatArray, named: tuple[FloatArray, FloatArray] | None, view: View, where: Filter | None
+        self,
+        query: str,
+        question: FloatArray,
+        named: tuple[FloatArray, FloatArray] | None,
+        view: View,
+        where: Filter | None,
     ) -> Ranking:
         if not view.size:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
@@ -111,13 +123,17 @@ class MixRecall:
         allowed = view.allowed(where)
         cosines = np.asarray(view.matrix @ question, dtype=np.float32)
         closed = slice(0) if allowed is None else ~allowed
-        linked = None if named is None else self._link(graph, cosines, named, view, closed)
+        found = None if named is None else self._nearest(graph, cosines, named, view, closed)
+        spelled = _spelled(query, view, allowed) if self.link and self.entities and found is None else {}
+        for position, passages in spelled.items():
+            cosines[position] = max(cosines[position], passages**-self.link_rarity)
         open_cosines = cosines.copy()
         open_cosines[closed] = -np.inf
-        seeds = linked or (
+        entities, relations = found or (
             _top(graph.entities, open_cosines, self.entities),
             _top(graph.relations, open_cosines, self.relations),
         )
+        seeds = list(dict.fromkeys((*spelled, *entities))), relations
         recalled = self._recall(graph, open_cosines, *seeds)
         worth = {item: self._worth(kind, hop, float(cosines[item])) for item, (kind, hop) in recalled.items()}
         voters: dict[int, list[int]] = {}
@@ -139,7 +155,7 @@ class MixRecall:
                     scores[passage] = vote + _TIE * max(float(cosines[item]) for item in voters[passage])
         return ScoredRanking(scores, allowed, _Reasons(view, cosines, recalled, voters).path)
 
-    def _link(
+    def _nearest(
         self,
         graph: RelationGraph,
         cosines: FloatArray,
@@ -187,6 +203,17 @@ def _top(positions: IntArray, cosines: FloatArray, n: int) -> list[int]:
         return []
     found: list[int] = positions[best_first(cosines[positions], n)].tolist()
     return found
+
+
+def _spelled(query: str, view: View, allowed: BoolArray | None) -> dict[int, int]:
+    """Positions of the entities that a question names, with the number of passages that name them."""
+    graph = EntityGraph.of(view)
+    place: dict[str, int] = view.derived(
+        "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(view.ids.tolist())}
+    )
+    linked = graph.link(query, None if allowed is None else allowed[graph.chunk_positions])
+    found = [(place.get(graph.entity_ids[entity], -1), entity) for entity in linked]
+    return {position: max(1, graph.frequency(entity)) for position, entity in found if position >= 0}
 
 
 class _Reasons:

@@ -85,6 +85,18 @@ def test_pagerank_does_not_walk_through_what_a_filter_forbids(folder):
         assert found == ["anna"] * len(found)
 
 
+def test_what_the_question_names_is_recalled_though_nothing_else_is_similar(folder):
+    alone = {"entities": 1, "relations": 0, "chunks": 0, "expand": "none", "vote": "count", "rerank": "none"}
+    asked = "Did anybody see Port Amber or The Long Tide?"
+    with opened(folder, **alone) as index:
+        found = [hit.doc_ids[0] for hit in index.search(asked, 3)]
+        assert {"port", "film", "vale"} == set(found)
+        inside = [hit.doc_ids[0] for hit in index.search(asked, 24, filter={"tenant": "b"})]
+        assert set(inside) == {"anna"}
+    with opened(folder, **alone, link=False) as index:
+        assert {"port", "film", "vale"} != {hit.doc_ids[0] for hit in index.search(asked, 3)}
+
+
 def test_none_leaves_the_neighbours_out(folder):
     with opened(folder, expand="none") as one, opened(folder, entity_hops=0, relation_hops=0) as other:
         assert order(one) == order(other)
