@@ -20,8 +20,8 @@ class MsragConfig:
     """Settings of `msrag`; see `MixRecall`, `Rerank` and `KnowledgeGraph`.
 
     `vote="count", hop_decay=1.0, fanout=None, link=False` is the paper's letter; `fusion="priority", rerank="none"` its
-    row without rerank; `entities=0, relations=0` its row without the graph; `expand="ppr"` and `extraction="llm"` rows of
-    Table 7; `disambiguate=False` Table 13.
+    row without rerank; `entities=0, relations=0` its row without the graph; `expand="ppr"` and `extraction="llm"` rows
+    of Table 7; `disambiguate=False` Table 13.
 
     Attributes:
         entities: Entities recalled (lambda 1).
