@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from sire_core.corpus.markdown_blocks import markdown_blocks
 from sire_core.corpus.media import MediaCorpus, split_media
-from sire_core.errors import ModelError, RefusalError
+from sire_core.errors import ModelError
 from sire_core.protocols import Prompt
 from sire_core.types import Document, Failure
 
 if TYPE_CHECKING:
+    import asyncio
+
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.protocols import LanguageModel
 
@@ -60,25 +62,32 @@ async def describe_images(
     import asyncio
 
     gate = asyncio.Semaphore(workers)
-    failures: list[Failure] = []
-
-    async def describe(document: Document, reference: str, alternative: str) -> str:
-        try:
-            image = await asyncio.to_thread(_read, Path(folder), document.id, reference)
-            async with gate:
-                prompt = Prompt(_INSTRUCTIONS, f"{document.title}\n{alternative}", images=(image,))
-                answer = await model.complete(prompt, max_tokens=_TOKENS)
-        except (OSError, ModelError, RefusalError) as error:
-            failures.append(Failure(f"{document.id}: {reference}", str(error)))
-            return ""
-        return " ".join(answer.text.split())
-
     wanted = {(document.id, reference): (document, alternative) for document, reference, alternative in _of(documents)}
     said = await asyncio.gather(
-        *(describe(document, reference, alternative) for (_, reference), (document, alternative) in wanted.items())
+        *(
+            _describe(document, reference, alternative, model, Path(folder), gate)
+            for (_, reference), (document, alternative) in wanted.items()
+        )
     )
-    found = split_media(documents, chunker, dict(zip(wanted, said, strict=True)))
-    return replace(found, failures=tuple(sorted(failures, key=lambda failure: failure.where)))
+    captions = {image: text for image, text in zip(wanted, said, strict=True) if isinstance(text, str)}
+    failures = tuple(failure for failure in said if isinstance(failure, Failure))
+    return replace(split_media(documents, chunker, captions), failures=failures)
+
+
+async def _describe(
+    document: Document, reference: str, alternative: str, model: LanguageModel, folder: Path, gate: asyncio.Semaphore
+) -> str | Failure:
+    """What the model says of one image, or why there is nothing."""
+    import asyncio
+
+    try:
+        image = await asyncio.to_thread(_read, folder, document.id, reference)
+        async with gate:
+            prompt = Prompt(_INSTRUCTIONS, f"{document.title}\n{alternative}", images=(image,))
+            answer = await model.complete(prompt, max_tokens=_TOKENS)
+    except (OSError, ModelError) as error:
+        return Failure(f"{document.id}: {reference}", str(error))
+    return " ".join(answer.text.split())
 
 
 def _of(documents: Sequence[Document]) -> Iterator[tuple[Document, str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from sire_core.organize.interaction_graph import InteractionGraph
@@ -88,32 +88,14 @@ def iier(config: IierConfig | None = None, /, **settings: Any) -> Recipe:
         name="iier",
         summary="chains of passages, walked from those that hold the question's keywords",
         paper="IIER, Guo et al. 2024",
-        organizers=(
-            InteractionGraph(
-                n_sim=c.n_sim,
-                links=c.links,
-                exact_below=c.exact_below,
-                kw_min=c.kw_min,
-                kw_df_cap=c.kw_df_cap,
-                title_keywords=c.title_keywords,
-                raw_kw=c.raw_kw,
-                use_struc=c.use_struc,
-                use_sim=c.use_sim,
-                use_kw=c.use_kw,
-            ),
-        ),
+        organizers=(InteractionGraph(**_settings_of(InteractionGraph, c)),),
         ranker=EvidenceChains(
-            scorer=make_scorer(c.scorer, c.checkpoint, c.seed),
-            max_length=c.max_length,
-            keywords=c.keywords,
-            seed_match=c.seed_match,
-            fallback_seeds=c.fallback_seeds,
-            similar_seeds=c.similar_seeds,
-            order=c.order,
-            seed_lift=c.seed_lift,
-            step_lift=c.step_lift,
-            decay=c.decay,
-            seed=c.seed,
+            scorer=make_scorer(c.scorer, c.checkpoint, c.seed), **_settings_of(EvidenceChains, c, "scorer")
         ),
         config=asdict(c),
     )
+
+
+def _settings_of(kind: Any, config: IierConfig, *left_out: str) -> dict[str, Any]:
+    """The settings that an organizer or ranker has by the same names."""
+    return {field.name: getattr(config, field.name) for field in fields(kind) if field.name not in left_out}
