@@ -89,7 +89,7 @@ def edge_features(state: WalkState, graph: ChainGraph, titles: IntArray) -> Floa
     """
     last, candidates = state.chains[state.owners, -1], state.candidates
     pairs, keywords = _shared_keywords(graph, last, candidates)
-    rarity = 1.0 / np.log2(1.0 + np.diff(graph.posting_indptr)[keywords])
+    rarity = 1.0 / np.log2(1.0 + graph.posting_indptr[keywords + 1] - graph.posting_indptr[keywords])
     rarest, names, named = np.zeros((3, len(candidates)))
     np.maximum.at(rarest, pairs, rarity)
     names[pairs[titles[candidates[pairs]] == keywords]] = 1.0

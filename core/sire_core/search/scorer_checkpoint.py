@@ -79,7 +79,9 @@ def read_checkpoint(path: str | Path) -> tuple[Mapping[str, NDArray[np.float32]]
     """
     library = _safetensors()
     if not Path(path).is_file():
-        raise StorageError(f"There is no checkpoint {path}. {_AGAIN}")
+        raise StorageError(
+            f"There is no checkpoint {Path(path).absolute()}. Give its full path, or train one: `sire train-chains`."
+        )
     try:
         with library.safe_open(str(path), framework="numpy") as file:
             card = json.loads((file.metadata() or {})[_CARD])
