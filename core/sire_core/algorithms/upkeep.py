@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.neighbors import nearest_neighbors
+from sire_core.algorithms.neighbors import largest_columns, precise_cosines, whole_numbers
+from sire_core.algorithms.vectors import unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["place_rows"]
+
+_BLOCK = 512  # Rows compared at once.
+_SPARE = 4  # Candidates beyond those wanted that are scored precisely.
 
 
 def place_rows(
@@ -69,9 +73,11 @@ def _links(
     vectors: NDArray[np.float32], rows: NDArray[np.int64], neighbors: int
 ) -> tuple[list[int], list[list[tuple[int, float]]]]:
     """Nearest neighbour of each row, and (neighbour, weight of the link in the neighbour graph), the nearest first."""
-    indices, similarities = nearest_neighbors(vectors, neighbors, rows)
+    unit = unit_rows(vectors)
+    whole = whole_numbers(unit)
+    indices, similarities = _nearest(unit, whole, rows, neighbors)
     others = np.unique(indices)
-    theirs = nearest_neighbors(vectors, neighbors, others)[0]
+    theirs = _nearest(unit, whole, others, neighbors)[0]
     roots = np.sqrt(1.0 / np.arange(2, neighbors + 2))
     back = {other: dict(zip(found, roots.tolist(), strict=False)) for other, found in _rows(others, theirs)}
     links = []
@@ -79,6 +85,25 @@ def _links(
         pairs = zip(found, near, roots.tolist(), strict=False)
         links.append([(o, ((root + back[o].get(row, 0.0)) / 2) ** 2) for o, close, root in pairs if close > 0])
     return indices[:, 0].tolist(), links
+
+
+def _nearest(
+    unit: NDArray[np.float32], whole: NDArray[np.float32], rows: NDArray[np.int64], k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """What `nearest_neighbors` says of some rows; the vectors are made ready once for several calls."""
+    k = min(k, len(unit) - 1)
+    indices = np.empty((len(rows), k), dtype=np.int64)
+    similarities = np.empty((len(rows), k), dtype=np.float64)
+    for start in range(0, len(rows), _BLOCK):
+        own = rows[start : start + _BLOCK]
+        product = whole[own] @ whole.T
+        product[np.arange(len(own)), own] = -np.inf
+        columns = largest_columns(product, min(k + _SPARE, len(unit) - 1))
+        scores = precise_cosines(unit, own, columns)
+        order = np.lexsort((columns, -scores))[:, :k]
+        indices[start : start + _BLOCK] = np.take_along_axis(columns, order, axis=1)
+        similarities[start : start + _BLOCK] = np.take_along_axis(scores, order, axis=1)
+    return indices, similarities
 
 
 def _beside(kept: list[list[int]], clusters: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Sequence[int]]]:

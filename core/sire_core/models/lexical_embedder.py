@@ -37,6 +37,9 @@ _BATCH = 2048
 _FEW = 16
 # Large batches at once would only share the cores and multiply the memory; a question does not wait behind them.
 _one_large_batch = threading.Lock()
+# A change of a corpus embeds a few dozen texts at a time, which have most words in common: up to 15 MB are remembered.
+_KEPT_WORDS = 8192
+_kept: dict[str, FloatArray] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +256,21 @@ def _embed_counts(fitted: _Fitted, counts: sparse.csr_matrix, words: list[str]) 
 
 
 def _word_sketches(words: list[str], keys: NDArray[np.uint64]) -> FloatArray:
-    """Sign vectors of the words' stems and n-grams, mixed, `[len(words), sketch]`."""
+    """Sign vectors of the words' stems and n-grams, mixed, `[len(words), sketch]`; those of few words are kept."""
+    if len(words) > _KEPT_WORDS // 2:
+        return _make_sketches(words, keys)
+    rows = [_kept.get(word) for word in words]  # another thread may forget words meanwhile
+    new = [i for i, row in enumerate(rows) if row is None]
+    if new:
+        made = dict(zip(new, _make_sketches([words[i] for i in new], keys[new]), strict=True))
+        if len(_kept) + len(new) > _KEPT_WORDS:
+            _kept.clear()
+        _kept.update((words[i], row) for i, row in made.items())
+        rows = [made[i] if row is None else row for i, row in enumerate(rows)]
+    return np.stack([row for row in rows if row is not None])
+
+
+def _make_sketches(words: list[str], keys: NDArray[np.uint64]) -> FloatArray:
     from scipy import sparse
 
     stems = random_signs(keys, _SKETCH) * np.float32(((1 - _GRAM_SHARE) / _SKETCH) ** 0.5)

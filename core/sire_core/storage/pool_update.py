@@ -69,7 +69,8 @@ def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> dict[str, 
             new.units.extend(units.values())
             new.ranks.extend([rank] * len(units))
     number = {chunk.id: i for i, chunk in enumerate(change.chunks)}
-    kept = np.flatnonzero(~np.isin(pool.ids, np.array(sorted(touched), dtype="S24")))
+    gone = {unit.encode() for unit in touched}
+    kept = np.flatnonzero([unit not in gone for unit in pool.ids.tolist()]).astype(np.int64)
     if commit.revectors or not len(kept):
         return None
     renumber = np.array(
