@@ -69,7 +69,7 @@ class NeuralSettings:
     floor: float = 0.5
     sharpen: float = 0.01
     epochs: int = 200
-    rate: float = 0.001
+    rate: float = 0.003
     patience: int = 50
     hidden: int = 256
     dimension: int = 128

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -84,25 +85,41 @@ def train_trees(
     nested = settings.nest == "chain"
     model.add_heads(problem.means, problem.features, kappa, sizes, blind=settings.blind, nested=nested)
     optimizer = torch.optim.Adam(model.weights, lr=settings.rate)
+
+    def harden(temperature: float) -> tuple[EncodingTree, ...]:
+        with torch.no_grad():
+            return tuple(_harden(head, held, graph.size) for head in whole.run(model, temperature))
+
+    def step(temperature: float) -> float:
+        optimizer.zero_grad()
+        loss = _loss(problem, problem.run(model, temperature), settings, generator)
+        loss.backward()  # type: ignore[no-untyped-call]  # torch's own
+        optimizer.step()
+        return loss.item()
+
+    return _best(settings, step, harden, lambda trees: _value(graph, trees, held, settings))
+
+
+def _best(
+    settings: NeuralSettings,
+    step: Callable[[float], float],
+    harden: Callable[[float], tuple[EncodingTree, ...]],
+    value: Callable[[tuple[EncodingTree, ...]], float],
+) -> tuple[EncodingTree, ...]:
+    """Step while the loss falls; of the trees looked at on the way, the most valuable."""
     best: tuple[float, tuple[EncodingTree, ...]] | None = None
     lowest, waited = np.inf, 0
     for epoch in range(settings.epochs + 1):
         temperature = settings.temperature ** (epoch / settings.epochs)
         last = epoch == settings.epochs or waited >= settings.patience
         if epoch % _EVERY == 0 or last:
-            with torch.no_grad():
-                heads = whole.run(model, temperature)
-            trees = tuple(_harden(head, held, graph.size) for head in heads)
-            value = _value(graph, trees, held, settings)
-            best = (value, trees) if best is None or value > best[0] else best
+            trees = harden(temperature)
+            worth = value(trees)
+            best = (worth, trees) if best is None or worth > best[0] else best
         if last:
             break
-        optimizer.zero_grad()
-        heads = problem.run(model, temperature)
-        loss = _loss(problem, heads, settings, generator)
-        loss.backward()  # type: ignore[no-untyped-call]  # torch's own
-        optimizer.step()
-        lowest, waited = (loss.item(), 0) if loss.item() < lowest - _LESS else (lowest, waited + 1)
+        loss = step(temperature)
+        lowest, waited = (loss, 0) if loss < lowest - _LESS else (lowest, waited + 1)
     assert best is not None
     return best[1]
 
