@@ -203,7 +203,7 @@ async def test_one_question_keeps_to_its_limits(index):
 async def test_a_client_that_stops_waiting_stops_the_model(index):
     model = playing(THINK, DONE, READ, latency=0.2)
     async with Client(make_server(index, model)) as client:
-        with pytest.raises(TimeoutError):
+        with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(client.call_tool("ask", ASKED), 0.1)
         await asyncio.sleep(0.5)
     assert len(model.log) == 1
