@@ -53,7 +53,7 @@ class Perspectives:
     edge_weight: str = "strength"
     loss: str = "se"
     report_tokens: int = 300
-    extract_tokens: int = 60
+    extract_tokens: int = 54
     context_tokens: int = 4_000
     drift: float = 0.1
 

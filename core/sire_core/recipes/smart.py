@@ -47,7 +47,7 @@ class SmartConfig:
     edge_weight: str = "strength"
     loss: str = "se"
     report_tokens: int = 300
-    extract_tokens: int = 60
+    extract_tokens: int = 54
     context_tokens: int = 4_000
     drift: float = 0.1
     disambiguate: bool = True
