@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from sire_core.organize.interaction_graph import InteractionGraph
 from sire_core.recipes.base import Recipe, configure, register
 
 __all__ = ["IierConfig", "iier"]
@@ -80,6 +79,7 @@ def iier(config: IierConfig | None = None, /, **settings: Any) -> Recipe:
         ConfigurationError: Unknown setting, or no checkpoint for the neural scorer.
         StorageError: The checkpoint cannot be read.
     """
+    from sire_core.organize.interaction_graph import InteractionGraph
     from sire_core.search.chain_scorers import make_scorer
     from sire_core.search.evidence_chains import EvidenceChains
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sire_core.organize.similarity_tree import SimilarityTree
-from sire_core.organize.tree_settings import TreeSettings
 from sire_core.recipes.base import Recipe, configure, make_ranker, register
 
 __all__ = ["RaptorConfig", "raptor"]
@@ -45,6 +43,9 @@ def raptor(config: RaptorConfig | None = None, /, **settings: Any) -> Recipe:
         config: Settings as an object.
         **settings: Or one by one; see `RaptorConfig`.
     """
+    from sire_core.organize.similarity_tree import SimilarityTree
+    from sire_core.organize.tree_settings import TreeSettings
+
     c = configure(RaptorConfig, config, settings)
     tree = TreeSettings(c.depth, c.clustering, c.max_cluster_tokens, c.summary_tokens, c.stop_rule)
     return Recipe(

@@ -6,10 +6,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.organize.cross_tree import CrossTree
-from sire_core.organize.relatedness_tree import RelatednessTree
-from sire_core.organize.similarity_tree import SimilarityTree
-from sire_core.organize.tree_settings import TreeSettings
 from sire_core.recipes.base import Recipe, configure, make_ranker, register
 
 if TYPE_CHECKING:
@@ -110,6 +106,11 @@ def _check(c: SireragConfig) -> None:
 
 
 def _organizers(c: SireragConfig) -> tuple[Organizer, ...]:
+    from sire_core.organize.cross_tree import CrossTree
+    from sire_core.organize.relatedness_tree import RelatednessTree
+    from sire_core.organize.similarity_tree import SimilarityTree
+    from sire_core.organize.tree_settings import TreeSettings
+
     tree = TreeSettings(c.depth, c.clustering, c.max_cluster_tokens, c.summary_tokens, c.stop_rule)
     similar = SimilarityTree(tree, entity_clusters=c.variant == "E", hierarchy=c.hierarchy)
     if c.variant == "E":
