@@ -148,17 +148,12 @@ class LayerWriter:
         from sire_core.algorithms.upkeep import place_rows
 
         row = {found: place for place, found in enumerate(ids)}
-        # A changed aggregate is still about its entity and takes its place; a changed summary has to look for one.
-        places = (
-            row if number > 1 else row | {was: row[now] for was, now in heirs.items() if was not in row and now in row}
-        )
-        members = [[places.get(member) for member in cluster.members] for cluster in old.clusters]
+        members = [[row.get(m, row.get(heirs.get(m, ""))) for m in cluster.members] for cluster in old.clusters]
         stayed = [list(dict.fromkeys(place for place in rows if place is not None)) for rows in members]
         missing = {m for cluster in old.clusters for m in cluster.members if m not in row}
         gone = sum(heirs.get(m, "") not in row for m in missing)
-        replaced = len(missing) - gone
-        came = len(ids) - len({place for rows in members for place in rows} - {None}) - (replaced if number > 1 else 0)
-        drift = old.drift.after(max(came, 0) + gone, replaced)
+        came = len(ids) - len({place for rows in stayed for place in rows})
+        drift = old.drift.after(came + gone, len(missing) - gone)
         if drift.too_far:
             return None
         shrunk = [

@@ -19,7 +19,7 @@ _MOST_CHANGED = 0.25
 _LOOK_AGAIN = 0.05
 """Share of a level's nodes that may change before its drift is measured again."""
 
-_TOLERANCE = 0.05
+_TOLERANCE = 0.1
 """Loss of neighbours in common clusters, as a share of what there was, that is accepted beyond chance."""
 
 _SAMPLE = 512
