@@ -206,14 +206,21 @@ def _top(positions: IntArray, cosines: FloatArray, n: int) -> list[int]:
 
 
 def _spelled(query: str, view: View, allowed: BoolArray | None) -> dict[int, int]:
-    """Positions of the entities that a question names, with the number of passages that name them."""
+    """Positions of the entities that a question names, with the number of passages that name them.
+
+    An entity that stands on a forbidden passage, too, is left out like any unit.
+    """
     graph = EntityGraph.of(view)
     place: dict[str, int] = view.derived(
         "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(view.ids.tolist())}
     )
     linked = graph.link(query, None if allowed is None else allowed[graph.chunk_positions])
     found = [(place.get(graph.entity_ids[entity], -1), entity) for entity in linked]
-    return {position: max(1, graph.frequency(entity)) for position, entity in found if position >= 0}
+    return {
+        position: max(1, graph.frequency(entity))
+        for position, entity in found
+        if position >= 0 and (allowed is None or allowed[position])
+    }
 
 
 class _Reasons:
