@@ -20,7 +20,7 @@ retriever = SireRetriever.from_documents(documents, k=5)  # any recipe, your own
 SAYS = [
     '{"reasoning": "The novel The Weather Clerk is by Ilse Marrable.", "search": "When did Ilse Marrable die?"}',
     '{"reasoning": "Ilse Marrable died on 2 November 1931.", "search": "DONE"}',
-    '{"answer": "1931", "citations": [4], "sufficient": true}',
+    '{"answer": "1931", "citations": [2], "sufficient": true}',
 ]
 
 

@@ -22,7 +22,7 @@ retriever = SireRetriever.from_documents(documents, k=5)
 BEFORE = ['{"reasoning": "The Weather Clerk is by Ilse Marrable.", "search": "When did Ilse Marrable die?"}']
 AFTER = [
     '{"reasoning": "Ilse Marrable died on 2 November 1931.", "search": "DONE"}',
-    '{"answer": "1931", "citations": [4], "sufficient": true}',
+    '{"answer": "1931", "citations": [2], "sufficient": true}',
 ]
 
 

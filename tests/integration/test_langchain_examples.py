@@ -103,7 +103,7 @@ def test_ircot_streams_what_it_does_and_cites_what_it_found():
         "found",
         "thought",
     ]
-    assert lines[5:7] == ["Answer: 1931 [4], stopped because: done", "  [4] weather-clerk, ilse-marrable"]
+    assert lines[5:7] == ["Answer: 1931 [2], stopped because: done", "  [2] ilse-marrable, weather-clerk"]
     assert "'calls': 3" in lines[7]
     assert "'retrievals': 2" in lines[7]
     assert len(ast.literal_eval(lines[8].split(": ")[1])) == 3
@@ -112,7 +112,7 @@ def test_ircot_streams_what_it_does_and_cites_what_it_found():
 def test_self_ask_shows_its_questions():
     shown = _run("langchain_self_ask")
     assert shown.count("Follow up: ") == shown.count("it says: ") == 2
-    assert "Answer: 1931 [2][3] from The Weather Clerk and Ilse Marrable" in shown
+    assert "Answer: 1931 [2][3] from Ilse Marrable and The Weather Clerk" in shown
 
 
 def test_the_graph_goes_on_where_it_stopped():
@@ -120,7 +120,7 @@ def test_the_graph_goes_on_where_it_stopped():
     shown = _run("langchain_ircot_graph")
     assert "Next: ('retrieve',) searches for: When did Ilse Marrable die?" in shown
     assert [line.split(":")[0] for line in shown.splitlines()[2:5]] == ["retrieve", "think", "answer"]
-    assert "Answer: 1931 [4] from ['weather-clerk', 'ilse-marrable']" in shown
+    assert "Answer: 1931 [2] from ['ilse-marrable', 'weather-clerk']" in shown
     assert "Calls: 3" in shown
 
 

@@ -93,7 +93,7 @@ class LoopbackServer:
     def _run(self, ready: threading.Event) -> None:
         loop = asyncio.new_event_loop()
         try:
-            server = loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", self.port, backlog=512))
+            server = loop.run_until_complete(asyncio.start_server(self._connected, "127.0.0.1", self.port, backlog=512))
             self.port = server.sockets[0].getsockname()[1]
             self._loop = loop
             ready.set()
@@ -114,12 +114,14 @@ class LoopbackServer:
             writer.transport.abort()  # closing politely would wait for clients that do not read any more
         await _turns()  # transports finish closing
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Known from the first moment: a connection whose task has not begun when the server stops is closed, too."""
         self._writers.add(writer)
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while (request := await _read(reader)) is not None:
                 response = await self._handler(request)
