@@ -114,8 +114,12 @@ class _Reports:
         return chosen
 
     def _below(self, report: int) -> tuple[str, ...]:
-        """The entities of the hits that the report stands above."""
-        return tuple(entity for entity in self._entities if report in self._trees.above.get(entity, ()))
+        """The entities of the hits that the report stands above, without units that a filter hides."""
+        found = [entity for entity in self._entities if report in self._trees.above.get(entity, ())]
+        places = {entity: self._trees.places[entity] for entity in found if entity in self._trees.places}
+        scores = self._ranking.scores_at(np.array(list(places.values()), dtype=np.int64)).tolist() if places else []
+        hidden = {entity for entity, score in zip(places, scores, strict=True) if score == -np.inf}
+        return tuple(entity for entity in found if entity not in hidden)
 
 
 class _Selected:

@@ -50,6 +50,8 @@ class LateInteraction:
         Raises:
             ConfigurationError: The embedder has no token vectors.
         """
+        if not view.size:
+            return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         question = await view.embed_query(query)
         cosines = np.asarray(view.matrix @ question, dtype=np.float32)
         allowed = view.allowed(where)
@@ -100,7 +102,9 @@ async def _tokens(positions: Sequence[int], view: View) -> list[NDArray[np.float
             unit = view.units([position])[0]
             vectors_of = (await view.embed_tokens([unit.index_text], "document"))[0].astype(np.float16)
         found.append(vectors_of)
-    kept.update(zip(positions, found, strict=True))
+    for position, vectors_of in zip(positions, found, strict=True):
+        kept.pop(position, None)  # what is there already moves to the end
+        kept[position] = vectors_of
     while len(kept) > _KEPT:
         kept.popitem(last=False)
     return found

@@ -26,12 +26,14 @@ class ReportTrees:
         count: Number of trees.
         named: By position of a passage, relation or entity, the ids of the entities it names.
         above: By id of an entity, all reports above it, each once, lower ones first.
+        places: Positions of the entities that are units of their own, by id.
     """
 
     trees: Mapping[int, str]
     count: int
     named: Mapping[int, tuple[str, ...]]
     above: Mapping[str, tuple[int, ...]]
+    places: Mapping[str, int]
 
     @classmethod
     def of(cls, view: View) -> ReportTrees:
@@ -56,15 +58,16 @@ class ReportTrees:
                     named.setdefault(source, []).append(edge.target)
             elif edge.kind == "child" and source >= 0 and target >= 0 and view.kinds[source] == code:
                 parents.setdefault(target, []).append(source)
-        for entity in lowest:
-            if entity in number:  # entities that are units of their own
-                named.setdefault(number[entity], []).append(entity)
+        places = {entity: number[entity] for entity in lowest if entity in number}
+        for entity, place in places.items():
+            named.setdefault(place, []).append(entity)
         names = [unit.tree for unit in view.units(reports)]
         return cls(
             dict(zip(reports.tolist(), names, strict=True)),
             len(set(names)),
             {unit: tuple(found) for unit, found in named.items()},
             {entity: _ancestors(sorted(found), parents) for entity, found in lowest.items()},
+            places,
         )
 
     def counts(self, entities: Iterable[str]) -> dict[int, int]:

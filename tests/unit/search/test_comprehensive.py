@@ -156,6 +156,16 @@ def test_hidden_reports_stay_hidden_and_the_places_go_to_hits():
     assert len(found) == 13
 
 
+def test_paths_do_not_name_entities_that_a_filter_hides():
+    reports = [("0.top", "0", "top"), ("e0", "", ""), ("e1", "", "")]
+    edges = [Edge(MENTIONS, "0.top", entity) for entity in ("e0", "e1")]
+    view = View([("e0", "e1")] * 4, reports, edges)
+    view.kinds[-2:] = KINDS.index(UnitKind.ENTITY.value)  # entities that are units of their own
+    for hidden, shown in (((), ("e0", "e1")), (("e1",), ("e0",)), (("e0", "e1"), ())):
+        ids, _, selected, positions = select(view, 7, hidden=hidden)
+        assert selected.path(positions[ids.index("0.top")])[0].ids == shown
+
+
 def test_scores_fall_and_paths_say_why():
     view = trees([("e0", "e1")] * 8, kappa=2)
     ids, scores, selected, positions = select(view, 14)
