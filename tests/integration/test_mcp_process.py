@@ -165,6 +165,8 @@ def test_a_client_that_leaves_ends_the_server(folder):
         (("{folder}", "-r", "nope"), "There is no recipe 'nope'"),
         (("{folder}", "--llm", "m", "--api-key-env", "NOT_SET_HERE"), "--api-key-env takes the name"),
         (("{folder}", "--base-url", "http://x"), "--base-url needs --llm MODEL"),
+        (("{folder}", "--llm", "m", "--base-url", "localhost:1/v1"), "--base-url is an address with http://"),
+        (("{folder}", "--host", "0.0.0.0"), "--host needs --http PORT"),
     ],
 )
 def test_what_stops_it_at_the_start(folder, options, message):

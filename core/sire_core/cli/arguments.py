@@ -67,7 +67,9 @@ Settings = Annotated[
 ]
 Ranker = Annotated[
     str | None,
-    typer.Option("--ranker", metavar="dense|bm25|hybrid", help="Rank with this instead of the recipe's own ranker."),
+    typer.Option(
+        "--ranker", metavar="dense|bm25|hybrid|late", help="Rank with this instead of the recipe's own ranker."
+    ),
 ]
 Extractions = Annotated[
     Path | None,

@@ -47,6 +47,8 @@ def mcp(
 
     Example, in the configuration of an agent: {"command": "sire", "args": ["mcp", "/path/to/my-index"]}
     """
+    if http is None and host != _LOOPBACK:
+        raise ConfigurationError("--host needs --http PORT: over stdio there is no address.")
     try:
         from sire_core.serve.mcp_server import make_server, serve_http, serve_stdio
     except ImportError as error:

@@ -63,6 +63,8 @@ def language_model(
         if useless:
             raise ConfigurationError(f"{', '.join(useless)} needs --llm MODEL: no model is asked without it.")
         return None
+    if base_url is not None and not base_url.startswith(("http://", "https://")):
+        raise ConfigurationError("--base-url is an address with http:// or https://, as in http://localhost:11434/v1.")
     from sire_core.models.limits import UsageLimits
     from sire_core.models.openai_client import OpenAIChat
 

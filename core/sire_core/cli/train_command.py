@@ -38,8 +38,18 @@ def train_chains(  # noqa: PLR0917 - typer passes every option by name
         list[Path] | None,
         typer.Option("--test", metavar="DATASET", help="Measure on this data set, too; may be repeated."),
     ] = None,
-    embedder: arguments.Embedder = None,
-    settings: arguments.Settings = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            "--embedder",
+            metavar="SPEC",
+            help="Whose vectors it is trained on; the index needs the same. As for `sire index`. Default: lexical.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of iier, such as `max_length=4`; may be repeated."),
+    ] = None,
     labels: Annotated[
         str,
         typer.Option(
@@ -51,10 +61,10 @@ def train_chains(  # noqa: PLR0917 - typer passes every option by name
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same checkpoint.")] = 0,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Train the scorer that the recipe iier walks with: `--set scorer=neural --set checkpoint=FILE`.
+    r"""Train the scorer that the recipe iier walks with: `--set scorer=neural --set checkpoint=FILE`.
 
     Learns from shortest paths between gold passages over frozen vectors, and stops by the share of gold passages that
-    chains find on a fifth of the questions. Needs torch: pip install "sire-rag[torch]". Searching with it does not.
+    chains find on a fifth of the questions. Needs torch: pip install "sire-rag\[torch]". Searching with it does not.
 
     Example: sire train-chains data/2wiki --to chains.safetensors --questions even --test data/hotpotqa
     """
@@ -85,7 +95,8 @@ def _say_card(path: Path, card: dict[str, Any]) -> None:
     )
     validation = f"validation, {data['validation_questions']}"
     rows = {validation: metrics["validation_match_rate"], **metrics["match_rate"]}
-    width = max(map(len, rows))
-    say(f"\n{'share of gold passages on chains':<{width}} {'neural':>8} {'heuristic':>10} {'random':>8}")
+    head = "share of gold passages on chains"
+    width = max(map(len, (head, *rows)))
+    say(f"\n{head:<{width}} {'neural':>8} {'heuristic':>10} {'random':>8}")
     for name, rates in rows.items():
         say(f"{name:<{width}} {rates['neural']:>8.1f} {rates['heuristic']:>10.1f} {rates['random']:>8.1f}")

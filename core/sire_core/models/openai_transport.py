@@ -153,8 +153,8 @@ class OpenAITransport:
             raise ModelError(f"the model server asks to wait {asked:.0f} s; build again later, it resumes") from fault
         if attempt >= self.retry.max_retries:
             raise ModelError(
-                f"the model server failed {attempt + 1} times, last with: {_explain(fault)}; nothing was stored, the "
-                f"next build asks again"
+                f"the model server failed {attempt + 1} times, last with: {_explain(fault)}; nothing of it was "
+                f"stored, the same command asks again"
             ) from fault
         return self.retry.delay(attempt, asked, self._jitter)
 

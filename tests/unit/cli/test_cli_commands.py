@@ -190,7 +190,22 @@ def test_delete_with_purge_leaves_no_word_in_the_folder(index):
 
 
 @pytest.mark.parametrize(
-    "command", ["index", "query", "stats", "add", "update", "delete", "recipes", "eval", "mcp", "demo"]
+    "command",
+    [
+        "index",
+        "estimate",
+        "query",
+        "ask",
+        "stats",
+        "add",
+        "update",
+        "delete",
+        "recipes",
+        "eval",
+        "train-chains",
+        "mcp",
+        "demo",
+    ],
 )
 def test_every_option_is_explained(command):
     from typer.main import get_command

@@ -45,6 +45,8 @@ def test_a_trained_checkpoint_is_what_the_recipe_searches_with(tmp_path):
     table = run(*words).stdout
     assert card["digest"] in table
     assert "painters, 6" in table
+    head, *rows = [line for line in table.splitlines() if line][1:]
+    assert [len(row) for row in rows] == [len(head)] * 2
     corpus = data / "corpus.jsonl"
     settings = ("--set", "scorer=neural", "--set", f"checkpoint={file}")
     run("index", corpus, "--to", tmp_path / "ix", "--recipe", "iier", *settings, "--no-chunking")
@@ -87,3 +89,7 @@ def test_without_torch_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     result = run("train-chains", data_set(tmp_path / "painters"), "--to", tmp_path / "x", code=1)
     assert 'pip install "sire-rag[torch]"' in result.stderr
+
+
+def test_the_help_names_the_extra():
+    assert "sire-rag[torch]" in "".join(run("train-chains", "--help").stdout.split())
