@@ -81,7 +81,8 @@ async def estimate_build(
 
     stored = library.store.documents() if library else {}
     change = plan_build(stored, documents, workers.chunker)
-    chunks = chunks_after(library.store.chunks() if library else [], change, stored)
+    old = library.store.chunks() if library else []
+    chunks = chunks_after(old, change, stored)
     if workers.language_model is None:
         return Estimate(len(chunks), 0, CostRange(price=(0.0, 0.0)), CostRange(price=(0.0, 0.0)))
     price = price or price_of(workers.language_model.fingerprint, load_prices())
@@ -91,9 +92,11 @@ async def estimate_build(
         known = library.calls.known(extractor.fingerprint, [chunk.hash for chunk in chunks]) if library else known
         extraction = estimate_extraction(missing_chunks(chunks, known), extractor, price=price)
     summaries = await _summaries(documents, workers, price)
-    if library is not None and not change:
-        # Nothing changes: at best every summary is stored.
-        summaries = CostRange((0, summaries.calls[1]), (0, summaries.input_tokens[1]), (0, summaries.output_tokens[1]))
+    texts = {chunk.hash for chunk in old}
+    new = sum(chunk.hash not in texts for chunk in chunks) / max(1, len(chunks))
+    summaries = CostRange(
+        _at_best(summaries.calls, new), _at_best(summaries.input_tokens, new), _at_best(summaries.output_tokens, new)
+    )
     return Estimate(len(chunks), len(known), extraction, summaries.priced(price))
 
 
@@ -133,6 +136,11 @@ async def _summaries(documents: Sequence[Document], workers: Workers, price: Pri
         tokens = (round(low * step * sum(sizes)), round(high * step * sum(sizes)))
         cost += estimate_summaries(clusters, tokens, max_tokens=_length(workers), price=price)
     return cost + _organizing(report.usage.get("organizing"), step, price)
+
+
+def _at_best(pair: tuple[int, int], new: float) -> tuple[int, int]:
+    """A range that begins at the share of the passages that are new: at best the summaries of all others are stored."""
+    return int(pair[0] * new), pair[1]
 
 
 def _organizing(asked: StageUsage | None, step: int, price: Price | None) -> CostRange:

@@ -8,7 +8,7 @@ from sire_core.errors import ModelError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.rehearsal import RehearsalModel, least_value
 from sire_core.protocols import Prompt
-from sire_core.recipes import indexrag, msrag
+from sire_core.recipes import indexrag, msrag, raptor
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 
@@ -59,6 +59,21 @@ def test_the_estimate_covers_what_organizers_ask(recipe):
     assert expected.summaries.input_tokens[0] <= asked.input_tokens <= expected.summaries.input_tokens[1]
     low, high = expected.total.calls
     assert low <= report.calls <= high
+
+
+@pytest.mark.parametrize("recipe", [raptor(), msrag(summaries="eager")])
+def test_the_estimate_of_a_small_change_begins_with_what_is_new(recipe):
+    model = ScriptedModel()
+    index = Index(recipe=recipe, embedder=HashEmbedder(), language_model=model, extractor=RulesExtractor())
+    first = index.estimate(CORPUS).total.calls
+    index.build(CORPUS)
+    after = [*CORPUS, Document("new", "Anna Berg sailed to Port Amber.")]
+    low, high = index.estimate(after).total.calls
+    assert first[0] > 0
+    assert low <= index.build(after).calls <= high
+    replaced = [Document(found.id, f"{found.text} Later.", found.title) for found in CORPUS]
+    assert index.estimate(replaced).total.calls[0] > 0
+    assert index.estimate(after[:12]).total.calls[0] == 0
 
 
 def test_a_recipe_that_asks_nothing_costs_nothing():
