@@ -16,7 +16,7 @@ from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_server import ScriptedServer
 from sire_core.testing.scripts import default_script
-from sire_core.types import content_hash
+from sire_core.types import UnitKind, content_hash
 
 RETRY = RetryPolicy(max_retries=2, base=0.01, cap=0.05, seed=0)
 TOWNS = ["Arle", "Brinn", "Corvo", "Delme", "Essen Hall", "Fjord", "Gullane", "Holm", "Ister", "Jura", "Kemi", "Lindle"]
@@ -62,6 +62,18 @@ def undisturbed(folder, **options):
     return read_contents(folder)
 
 
+def assert_same_but_for_places(mended, calm):
+    """A passage that came late has its place in trees that were there: the clusters may differ, what they hold not."""
+    assert mended.chunks == calm.chunks
+    exact = (UnitKind.CHUNK, UnitKind.AGGREGATE, UnitKind.PROPOSITION, UnitKind.SIM_SUMMARY)
+    assert mended.said(*exact) == calm.said(*exact)
+    for contents in (mended, calm):
+        over = {edge.target for edge in contents.edges if edge.kind == "child"}
+        leaves = {unit.id for unit in contents.units.values() if unit.kind is UnitKind.AGGREGATE}
+        assert leaves
+        assert leaves <= over  # every aggregate is under a summary
+
+
 @pytest.mark.parametrize("fault", ["refusal", "garbage", "server_error", "empty", "wrong_schema", "half_answer"])
 def test_a_passage_that_fails_is_listed_with_its_reason_and_repaired(tmp_path, fault):
     faults = Moody(fault, about("Corvo"))
@@ -87,7 +99,7 @@ def test_a_passage_that_fails_is_listed_with_its_reason_and_repaired(tmp_path, f
         asked = server.received
         assert index.build(DOCUMENTS).generation == mended.generation
         assert server.received == asked
-    assert read_contents(tmp_path / "ix") == undisturbed(tmp_path / "calm")
+    assert_same_but_for_places(read_contents(tmp_path / "ix"), undisturbed(tmp_path / "calm"))
 
 
 @pytest.mark.parametrize("fault", ["refusal", "server_error", "empty"])
@@ -178,7 +190,7 @@ def test_native_extraction_keeps_every_step_that_was_paid(tmp_path):
         assert mended.usage["extraction"].calls == 1
         assert mended.usage["extraction"].cached == 2
         assert index.stats()["extraction"] != ""
-    assert read_contents(tmp_path / "ix") == undisturbed(tmp_path / "calm", extraction="native")
+    assert_same_but_for_places(read_contents(tmp_path / "ix"), undisturbed(tmp_path / "calm", extraction="native"))
 
 
 def test_every_answer_names_the_passages_that_it_was_made_from(tmp_path):
