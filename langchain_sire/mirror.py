@@ -19,7 +19,9 @@ class VectorStoreMirror:
 
     The documents are those of `pool_documents`, under the same ids; the store embeds them with its own embeddings. What
     the store missed, because a process died or it could not be reached, is told with the next change or by
-    `index.push()`. `over_vector_store` searches it.
+    `index.push()`. `over_vector_store` searches it and checks filters again. A search of your own in the store has to
+    filter by what must hold (`tenant == "a"`): a unit carries only what all its passages agree on, so that a negative
+    filter (`tenant != "b"`) lets one through that stands on several tenants.
 
     Args:
         vector_store: Inserts documents under given ids and deletes by id.

@@ -67,6 +67,9 @@ async def summarize_elements(
 ) -> tuple[dict[str, str], list[Failure]]:
     """Ask a model to summarise elements, up to twenty a call, several calls at a time.
 
+    One call shows the passages of all its elements: where passages of several tenants must never meet in a prompt, ask
+    for each tenant's elements on their own.
+
     Args:
         elements: What to summarise.
         texts: Passage texts by chunk id; an element is shown the first four of its passages.
