@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from sire_core.cli.app import app
 from sire_core.data import demo_documents, demo_questions
+from sire_core.errors import RefusalError
 from sire_core.testing.scripted_server import ScriptedServer
 from sire_core.testing.scripts import default_script
 
@@ -162,6 +163,11 @@ def test_a_model_answers_and_its_answers_are_scored(dataset, tmp_path, monkeypat
         table = run("eval", dataset, "-r", "sirerag", "--ablations", "--answer", "single", "--limit", 3, *model)
         header = next(line for line in table.stdout.splitlines() if "paper EM" in line)
         assert "| EM |" in " ".join(header.split())
+        broken = ScriptedServer(lambda call: RefusalError("no"))
+        with broken:
+            model = ("--llm", "m", "--base-url", broken.base_url)
+            result = run("eval", dataset, "-r", "flat", "--answer", "single", "--limit", 2, *model, code=1)
+            assert "none of 2 questions was answered" in result.stderr
     assert "choose one of" in run("eval", dataset, "--answer", "guess", code=1).stderr
     assert "needs --llm" in run("eval", dataset, "--answer", "single", code=1).stderr
 

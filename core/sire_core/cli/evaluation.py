@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sire_core.cli.models import say_usage
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.cli.output import count, note
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, ModelError
 
 if TYPE_CHECKING:
     from sire_core.evaluate.clusters import ClusterReport
@@ -174,6 +174,14 @@ def _ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConf
             return row
         stage = f"answers from {setup.recipe}"
         answered = run_sync(answer_questions(index, asked, config.answer, lambda _, *at: progress(stage, *at)))
+        failed = sum(found.stop == "model_failed" for found in answered)
+        if answered and failed == len(answered):
+            raise ModelError(
+                f"{setup.recipe}: none of {len(answered):,} questions was answered, the model failed every time. Check "
+                "--base-url, --llm and the key with: sire ask."
+            )
+        if failed:
+            note(f"{setup.recipe}: the model failed on {failed:,} of {len(answered):,} questions", "yellow")
         return replace(row, answers={"via": config.answer.via, **answer_scores(answered)})
 
 
