@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from sire_core.errors import ConfigurationError
 from sire_core.recipes.base import Recipe, configure, register
 
 __all__ = ["IierConfig", "iier"]
@@ -76,7 +77,7 @@ def iier(config: IierConfig | None = None, /, **settings: Any) -> Recipe:
         **settings: Or one by one; see `IierConfig`.
 
     Raises:
-        ConfigurationError: Unknown setting, or no checkpoint for the neural scorer.
+        ConfigurationError: Unknown setting, no checkpoint for the neural scorer, or one for another.
         StorageError: The checkpoint cannot be read.
     """
     from sire_core.organize.interaction_graph import InteractionGraph
@@ -84,6 +85,8 @@ def iier(config: IierConfig | None = None, /, **settings: Any) -> Recipe:
     from sire_core.search.evidence_chains import EvidenceChains
 
     c = configure(IierConfig, config, settings)
+    if c.checkpoint and c.scorer != "neural":
+        raise ConfigurationError(f"A checkpoint is the neural scorer's; say scorer='neural', not {c.scorer!r}.")
     return Recipe(
         name="iier",
         summary="chains of passages, walked from those that hold the question's keywords",

@@ -86,6 +86,11 @@ def test_what_is_written_is_read_back_and_the_file_is_the_same_again(tmp_path, c
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+def test_a_checkpoint_without_its_scorer_is_a_mistake(checkpoint):
+    with pytest.raises(ConfigurationError, match="scorer='neural'"):
+        iier(checkpoint=str(checkpoint))
+
+
 def test_the_recipe_walks_with_a_checkpoint(checkpoint):
     recipe = iier(scorer="neural", checkpoint=str(checkpoint))
     assert recipe.ranker.scorer.fingerprint == f"neural/1:{read_checkpoint(checkpoint)[1]['digest']}"
