@@ -28,7 +28,7 @@ from sire_core.algorithms.undirected import UndirectedGraph
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.abstractors.neural import NeuralSettings
+    from sire_core.abstractors.settings import NeuralSettings
     from sire_core.algorithms.encoding_tree import EncodingTree
 
 __all__ = ["train_trees"]

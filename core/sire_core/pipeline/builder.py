@@ -18,8 +18,9 @@ from sire_core.pipeline.finish import finish_in_thread
 from sire_core.pipeline.planning import follow, jobs_for, plan_recipe, refuse_loss
 from sire_core.pipeline.shared_corpus import shared_corpus
 from sire_core.protocols import Delta
+from sire_core.storage.commit import Commit
 from sire_core.storage.pool_update import PoolChange
-from sire_core.storage.store import CORPUS, Commit
+from sire_core.storage.store import CORPUS
 from sire_core.types import BuildReport, Failure
 
 if TYPE_CHECKING:

@@ -81,7 +81,7 @@ def iier(config: IierConfig | None = None, /, **settings: Any) -> Recipe:
         StorageError: The checkpoint cannot be read.
     """
     from sire_core.organize.interaction_graph import InteractionGraph
-    from sire_core.search.chain_scorers import make_scorer
+    from sire_core.search.chain_scorer_names import make_scorer
     from sire_core.search.evidence_chains import EvidenceChains
 
     c = configure(IierConfig, config, settings)

@@ -9,24 +9,19 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from sire_core.errors import ConfigurationError
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.protocols import FloatArray, IntArray, View
     from sire_core.search.chain_graph import ChainGraph
 
-__all__ = ["SCORERS", "ChainScorer", "HeuristicScorer", "RandomScorer", "WalkState", "count_bits", "make_scorer"]
+__all__ = ["ChainScorer", "HeuristicScorer", "RandomScorer", "WalkState", "count_bits"]
 
 _ONE, _TWO, _FOUR, _TOP = np.array([1, 2, 4, 56], dtype=np.uint64)
 _PAIRS, _NIBBLES, _OCTETS, _SUM = np.array(
     [0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101], dtype=np.uint64
 )
 """Shifts and masks that add bits in pairs, pairs in nibbles, nibbles in octets, and octets."""
-
-SCORERS = ("neural", "heuristic", "llm", "random")
-"""Names that `make_scorer` knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,39 +173,6 @@ def newly_covered(state: WalkState) -> NDArray[np.float64]:
     open_ = state.keywords - count_bits(covered)
     new = count_bits(holds & ~covered[state.owners])
     return np.asarray(new / np.maximum(open_[state.owners], 1))
-
-
-def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
-    """A scorer by name.
-
-    Args:
-        name: One of `SCORERS`.
-        checkpoint: File of a trained scorer; `neural` needs it.
-        seed: For `random`.
-
-    Raises:
-        ConfigurationError: Unknown name, or no checkpoint for `neural`.
-        StorageError: The checkpoint cannot be read.
-    """
-    if name == "heuristic":
-        return HeuristicScorer()
-    if name == "random":
-        return RandomScorer(seed)
-    if name == "llm":
-        from sire_core.search.model_scorer import ModelScorer
-
-        return ModelScorer()
-    if name == "neural":
-        if not checkpoint:
-            raise ConfigurationError(
-                "The neural scorer needs a checkpoint; train one with `sire train-chains DATASET --to FILE`, or use "
-                "scorer='heuristic'."
-            )
-        from sire_core.search.neural_scorer import load_neural_scorer
-
-        scorer: ChainScorer = load_neural_scorer(checkpoint)
-        return scorer
-    raise ConfigurationError(f"The scorer is one of {', '.join(SCORERS)}, not {name!r}.")
 
 
 def count_bits(bits: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -11,8 +11,8 @@ from sire_core.types import UnitKind
 if TYPE_CHECKING:
     import sqlite3
 
+    from sire_core.storage.commit import Commit
     from sire_core.storage.database import Database
-    from sire_core.storage.store import Commit
 
 __all__ = ["OUTBOX_SCHEMA", "Outbox", "note_changes"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.corpus.changes import StoredDocument
-    from sire_core.storage.store import Commit
+    from sire_core.storage.commit import Commit
     from sire_core.types import Chunk, Unit
 
 __all__ = ["PoolChange", "updated"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.corpus.changes import StoredDocument
-from sire_core.protocols import Delta
+from sire_core.storage.commit import Commit
 from sire_core.storage.database import Database
 from sire_core.storage.outbox import OUTBOX_SCHEMA, Outbox, note_changes
 from sire_core.types import Chunk, Edge, Unit, UnitKind
 
-__all__ = ["CORPUS", "Commit", "Store"]
+__all__ = ["CORPUS", "Store"]
 
 CORPUS = "corpus"
 """Owner of the chunk units; every recipe's pool holds them."""
@@ -45,33 +44,6 @@ CREATE TABLE IF NOT EXISTS notes (
 """
 
 _UNIT_COLUMNS = "id, kind, text, level, tree, chunk_ids, entity_keys, title, metadata"
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """Everything that one build, add, update or delete changes.
-
-    Attributes:
-        put_documents: New or changed documents.
-        drop_documents: Ids of documents that are gone.
-        put_chunks: New chunks.
-        drop_chunks: Ids of chunks that are gone.
-        deltas: Changes by owner (organizer fingerprints and `CORPUS`).
-        vectors: Vectors of all put units, by unit id.
-        revectors: New vectors of units that stay, after the embedder was refitted.
-        drop_owners: Owners whose units, edges and state go altogether.
-        manifest: The manifest after the change.
-    """
-
-    put_documents: Sequence[StoredDocument] = ()
-    drop_documents: Sequence[str] = ()
-    put_chunks: Sequence[Chunk] = ()
-    drop_chunks: Sequence[str] = ()
-    deltas: Mapping[str, Delta] = field(default_factory=dict)
-    vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
-    revectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
-    drop_owners: Sequence[str] = ()
-    manifest: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Store:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
 from sire_core.search.chain_graph import ChainGraph
-from sire_core.search.chain_scorers import HeuristicScorer, RandomScorer, count_bits, make_scorer, newly_covered
+from sire_core.search.chain_scorer_names import make_scorer
+from sire_core.search.chain_scorers import HeuristicScorer, RandomScorer, count_bits, newly_covered
 from sire_core.search.chain_walk import ChainQuestion, frontier, walk_chains
 
 
