@@ -6,8 +6,9 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sire_core.models.caching import answer_key, with_meter
+from sire_core.models.caching import answer_key
 from sire_core.models.limits import UsageMeter
+from sire_core.models.metering import with_meter
 from sire_core.models.structured import UnusableAnswerError, parse_answer
 from sire_core.protocols import Completion, Prompt
 

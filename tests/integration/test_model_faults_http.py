@@ -11,8 +11,9 @@ import pytest
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
 from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.stage import extract_missing
-from sire_core.models.caching import CachedModel, with_meter
+from sire_core.models.caching import CachedModel
 from sire_core.models.limits import UsageLimits, UsageMeter
+from sire_core.models.metering import with_meter
 from sire_core.models.openai_client import OpenAIChat
 from sire_core.models.retry import RetryPolicy
 from sire_core.protocols import ChunkInContext, Prompt

@@ -6,23 +6,26 @@ import asyncio
 import copy
 import hashlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ValidationError
 
 from sire_core.errors import SireError
-from sire_core.models.limits import Meterable, UsageMeter
+from sire_core.models.limits import UsageMeter
+from sire_core.models.metering import with_meter
 from sire_core.models.prompt_format import FORMAT_VERSION
+from sire_core.models.streaming import stream_answer
 from sire_core.models.structured import schema_fingerprint
-from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, LanguageModel, Prompt
 from sire_core.types import digest
 
-__all__ = ["AnswerStore", "CachedModel", "MeteredModel", "answer_key", "with_meter"]
+if TYPE_CHECKING:
+    from sire_core.models.streaming import AnswerParts
 
-_UNBOUNDED_ANSWER = 4096
+__all__ = ["AnswerStore", "CachedModel", "answer_key"]
 
 
 class AnswerStore(Protocol):
@@ -138,17 +141,53 @@ class CachedModel:
     ) -> Completion:
         """Answer a prompt; see `LanguageModel.complete`."""
         key = answer_key(self.fingerprint, prompt, schema, stop, max_tokens, temperature)
-        place = (id(asyncio.get_running_loop()), key)
-        flight, answer = await self._join(place)
-        if answer is not None:
-            return answer
-        try:
-            flight.answer = await self._stored(key, schema)
+        async with self._flying(key, schema) as flight:
             if flight.answer is None:
                 flight.answer = await self._model.complete(
                     prompt, schema=schema, stop=stop, max_tokens=max_tokens, temperature=temperature
                 )
                 await self._keep(key, flight.answer)
+        return flight.answer
+
+    async def stream(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+    ) -> AnswerParts:
+        """Answer a prompt in pieces, a stored answer in one; see `StreamingModel.stream`. Stored when it is whole."""
+        key = answer_key(self.fingerprint, prompt, schema, stop, max_tokens, temperature)
+        async with self._flying(key, schema) as flight:
+            if flight.answer is None:
+                parts = stream_answer(
+                    self._model, prompt, schema=schema, stop=stop, max_tokens=max_tokens, temperature=temperature
+                )
+                async with aclosing(parts) as walk:
+                    async for part in walk:
+                        if isinstance(part, str):
+                            yield part
+                        else:
+                            flight.answer = part
+                            await self._keep(key, part)
+            else:
+                yield flight.answer.text
+        if flight.answer is not None:
+            yield flight.answer
+
+    @asynccontextmanager
+    async def _flying(self, key: str, schema: type[Any] | None) -> AsyncGenerator[_Flight, None]:
+        """A flight whose answer is known from the store or from somebody else, or is still to be asked for."""
+        place = (id(asyncio.get_running_loop()), key)
+        flight, answer = await self._join(place)
+        if answer is not None:
+            yield flight
+            return
+        try:
+            flight.answer = await self._stored(key, schema)
+            yield flight
         except SireError as error:
             flight.error = error
             raise
@@ -156,7 +195,6 @@ class CachedModel:
             with self._lock:
                 del self._flights[place]
             flight.done.set()
-        return flight.answer
 
     async def _join(self, place: tuple[int, str]) -> tuple[_Flight, Completion | None]:
         """The answer of an equal prompt that is under way, else a flight of our own."""
@@ -209,58 +247,3 @@ class CachedModel:
         close = getattr(self._model, "aclose", None)
         if close is not None:
             await close()
-
-
-class MeteredModel:
-    """Counts the calls of a model that does not count its own requests. See `with_meter`."""
-
-    def __init__(self, model: LanguageModel, meter: UsageMeter, stage: str = "") -> None:
-        self._model = model
-        self._meter = meter
-        self._stage = stage
-
-    @property
-    def fingerprint(self) -> str:
-        """The wrapped model's."""
-        return self._model.fingerprint
-
-    @property
-    def concurrency(self) -> int:
-        """How many calls the wrapped model takes at once."""
-        return int(getattr(self._model, "concurrency", 8))
-
-    async def complete(
-        self,
-        prompt: Prompt,
-        *,
-        schema: type[Any] | None = None,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        temperature: float = 0.0,
-    ) -> Completion:
-        """Answer a prompt, if the limits allow; see `LanguageModel.complete`."""
-        size = estimate_tokens(prompt.instructions) + estimate_tokens(prompt.data)
-        reservation = await self._meter.reserve(size + (max_tokens or _UNBOUNDED_ANSWER), self._stage)
-        used = (0, 0)
-        try:
-            answer = await self._model.complete(
-                prompt, schema=schema, stop=stop, max_tokens=max_tokens, temperature=temperature
-            )
-            used = (answer.input_tokens or size, answer.output_tokens or estimate_tokens(answer.text))
-        finally:
-            self._meter.settle(reservation, *used)
-        return answer
-
-    async def aclose(self) -> None:
-        """Close the wrapped model's connections, where it has any."""
-        close = getattr(self._model, "aclose", None)
-        if close is not None:
-            await close()
-
-
-def with_meter(model: LanguageModel, meter: UsageMeter, stage: str = "") -> LanguageModel:
-    """Have a model's calls counted and bounded; a `Meterable` counts every single request, repeated ones too."""
-    if isinstance(model, Meterable):
-        metered: LanguageModel = model.metered(meter, stage)
-        return metered
-    return MeteredModel(model, meter, stage)

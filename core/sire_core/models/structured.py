@@ -19,6 +19,7 @@ from sire_core.types import digest
 __all__ = [
     "Ask",
     "UnusableAnswerError",
+    "ask_checked",
     "ask_structured",
     "parse_answer",
     "schema_fingerprint",
@@ -49,6 +50,23 @@ _WORDY = frozenset({"title", "default", "description"})
 _MAX_ERRORS = 5
 _MAX_SHOWN = 6_000
 _BARE_HINT = "Answer with one JSON object only, no other text. Its JSON schema:\n"
+
+
+async def ask_checked(ask: Ask, prompt: Prompt, schema: type[BaseModel] | None, max_tokens: int | None) -> Completion:
+    """Ask for a value of a schema, see `ask_structured`, or for any text that is not empty.
+
+    Raises:
+        RefusalError: The model declined.
+        UnusableAnswerError: The answer is empty, or does not fit the schema even when repaired.
+    """
+    if schema is not None:
+        return await ask_structured(ask, prompt, schema, max_tokens)
+    answer = await ask(prompt, max_tokens)
+    if answer.finish == "refusal":
+        raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
+    if not answer.text.strip():
+        raise UnusableAnswerError("the model answered nothing; it is not stored and the next build asks again")
+    return answer
 
 
 async def ask_structured(ask: Ask, prompt: Prompt, schema: type[BaseModel], max_tokens: int | None) -> Completion:

@@ -60,8 +60,9 @@ def model_side(library: IndexFiles, workers: Workers, hash_of: Mapping[str, str]
     if workers.language_model is None:
         return _without_model(workers)
     from sire_core.extraction.model import ModelExtractor
-    from sire_core.models.caching import CachedModel, with_meter
+    from sire_core.models.caching import CachedModel
     from sire_core.models.limits import UsageMeter
+    from sire_core.models.metering import with_meter
     from sire_core.organize.model_summary import ModelSummarizer
 
     meter = UsageMeter(workers.limits)

@@ -14,7 +14,7 @@ from sire_core.protocols.building import (
     Progress,
     Summarizer,
 )
-from sire_core.protocols.models import Completion, Embedder, Fittable, LanguageModel, Prompt
+from sire_core.protocols.models import Completion, Embedder, Fittable, LanguageModel, Prompt, StreamingModel
 from sire_core.protocols.searching import Background, RankedSource, Ranker, Ranking, Selector, View
 from sire_core.protocols.storing import Mirror, MirroredUnit
 
@@ -43,6 +43,7 @@ __all__ = [
     "Ranker",
     "Ranking",
     "Selector",
+    "StreamingModel",
     "Summarizer",
     "View",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols.arrays import FloatArray
 
-__all__ = ["Completion", "Embedder", "Fittable", "LanguageModel", "Prompt"]
+__all__ = ["Completion", "Embedder", "Fittable", "LanguageModel", "Prompt", "StreamingModel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,41 @@ class LanguageModel(Protocol):
         Raises:
             RefusalError: The model declined.
             ModelError: The call failed, or the answer did not fit the schema after one repair.
+            LimitExceededError: A usage limit would be passed.
+        """
+
+
+@runtime_checkable
+class StreamingModel(LanguageModel, Protocol):
+    """A chat model that can also give its answer piece by piece. Optional: every use has a way without it."""
+
+    def stream(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+    ) -> AsyncGenerator[str | Completion, None]:
+        """Answer a prompt as `complete` does: the same answer, under the same limits.
+
+        Closing the generator early ends the request.
+
+        Args:
+            prompt: Instructions and data.
+            schema: As with `complete`; the pieces are those of the JSON text.
+            stop: Texts that end the answer.
+            max_tokens: Upper bound of the answer.
+            temperature: 0 for repeatable answers.
+
+        Yields:
+            Pieces of the text as they come, then the `Completion`. The pieces add up to its text, unless the answer
+            did not fit the schema and had to be asked for again.
+
+        Raises:
+            RefusalError: The model declined.
+            ModelError: The call failed; after the first piece it is not repeated.
             LimitExceededError: A usage limit would be passed.
         """
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import LimitExceededError, ModelError
-from sire_core.models.caching import with_meter
 from sire_core.models.limits import UsageLimits, UsageMeter
+from sire_core.models.metering import with_meter
 from sire_core.models.structured import UnusableAnswerError, parse_answer
 from sire_core.models.usage import StageUsage, estimate_tokens
 

@@ -11,8 +11,9 @@ from sire_core.errors import ConfigurationError, LimitExceededError, ModelError,
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.record import from_json, to_json, validate
-from sire_core.models.caching import CachedModel, with_meter
+from sire_core.models.caching import CachedModel
 from sire_core.models.limits import UsageLimits, UsageMeter
+from sire_core.models.metering import with_meter
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint, strict_json_schema
 from sire_core.models.usage import estimate_tokens
