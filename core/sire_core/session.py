@@ -176,8 +176,10 @@ class Session:
                 # A writer that fitted the embedder again drops the old state when it has committed: look again.
                 if library.refresh().generation == manifest.generation:
                     raise
-        view = PoolView(pool, embedder, self._configuration.language_model, lambda: library.edges(built))
-        return view, self._configuration.recipe_object or _registered(built)
+        recipe = self._configuration.recipe_object or _registered(built)
+        if embedder is not None:
+            recipe.check_embedder(embedder)
+        return PoolView(pool, embedder, self._configuration.language_model, lambda: library.edges(built)), recipe
 
     def _embedder(self, manifest: Manifest) -> Any:
         from sire_core.models.fitting import restore
@@ -264,9 +266,11 @@ class Session:
         from sire_core.pipeline.workers import Workers
 
         configuration = self._configuration
+        recipe, embedder = configuration.recipe_to_build(manifest), configuration.embedder_for(manifest)
+        recipe.check_embedder(embedder)
         return Workers(
-            recipe=configuration.recipe_to_build(manifest),
-            embedder=configuration.embedder_for(manifest),
+            recipe=recipe,
+            embedder=embedder,
             extractor=configuration.extractor,
             language_model=configuration.language_model,
             chunker=configuration.chunker_object(),

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from sire_core.algorithms.wording import count
+
 __all__ = ["count", "note", "prepare_streams", "say", "say_json", "shorten", "some"]
 
 # Control characters except tab and newline: an escape sequence in a passage must not reach the terminal.
@@ -45,11 +47,6 @@ def say_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=not utf8, indent=1) + "\n")
     # Here, not when the interpreter ends: a closed pipe is noticed where it can be handled.
     sys.stdout.flush()
-
-
-def count(number: int, noun: str) -> str:
-    """A number with its noun, for example `1 document` or `6,119 documents`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def some(items: Sequence[str], shown: int = 5) -> str:

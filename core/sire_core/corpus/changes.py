@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sire_core.algorithms.wording import count
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.errors import CorpusError
 from sire_core.types import Chunk, Document, digest
@@ -96,8 +97,8 @@ def plan_put(
         chunks.extend(chunk_document(document, chunker))
     if replaced and not may_replace:
         raise CorpusError(
-            f"{len(replaced)} documents are in the index already with another text ({', '.join(replaced[:10])}). "
-            "Use update() to replace them, or give the new ones other ids."
+            f"In the index already with another text: {count(len(replaced), 'document')} "
+            f"({', '.join(replaced[:10])}). Use update() to replace, or give the new ones other ids."
         )
     added = len(put) - len(replaced)
     return CorpusChange(tuple(put), tuple(chunks), (), added, len(replaced), len(given) - len(put))
@@ -113,7 +114,7 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str]) -> Cor
     missing = [found for found in wanted if found not in stored]
     if missing:
         raise CorpusError(
-            f"{len(missing)} of the ids to delete are not in the index ({', '.join(missing[:10])}). "
+            f"Not in the index: {count(len(missing), 'id')} to delete ({', '.join(missing[:10])}). "
             "Nothing was deleted; Index.documents() lists what is there."
         )
     return CorpusChange(drop_documents=wanted)

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from sire_core.algorithms.text import count_tokens
+from sire_core.algorithms.wording import count
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.corpus.markdown_blocks import Block, markdown_blocks
 from sire_core.types import Document, Failure, chunk_id
@@ -44,8 +45,8 @@ class MediaCorpus:
         """One line for people."""
         rest = self.images - self.described
         return (
-            f"{self.tables:,} tables, {self.images:,} images: {self.described:,} described by a model, {rest:,} by "
-            "their alternative text or file name"
+            f"{count(self.tables, 'table')}, {count(self.images, 'image')}: {self.described:,} described by a model, "
+            f"{rest:,} by their alternative text or file name"
         )
 
 

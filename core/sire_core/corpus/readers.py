@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Union
 
+from sire_core.algorithms.wording import count
 from sire_core.corpus.cleaning import clean_text
 from sire_core.corpus.files import DEFAULT_MAX_BYTES, SourceFile, find_files, json_lines, parse_json, read_text
 from sire_core.corpus.merging import DocumentPool
@@ -83,7 +84,7 @@ def _shortened(failed: list[Failure], file: SourceFile) -> list[Failure]:
     if len(failed) <= _LISTED:
         return failed
     rest = len(failed) - _LISTED
-    return [*failed[:_LISTED], Failure(_place(file), f"{rest:,} more records could not be used")]
+    return [*failed[:_LISTED], Failure(_place(file), f"{count(rest, 'more record')} could not be used")]
 
 
 def _place(file: SourceFile) -> str:
@@ -159,6 +160,8 @@ def _read_records(file: SourceFile, records: Iterator[tuple[str, Any]]) -> Itera
             except CorpusError as error:
                 yield Failure(origin, str(error))
     if questions:
-        yield Failure(_place(file), f"{questions:,} questions without passages left out; read_questions reads them")
+        yield Failure(
+            _place(file), f"{count(questions, 'question')} without passages left out; read_questions reads them"
+        )
     if not total:
         yield Failure(_place(file), "the file holds no records")

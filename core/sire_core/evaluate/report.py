@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.rows import Row
 
@@ -102,7 +103,8 @@ def _markdown(lines: Sequence[Mapping[str, str]], left: int) -> list[str]:
 def _heading(rows: Sequence[Row]) -> str:
     first = rows[0]
     questions = _distinct(len(row.results) for row in rows)
-    heading = f"**{first.dataset}**: {first.passages:,} passages, {questions} questions"
+    noun = "question" if questions == "1" else "questions"
+    heading = f"**{first.dataset}**: {count(first.passages, 'passage')}, {questions} {noun}"
     budgets = _distinct(row.budget for row in rows if row.budget)
     return f"{heading}, budget of {budgets} tokens" if budgets else heading
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
+from sire_core.algorithms.wording import count
 from sire_core.errors import BuildError
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Failure
@@ -76,7 +77,7 @@ async def extract_missing(
             passages = len(distinct)
         if len(failures) > max_failure_ratio * passages:
             raise BuildError(
-                f"Extraction failed for {len(failures)} of {passages} passages, first: {failures[0].where}: "
+                f"Extraction failed for {len(failures):,} of {count(passages, 'passage')}, first: {failures[0].where}: "
                 f"{failures[0].reason}. What succeeded is stored; fix the cause and build again, or raise "
                 "max_failure_ratio."
             )

@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError, LimitExceededError
 from sire_core.models.usage import StageUsage, UsageReport
 
@@ -73,11 +74,11 @@ class UsageMeter:
         with self._lock:
             calls, bound = self.limits.max_calls, self.limits.max_tokens
             if calls is not None and self._calls >= calls:
-                raise LimitExceededError(self._message(f"{calls:,} calls"))
+                raise LimitExceededError(self._message(count(calls, "call")))
             if bound is not None and self._tokens + self._reserved + tokens > bound:
                 if self._reserved and self._tokens + tokens <= bound:
                     return None
-                raise LimitExceededError(self._message(f"{bound:,} tokens"))
+                raise LimitExceededError(self._message(count(bound, "token")))
             self._calls += 1
             self._reserved += tokens
             self._add(stage, StageUsage(calls=1))

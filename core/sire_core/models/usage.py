@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sire_core.algorithms.text import count_tokens
+from sire_core.algorithms.wording import count
 
 __all__ = ["StageUsage", "UsageReport", "estimate_tokens"]
 
@@ -66,8 +67,8 @@ class UsageReport:
     def describe(self) -> str:
         """One readable line."""
         parts = [
-            f"{name or 'calls'}: {used.calls:,} calls, {used.input_tokens:,} + {used.output_tokens:,} tokens"
-            + (f", {used.cached:,} answers from the store" if used.cached else "")
+            f"{name or 'calls'}: {count(used.calls, 'call')}, {used.input_tokens:,} + {used.output_tokens:,} tokens"
+            + (f", {count(used.cached, 'answer')} from the store" if used.cached else "")
             for name, used in self.stages.items()
         ]
         return "; ".join(parts) or "no calls"

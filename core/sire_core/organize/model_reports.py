@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import BaseModel
 
 from sire_core.algorithms.text import count_tokens, truncate_tokens
+from sire_core.algorithms.wording import count
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import ModelError
 from sire_core.models.usage import estimate_tokens
@@ -188,7 +189,7 @@ class ModelReports:
                 prompt, schema=ReportAnswer, max_tokens=round(self._max_tokens * _SLACK) + _PLACE_FOR_JSON
             )
         except ModelError as error:
-            where = f"report on {len(evidence.passages)} passages, first {evidence.chunk_ids[0]}"
+            where = f"report on {count(len(evidence.passages), 'passage')}, first {evidence.chunk_ids[0]}"
             return Failure(where, f"{type(error).__name__}: {error}"[:500])
         parsed = answer.parsed
         return Report(_line(parsed.title), self._text(parsed), evidence.passages, evidence.statements, evidence.digest)

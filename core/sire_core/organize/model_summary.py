@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import split_sentences, tokenize
+from sire_core.algorithms.wording import count
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.usage import estimate_tokens
@@ -102,7 +103,7 @@ class ModelSummarizer:
             text = await self._reduce(model, [unit.index_text for unit in members])
         except ModelError as error:
             if self._on_failure is not None:
-                where = f"summary of {len(members)} units, first {members[0].id}"
+                where = f"summary of {count(len(members), 'unit')}, first {members[0].id}"
                 self._on_failure(Failure(where, f"{type(error).__name__}: {error}"[:500]))
             return "", ()
         return text, _most_telling(text, members)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Background, Organizer, Ranker, Selector
+    from sire_core.protocols import Background, Embedder, Organizer, Ranker, Selector
 
 __all__ = ["REGISTRY", "Recipe", "configure", "make_ranker", "recipe_by_name", "register"]
 
@@ -49,6 +49,16 @@ class Recipe:
         """Whether an extraction pass is needed."""
         return any(organizer.needs_records for organizer in self.organizers)
 
+    def check_embedder(self, embedder: Embedder) -> None:
+        """Refuse vectors that a trained ranker cannot read, before they are made or searched.
+
+        Raises:
+            EmbedderMismatchError: The ranker was trained on vectors of another embedder.
+        """
+        check = getattr(self.ranker, "check_embedder", None)
+        if check is not None:
+            check(embedder)
+
     def describe(self) -> str:
         """What will be built and what it costs, in a few lines."""
         lines = [f"{self.name}: {self.summary} ({self.paper})"]
@@ -76,11 +86,11 @@ def configure(kind: type[Config], config: Config | None, settings: Mapping[str, 
         raise ConfigurationError("Give a config or keyword settings, not both.")
     if config is not None:
         return config
-    try:
-        return kind(**settings)
-    except TypeError as error:
-        known = ", ".join(getattr(kind, "__dataclass_fields__", {}))
-        raise ConfigurationError(f"{error}. The settings of this recipe are: {known}.") from error
+    known = getattr(kind, "__dataclass_fields__", {})
+    unknown = ", ".join(repr(name) for name in settings if name not in known)
+    if unknown:
+        raise ConfigurationError(f"There is no setting {unknown}. The settings of this recipe are: {', '.join(known)}.")
+    return kind(**settings)
 
 
 def recipe_by_name(name: str, **settings: Any) -> Recipe:

@@ -22,7 +22,7 @@ from sire_core.types import Step
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, FloatArray, Ranking, View
+    from sire_core.protocols import BoolArray, Embedder, FloatArray, Ranking, View
 
 __all__ = ["EvidenceChains"]
 
@@ -80,6 +80,16 @@ class EvidenceChains:
                 raise ConfigurationError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}.")
         if self.max_length < 1 or self.fallback_seeds < 1 or self.similar_seeds < 0:
             raise ConfigurationError("max_length and fallback_seeds must be at least 1, similar_seeds at least 0.")
+
+    def check_embedder(self, embedder: Embedder) -> None:
+        """Refuse vectors that a trained scorer cannot read.
+
+        Raises:
+            EmbedderMismatchError: The scorer was trained on vectors of another embedder.
+        """
+        check = getattr(self.scorer, "check_embedder", None)
+        if check is not None:
+            check(embedder)
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter; the walk does not touch a passage that does not.

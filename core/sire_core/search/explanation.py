@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sire_core.algorithms.wording import count
 from sire_core.types import Hit, UnitKind
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def explain_hits(query: str, hits: Sequence[Hit], view: View) -> str:
         hits: What a search returned.
         view: The pool it was searched in.
     """
-    lines = [f"Question: {query}", f"{len(hits)} of {view.size} units"]
+    lines = [f"Question: {query}", f"{len(hits):,} of {count(view.size, 'unit')}"]
     for number, hit in enumerate(hits, 1):
         unit = hit.unit
         name = f" {unit.title!r}" if unit.title else ""

@@ -22,7 +22,7 @@ from sire_core.search.scorer_checkpoint import read_checkpoint
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import FloatArray, View
+    from sire_core.protocols import Embedder, FloatArray, View
     from sire_core.search.chain_graph import ChainGraph
     from sire_core.search.chain_scorers import WalkState
 
@@ -59,16 +59,23 @@ class NeuralScorer:
         Raises:
             EmbedderMismatchError: The scorer was trained on vectors of another embedder.
         """
-        self._check(graph, view)
+        self._check(view.embedder_fingerprint, graph.vectors.shape[1])
         pair, edge = pair_features(state, graph), edge_features(state, graph, title_keywords(graph, view))
         return score_features(self.weights, pair, edge)
 
-    def _check(self, graph: ChainGraph, view: View) -> None:
+    def check_embedder(self, embedder: Embedder) -> None:
+        """Refuse an embedder before anything is embedded.
+
+        Raises:
+            EmbedderMismatchError: The scorer was trained on vectors of another one.
+        """
+        self._check(embedder.fingerprint, embedder.dimension)
+
+    def _check(self, given: str, found: int) -> None:
         trained, size = str(self.card["embedder"]), int(self.card["dimension"])
-        given, found = view.embedder_fingerprint, graph.vectors.shape[1]
         if found != size or (given and _family(given) != _family(trained)):
             raise EmbedderMismatchError(
-                f"The chain scorer was trained on vectors of {trained} ({size} numbers), the index holds vectors of "
+                f"The chain scorer was trained on vectors of {trained} ({size} numbers), not on those of "
                 f"{given or 'another embedder'} ({found} numbers). Train one for this embedder with `sire train-chains "
                 "DATASET --to FILE --embedder SPEC`, or use scorer='heuristic'."
             )

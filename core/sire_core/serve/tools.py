@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.serve.arguments import AskArguments, ExplainArguments, SearchArguments, read_arguments
 
@@ -111,8 +112,8 @@ class IndexTools:
             f"Metadata keys for filters: {', '.join(keys)}." if keys else "The documents have no metadata to filter by."
         )
         return (
-            f"Evidence from a collection of {len(metadata):,} documents. Search it before answering questions about "
-            f"them, and cite the document ids in brackets. {known}"
+            f"Evidence from a collection of {count(len(metadata), 'document')}. Search it before answering questions "
+            f"about them, and cite the document ids in brackets. {known}"
         )
 
     async def call(self, name: str, given: Mapping[str, Any], tell: Tell) -> Reply:
@@ -171,7 +172,7 @@ def _said(step: Step) -> str:
     if isinstance(step, SubQuestion):
         return f"Searching: {step.text}"
     if isinstance(step, Retrieved):
-        return f"Found {len(step.hits)} passages and facts, {step.new} of them new."
+        return f"Found {count(len(step.hits), 'passage or fact', 'passages and facts')}, {step.new:,} of them new."
     return f"{step.question} {step.text}" if isinstance(step, IntermediateAnswer) else step.text
 
 

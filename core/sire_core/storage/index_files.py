@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
 from sire_core.manifest import BuiltRecipe, Manifest
@@ -18,6 +21,9 @@ from sire_core.storage.store import CORPUS, Store
 from sire_core.types import Edge
 
 __all__ = ["IndexFiles"]
+
+_MANY = 256
+"""So many vectors are read from the derived files; fewer from the store, which needs no look at all ids."""
 
 
 class IndexFiles:
@@ -46,7 +52,7 @@ class IndexFiles:
         self._manifest = Manifest()
         self._published = 0
         self._change: PoolChange | None = None
-        self._pools: dict[str, Pool] = {}
+        self._pools: dict[str, tuple[object, Pool]] = {}
         self.refresh()
 
     @property
@@ -115,18 +121,51 @@ class IndexFiles:
             built: One of the manifest's recipes.
             generation: The manifest's; call this in the `snapshot` of the store in which the manifest was read.
         """
-        directory = self.folder.pool(built.pool, generation) if self.folder else None
-        if directory is not None and directory.is_dir():
-            with suppress(StorageError):  # damaged files are derived ones: made again below
-                return Pool.load(directory, generation)
+        at_hand = self._at_hand(built, generation) if self.folder else None
+        if at_hand is not None:
+            return at_hand
         pool = self._followed(built, generation) or Pool.make(self.store, built.owners, generation)
+        directory = self.folder.pool(built.pool, generation) if self.folder else None
         try:
             pool = pool.kept(directory)
         except StorageError:
             return pool  # it serves from memory
-        if self.folder is None:
-            self._pools = {built.pool: pool}
+        self._pools[built.pool] = (_identity(directory), pool)
         return pool
+
+    def vectors(self, ids: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Which of some units the index holds, as positions, and their vectors `[positions, dimension]`."""
+        manifest = self.manifest()
+        pool = self._at_hand(manifest.recipes[-1], manifest.generation) if manifest.recipes else None
+        if pool is None or len(ids) < _MANY:
+            found = self.store.vectors(ids)
+            places = [place for place, wanted in enumerate(ids) if wanted in found]
+            stored = [found[ids[place]] for place in places]
+            return np.array(places, dtype=np.int64), np.stack(stored) if stored else np.empty((0, 0), np.float32)
+        row = {found: number for number, found in enumerate(pool.ids.tolist())}
+        rows = np.array([row.get(wanted.encode(), -1) for wanted in ids], dtype=np.int64)
+        inside, outside = np.flatnonzero(rows >= 0), np.flatnonzero(rows < 0)
+        vectors = pool.matrix[rows[inside]]
+        others = self.store.vectors([ids[place] for place in outside.tolist()])
+        also = [place for place in outside.tolist() if ids[place] in others]
+        if not also:
+            return inside, vectors
+        return np.concatenate([inside, also]), np.concatenate([vectors, [others[ids[place]] for place in also]])
+
+    def _at_hand(self, built: BuiltRecipe, generation: int) -> Pool | None:
+        """The pool of a generation if it was made before; in a folder it is the one that lies there now."""
+        directory = self.folder.pool(built.pool, generation) if self.folder else None
+        identity = _identity(directory)
+        known = self._pools.get(built.pool)
+        if known is not None and known[0] == identity and known[1].generation == generation:
+            return known[1]
+        if directory is None or identity is None:
+            return None
+        with suppress(StorageError):  # damaged files are derived ones: made again
+            pool = Pool.load(directory, generation)
+            self._pools[built.pool] = (identity, pool)
+            return pool
+        return None
 
     def committed(self, change: PoolChange) -> None:
         """Remember what was just committed, so that pools need not be derived from the whole store."""
@@ -136,11 +175,8 @@ class IndexFiles:
         """The pool of one generation before with the last commit applied, if both are at hand."""
         if self._change is None or self._change.generation != generation:
             return None
-        before = self._pools.get(built.pool)
-        if self.folder is not None:
-            with suppress(StorageError):
-                before = Pool.load(self.folder.pool(built.pool, generation - 1), generation - 1)
-        if before is None or before.generation != generation - 1:
+        before = self._at_hand(built, generation - 1)
+        if before is None:
             return None
         arrays = updated(before, self._change, built.owners)
         return None if arrays is None else Pool(generation=generation, **arrays)
@@ -172,7 +208,8 @@ class IndexFiles:
             return
         shown = self.folder.read_manifest()
         if committed.generation == shown.get("generation", 0):
-            if committed.to_json() != shown:  # another recipe is the latest now; the pools are as they were
+            # Another recipe is the latest now; the pools are as they were. Of what was never built there is no manifest.
+            if committed.generation and committed.to_json() != shown:
                 self.folder.write_manifest(committed.to_json())
             return
         pools = {self.folder.pool(built.pool, committed.generation).name for built in committed.recipes}
@@ -222,6 +259,17 @@ class IndexFiles:
                 if opened is not None:
                     opened.close()
             self._store = self._calls = None
+
+
+def _identity(directory: Path | None) -> object:
+    """Tells one folder of derived files from another of its name; None where there is none."""
+    if directory is None:
+        return None
+    try:
+        status = directory.stat()
+    except OSError:
+        return None
+    return (status.st_ino, status.st_mtime_ns)
 
 
 def require_built(library: IndexFiles) -> None:

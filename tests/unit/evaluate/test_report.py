@@ -72,7 +72,7 @@ def test_table_has_a_block_per_data_set_and_a_line_per_row():
         "| flat    | hash     | none       | 1,234 |  50.0 |  50.0 |  50.0 |        50.0 |  50.0 |        - |             - |     2.0 |    2.0 |",
         "| sire\\|x | hash     | none       | 1,234 | 100.0 | 100.0 | 100.0 |       100.0 | 100.0 |        - |             - |     2.0 |    2.0 |",
         "",
-        "**other**: 5 passages, 1 questions, budget of 1,500 tokens",
+        "**other**: 5 passages, 1 question, budget of 1,500 tokens",
         "",
         "| recipe | embedder | extraction |  pool |   R@2 |   R@5 | all@5 | R@5 literal |   MRR | R@budget | answer@budget | build s | p50 ms |",
         "| ------ | -------- | ---------- | ----: | ----: | ----: | ----: | ----------: | ----: | -------: | ------------: | ------: | -----: |",
@@ -83,7 +83,7 @@ def test_table_has_a_block_per_data_set_and_a_line_per_row():
 
 def test_table_columns_cover_the_cut_offs_of_every_row():
     lines = format_table([row([1], ks=(1,), budget=None), row([0], ks=(3,), budget=None)]).splitlines()
-    assert lines[0] == "**toy**: 5 passages, 1 questions"
+    assert lines[0] == "**toy**: 5 passages, 1 question"
     assert "R@1 |   R@3 | all@1 | R@1 literal" in lines[2]
 
 

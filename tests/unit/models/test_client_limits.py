@@ -54,7 +54,7 @@ async def test_tokens_reserved_by_others_are_waited_for_not_failed_on() -> None:
 async def test_the_message_says_how_far_it_got() -> None:
     meter = UsageMeter(UsageLimits(max_calls=1))
     meter.settle(await meter.reserve(5, "extract"), 3, 2)
-    with pytest.raises(LimitExceededError, match=r"limit of 1 calls .*extract: 1 calls, 3 \+ 2 tokens"):
+    with pytest.raises(LimitExceededError, match=r"limit of 1 call .*extract: 1 call, 3 \+ 2 tokens"):
         await meter.reserve(5, "extract")
 
 

@@ -140,6 +140,22 @@ def test_a_scorer_of_another_embedder_is_refused_with_both_names(tmp_path, view,
     assert all(word in str(caught.value) for word in words)
 
 
+def test_a_scorer_of_another_embedder_is_refused_before_anything_is_embedded_and_when_the_index_is_opened(tmp_path):
+    path, folder = tmp_path / "chains.safetensors", tmp_path / "ix"
+    write_checkpoint(path, weights(), card(embedder="st:other:2"))
+    recipe = iier(scorer="neural", checkpoint=str(path))
+    refused = Index(folder, recipe=recipe, embedder=HashEmbedder(), chunker=None)
+    with pytest.raises(EmbedderMismatchError, match="st:other:2"):
+        refused.build(DOCUMENTS)
+    with Index(folder, recipe=iier(), embedder=HashEmbedder(), chunker=None) as built:
+        built.build(DOCUMENTS)
+    with (
+        Index(folder, recipe=recipe, embedder=HashEmbedder()) as opened,
+        pytest.raises(EmbedderMismatchError, match="st:other:2"),
+    ):
+        opened.view()
+
+
 def test_the_default_embedder_fitted_to_another_corpus_is_no_other_embedder(tmp_path):
     path = tmp_path / "lexical.safetensors"
     with Index(recipe=iier(), chunker=None) as index:
