@@ -114,8 +114,8 @@ class BridgingFacts:
         known: Mapping[str, Any] = before.get("bridges", {})
         digests = {key: found.digest for key, found in evidence.items()}
         changed = {key for key in {**known, **digests} if known.get(key, {}).get("digest") != digests.get(key)}
-        affected = affected_entities(before.get("frequencies", {}), frequencies, changed, self.tau)
-        todo = [found for key, found in evidence.items() if key in affected.written]
+        written_anew = affected_entities(before.get("frequencies", {}), frequencies, changed, self.tau).written
+        todo = [found for key, found in evidence.items() if key in written_anew]
         view.progress("bridging facts", 0, len(todo))
         answers = await self._writer(view).write(todo)
         view.progress("bridging facts", len(todo), len(todo))
