@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
+from sire_core.organize.document_units import DocumentUnits, Written, distinct_documents
 from sire_core.protocols import Delta
 from sire_core.types import Chunk, Unit, UnitKind, unit_id
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
 
 __all__ = ["AtomicKnowledge"]
+
+_TABLE = "table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,62 +81,73 @@ class AtomicKnowledge:
             return Delta()
         import asyncio
 
-        documents = await asyncio.to_thread(_documents, view.chunks)
-        old = {unit.id: unit for unit in view.units()}
+        before = DocumentUnits.from_note(view.notes([_TABLE]).get(_TABLE))
+        documents = await asyncio.to_thread(distinct_documents, view.chunks, view.chunk_units)
+        todo = self._outdated(documents, before, {chunk.id for chunk in change.added}, view.makers[1])
         if self.needs_summaries:
-            new = await self._summaries(documents, list(old.values()), view)
+            texts = await self._summaries(todo, view)
         else:
-            new = await asyncio.to_thread(_stated, documents, view)
-        return Delta(
-            put_units=tuple(unit for unit in new.values() if old.get(unit.id) != unit),
-            drop_units=tuple(unit for unit in old if unit not in new),
-        )
+            texts = await asyncio.to_thread(_stated, todo, len(todo) == len(documents), view)
+        fresh = {
+            found.signature: _unit(text, found.chunk_ids, view.fingerprint)
+            for found, text in zip(todo, texts, strict=True)
+        }
+        units = {
+            found.signature: fresh[found.signature].id if found.signature in fresh else before.units[found.signature]
+            for found in documents
+        }
+        raw = frozenset(s.signature for s, text in zip(todo, texts, strict=True) if text == _raw(s.chunks))
+        return _delta(before, DocumentUnits(view.makers[1], units, raw), fresh, view)
 
-    async def _summaries(
-        self, documents: Sequence[Sequence[Sequence[Chunk]]], old: Sequence[Unit], view: BuildView
-    ) -> dict[str, Unit]:
-        """Chunk ids stand for the text, so that a unit with the ids of a document is its summary already."""
-        known = {frozenset(unit.chunk_ids): unit for unit in old}
-        wanted = [_chunk_ids(copies) for copies in documents]
-        for copies, chunk_ids in zip(documents, wanted, strict=True):
-            found = known.get(frozenset(chunk_ids))
-            if found is not None and found.text == _raw(copies[0]):  # its summary failed: ask again
-                del known[frozenset(chunk_ids)]
-        todo = [at for at, chunk_ids in enumerate(wanted) if frozenset(chunk_ids) not in known]
-        passages = {chunk: unit for unit in view.chunk_units for chunk in unit.chunk_ids}
-        clusters = [[passages[chunk.id] for chunk in documents[at][0]] for at in todo]
-        view.progress("summaries of documents", 0, len(todo))
-        written = await view.summarizer(self.summary_tokens).summarize(clusters)
-        view.progress("summaries of documents", len(todo), len(todo))
-        texts = {at: text or _raw(documents[at][0]) for at, (text, _) in zip(todo, written, strict=True)}
-        units = [
-            _unit(texts[at], chunk_ids, view.fingerprint) if at in texts else known[frozenset(chunk_ids)]
-            for at, chunk_ids in enumerate(wanted)
+    def _outdated(
+        self, documents: Sequence[Written], before: DocumentUnits, redone: Collection[str], extractor: str
+    ) -> list[Written]:
+        """Documents whose text has to be written.
+
+        Chunk ids stand for the text, so that a summary of the same ones stays, unless it failed: a document that stands
+        as it is, is summarised again.
+        """
+        if self.needs_summaries:
+            written = before.units.keys() - before.raw
+            return [found for found in documents if found.signature not in written]
+        known: Collection[int] = before.units if extractor == before.extractor else ()
+        return [
+            found
+            for found in documents
+            if found.signature not in known or any(chunk.id in redone for chunk in found.chunks)
         ]
-        return {unit.id: unit for unit in units}
+
+    async def _summaries(self, documents: Sequence[Written], view: BuildView) -> list[str]:
+        passages = {chunk: unit for unit in view.chunk_units for chunk in unit.chunk_ids}
+        clusters = [[passages[chunk.id] for chunk in found.chunks] for found in documents]
+        view.progress("summaries of documents", 0, len(documents))
+        written = await view.summarizer(self.summary_tokens).summarize(clusters)
+        view.progress("summaries of documents", len(documents), len(documents))
+        return [text or _raw(found.chunks) for found, (text, _) in zip(documents, written, strict=True)]
 
 
-def _documents(chunks: Sequence[Chunk]) -> list[list[list[Chunk]]]:
-    """Documents in corpus order, copies of one together, each as its chunks."""
-    by_document: dict[str, list[Chunk]] = {}
-    for chunk in chunks:
-        by_document.setdefault(chunk.doc_id, []).append(chunk)
-    copies: dict[str, list[list[Chunk]]] = {}
-    for found in by_document.values():
-        content = [found[0].title, dict(found[0].metadata), *(chunk.text for chunk in found)]
-        copies.setdefault(json.dumps(content, sort_keys=True), []).append(found)
-    return list(copies.values())
+def _stated(documents: Sequence[Written], everything: bool, view: BuildView) -> list[str]:
+    records = view.records(None if everything else {chunk.id for found in documents for chunk in found.chunks})
+    texts = []
+    for found in documents:
+        facts = [fact for chunk in found.chunks if chunk.id in records for fact in records[chunk.id].facts]
+        texts.append("\n".join(dict.fromkeys(fact.answer or fact.text for fact in facts)) or _raw(found.chunks))
+    return texts
 
 
-def _stated(documents: Sequence[Sequence[Sequence[Chunk]]], view: BuildView) -> dict[str, Unit]:
-    records = view.records()
-    units = {}
-    for copies in documents:
-        facts = [fact for chunk in copies[0] if chunk.id in records for fact in records[chunk.id].facts]
-        text = "\n".join(dict.fromkeys(fact.answer or fact.text for fact in facts)) or _raw(copies[0])
-        unit = _unit(text, _chunk_ids(copies), view.fingerprint)
-        units[unit.id] = unit
-    return units
+def _delta(before: DocumentUnits, after: DocumentUnits, fresh: Mapping[int, Unit], view: BuildView) -> Delta:
+    if before.units:
+        there = dict.fromkeys(before.units.values())
+        same = {unit.id: unit for unit in view.units([unit.id for unit in fresh.values() if unit.id in there])}
+    else:  # nothing is known of an index that an older version wrote
+        same = {unit.id: unit for unit in view.units()}
+        there = dict.fromkeys(same)
+    kept = set(after.units.values())
+    return Delta(
+        put_units=tuple(unit for unit in fresh.values() if same.get(unit.id) != unit),
+        drop_units=tuple(unit for unit in there if unit not in kept),
+        notes={_TABLE: after.to_note()},
+    )
 
 
 def _unit(text: str, chunk_ids: tuple[str, ...], fingerprint: str) -> Unit:
@@ -144,10 +157,6 @@ def _unit(text: str, chunk_ids: tuple[str, ...], fingerprint: str) -> Unit:
         text=text,
         chunk_ids=chunk_ids,
     )
-
-
-def _chunk_ids(copies: Sequence[Sequence[Chunk]]) -> tuple[str, ...]:
-    return tuple(chunk.id for chunks in copies for chunk in chunks)
 
 
 def _raw(chunks: Sequence[Chunk]) -> str:
