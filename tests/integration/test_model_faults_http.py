@@ -26,7 +26,7 @@ from sire_core.types import Chunk
 RETRY = RetryPolicy(max_retries=3, base=0.01, cap=0.05, seed=0)
 MENDED = ("fenced", "trailing_comma")
 REPAIRED = ("garbage", "wrong_schema", "empty", "half_answer")
-REPEATED = ("half_body", "reset", "not_json", "rate_limit", "rate_limit_date", "server_error", "timeout")
+REPEATED = ("half_body", "stall", "reset", "not_json", "rate_limit", "rate_limit_date", "server_error", "timeout")
 REFUSED = ("refusal", "content_filter")
 
 

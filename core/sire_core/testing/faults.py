@@ -19,6 +19,7 @@ Fault = Literal[
     "empty",  # no text at all
     "half_answer",  # cut off, finish_reason length
     "half_body",  # the connection closes in the middle of the response
+    "stall",  # the response stops in the middle, and the connection stays open
     "reset",  # the connection is reset before the response
     "not_json",  # 200 with a web page
     "rate_limit",  # 429 with Retry-After in seconds

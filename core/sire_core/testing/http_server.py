@@ -7,7 +7,7 @@ import contextlib
 import socket
 import struct
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -36,13 +36,19 @@ class HttpResponse:
     """A response, and how its delivery goes wrong.
 
     Attributes:
+        status: HTTP status.
+        body: What is sent in one go.
+        headers: More headers.
         deliver: `whole`, `half` (the connection closes in the middle of the body) or `reset` (nothing is sent).
+        parts: Server-sent events, each sent when it is there, in the place of the body; closed early when the client
+            goes. With `half` the connection closes after the last one, without the mark of an end.
     """
 
     status: int = 200
     body: bytes = b"{}"
     headers: dict[str, str] = field(default_factory=dict)
     deliver: str = "whole"
+    parts: AsyncGenerator[bytes, None] | None = None
 
 
 Handler = Callable[[HttpRequest], Awaitable[HttpResponse]]
@@ -128,6 +134,10 @@ class LoopbackServer:
                 if response.deliver == "reset":
                     _reset(writer)
                     break
+                if response.parts is not None:
+                    if not await _send_parts(response, response.parts, reader, writer):
+                        break
+                    continue
                 writer.write(_encode(response))
                 await writer.drain()
                 if response.deliver == "half":
@@ -164,10 +174,34 @@ async def _read(reader: asyncio.StreamReader) -> HttpRequest | None:
 
 
 def _encode(response: HttpResponse) -> bytes:
-    headers = {"content-type": "application/json", "content-length": str(len(response.body)), **response.headers}
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     body = response.body if response.deliver == "whole" else response.body[: len(response.body) // 2]
-    return f"HTTP/1.1 {response.status} Scripted\r\n{lines}\r\n".encode("latin-1") + body
+    return _head(response, {"content-type": "application/json", "content-length": str(len(response.body))}) + body
+
+
+def _head(response: HttpResponse, headers: dict[str, str]) -> bytes:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in {**headers, **response.headers}.items())
+    return f"HTTP/1.1 {response.status} Scripted\r\n{lines}\r\n".encode("latin-1")
+
+
+async def _send_parts(
+    response: HttpResponse,
+    parts: AsyncGenerator[bytes, None],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> bool:
+    """Send events as they come; whether the connection may be used again."""
+    writer.write(_head(response, {"content-type": "text/event-stream", "transfer-encoding": "chunked"}))
+    async with contextlib.aclosing(parts):
+        async for part in parts:
+            if reader.at_eof():  # the client has gone
+                return False
+            writer.write(b"%x\r\n%s\r\n" % (len(part), part))
+            await writer.drain()
+    if response.deliver == "half":
+        return False
+    writer.write(b"0\r\n\r\n")
+    await writer.drain()
+    return True
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

@@ -9,27 +9,26 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import formatdate
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sire_core.models.prompt_format import unfence
 from sire_core.models.usage import estimate_tokens
+from sire_core.testing.chat_frames import content_text, error_response, events, json_response, whole_answer
 from sire_core.testing.faults import FaultPlan, no_faults
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.http_server import HttpRequest, HttpResponse, LoopbackServer
+from sire_core.testing.http_server import HttpRequest, HttpResponse
+from sire_core.testing.model_server import ModelServer
 from sire_core.testing.scripts import Script, ScriptedCall, default_script
 from sire_core.types import digest
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = ["LoggedCall", "ScriptedServer"]
 
 _JSON_WORDS = "JSON object only"
+_JSON_TYPE = {"content-type": "application/json"}
 # Strings and empty containers stay as they are; other closing brackets get a comma.
 _CLOSING = re.compile(r'("(?:[^"\\]|\\.)*"|\[\]|\{\})|([}\]])')
 
@@ -53,16 +52,17 @@ class LoggedCall:
     format: str
 
 
-class ScriptedServer:
-    """Chat, embeddings and models endpoints under `base_url`.
+class ScriptedServer(ModelServer):
+    """Chat (whole and streamed), embeddings and models endpoints under `base_url`.
 
     Args:
         script: Answers chat prompts; see `default_script` and `replay`.
         faults: What goes wrong, and when.
         formats: Forms of structured output it supports; others get a 400 that says so.
-        latency: Seconds that an answer takes.
+        latency: Seconds that an answer takes, or its first word when it is streamed.
+        gap: Seconds between two words of a stream.
         retry_after: What a `rate_limit` asks the client to wait, in seconds.
-        stall: Seconds after which a `timeout` gives up.
+        stall: Seconds after which a `timeout` or `stall` gives up.
         usage: Whether answers tell their tokens.
         refused: Parameters that get a 400, as newer models do with `max_tokens`.
         log_path: JSONL file that gets every prompt when it arrives, so that a killed client's log survives.
@@ -76,6 +76,7 @@ class ScriptedServer:
         faults: FaultPlan = no_faults,
         formats: Collection[str] = ("json_schema", "json_object"),
         latency: float = 0.0,
+        gap: float = 0.0,
         retry_after: float = 0.05,
         stall: float = 30.0,
         usage: bool = True,
@@ -83,6 +84,7 @@ class ScriptedServer:
         log_path: str | Path | None = None,
         port: int = 0,
     ) -> None:
+        super().__init__(port)
         self.script = script
         self.faults = faults
         self.formats = frozenset(formats)
@@ -93,6 +95,11 @@ class ScriptedServer:
         """Texts of every embedding request."""
         self.most_active = 0
         """Most chat requests under way at once."""
+        self.sent = 0
+        """Events of streams that were sent."""
+        self.left = 0
+        """Streams whose client went before their end."""
+        self._gap = gap
         self._retry_after = retry_after
         self._stall = stall
         self._usage = usage
@@ -103,12 +110,6 @@ class ScriptedServer:
         self._number = 0
         self._lock = threading.Lock()
         self._embedder = HashEmbedder(64)
-        self._http = LoopbackServer(self._handle, port)
-
-    @property
-    def base_url(self) -> str:
-        """What a client takes as its `base_url`."""
-        return f"http://127.0.0.1:{self._http.port}/v1"
 
     @property
     def received(self) -> int:
@@ -120,36 +121,21 @@ class ScriptedServer:
         """Passages of the extraction prompts so far."""
         return [str(entry.call.fields["passage"]) for entry in self.log if "passage" in entry.call.fields]
 
-    def start(self) -> Self:
-        """Listen."""
-        self._http.start()
-        return self
-
-    def stop(self) -> None:
-        """Close."""
-        self._http.stop()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
     async def _handle(self, request: HttpRequest) -> HttpResponse:
         path = request.path.split("?")[0]
         try:
             if path.endswith("/models"):
-                return _json({"object": "list", "data": [{"id": "scripted", "object": "model", "owned_by": "tests"}]})
+                return json_response(
+                    {"object": "list", "data": [{"id": "scripted", "object": "model", "owned_by": "tests"}]}
+                )
             body = json.loads(request.body or b"{}")
             if path.endswith("/chat/completions"):
                 return await self._chat(body)
             if path.endswith("/embeddings"):
                 return await self._embed(body)
         except Exception as error:  # noqa: BLE001 - a broken script must show up at the client, not vanish in a thread
-            return _error(500, f"the script failed: {error!r}")
-        return _error(404, f"there is no {path}")
+            return error_response(500, f"the script failed: {error!r}")
+        return error_response(404, f"there is no {path}")
 
     async def _embed(self, body: Mapping[str, Any]) -> HttpResponse:
         texts = [body["input"]] if isinstance(body["input"], str) else list(body["input"])
@@ -166,7 +152,9 @@ class ScriptedServer:
             }
             for index, row in enumerate(rows)
         ]
-        return _json({"object": "list", "data": data, "usage": {"prompt_tokens": sum(map(estimate_tokens, texts))}})
+        return json_response(
+            {"object": "list", "data": data, "usage": {"prompt_tokens": sum(map(estimate_tokens, texts))}}
+        )
 
     async def _chat(self, body: Mapping[str, Any]) -> HttpResponse:
         self._active += 1
@@ -174,7 +162,7 @@ class ScriptedServer:
         try:
             call, prompt, asked = self._arrived(body)
             fault = self.faults(call) or ""
-            response = self._unsupported(body, asked) or await self._answer(call, fault)
+            response = self._unsupported(body, asked) or await self._failed(fault) or self._answer(call, fault)
             self.log.append(
                 LoggedCall(call, response.status if response.deliver == "whole" else 0, fault, prompt, asked)
             )
@@ -184,7 +172,7 @@ class ScriptedServer:
 
     def _arrived(self, body: Mapping[str, Any]) -> tuple[ScriptedCall, str, str]:
         """Number and log a prompt."""
-        texts = [_text(message["content"]) for message in body["messages"]]
+        texts = [content_text(message["content"]) for message in body["messages"]]
         form = body.get("response_format") or {}
         schema: Mapping[str, Any] | None = None
         if form.get("type") == "json_schema":
@@ -213,13 +201,14 @@ class ScriptedServer:
 
     def _unsupported(self, body: Mapping[str, Any], asked: str) -> HttpResponse | None:
         if asked and asked not in self.formats:
-            return _error(400, f"response_format of type {asked!r} is not supported")
+            return error_response(400, f"response_format of type {asked!r} is not supported")
         for name in self._refused:
             if name in body:
-                return _error(400, f"Unsupported parameter: '{name}' is not supported with this model.")
+                return error_response(400, f"Unsupported parameter: '{name}' is not supported with this model.")
         return None
 
-    async def _answer(self, call: ScriptedCall, fault: str) -> HttpResponse:
+    async def _failed(self, fault: str) -> HttpResponse | None:
+        """The response of a server that does not come to answering."""
         if fault == "timeout":
             await asyncio.sleep(self._stall)
             return HttpResponse(deliver="reset")
@@ -227,14 +216,16 @@ class ScriptedServer:
         if fault == "reset":
             return HttpResponse(deliver="reset")
         if fault == "server_error":
-            return _error(500, "scripted server error")
+            return error_response(500, "scripted server error")
         if fault in ("rate_limit", "rate_limit_date"):
             late = formatdate(time.time() + self._retry_after, usegmt=True)
-            return _error(
-                429, "slow down", {"retry-after": late if fault.endswith("date") else f"{self._retry_after:g}"}
-            )
+            wait = late if fault.endswith("date") else f"{self._retry_after:g}"
+            return error_response(429, "slow down", {"retry-after": wait})
         if fault == "not_json":
             return HttpResponse(body=b"<html>A proxy says hello.</html>", headers={"content-type": "text/html"})
+        return None
+
+    def _answer(self, call: ScriptedCall, fault: str) -> HttpResponse:
         message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
         finish = "stop"
         if fault == "refusal":
@@ -244,22 +235,31 @@ class ScriptedServer:
         else:
             message["content"] = _spoilt(self.script(call), fault)
             finish = "length" if fault == "half_answer" else "stop"
-        response = _json(self._completion(call, message, finish))
+        if call.body.get("stream"):
+            return self._stream(events(call.body, call.number, message, finish, usage=self._usage), fault)
+        response = json_response(whole_answer(call.body, call.number, message, finish, usage=self._usage))
+        if fault == "stall":
+            half = response.body[: len(response.body) // 2]
+            return HttpResponse(200, parts=self._parts([half], fault), deliver="half", headers=_JSON_TYPE)
         return HttpResponse(200, response.body, deliver="half") if fault == "half_body" else response
 
-    def _completion(self, call: ScriptedCall, message: Mapping[str, Any], finish: str) -> dict[str, Any]:
-        answer: dict[str, Any] = {
-            "id": f"scripted-{call.number}",
-            "object": "chat.completion",
-            "created": 0,
-            "model": call.body.get("model", "scripted"),
-            "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        }
-        if self._usage:
-            read = sum(estimate_tokens(_text(part["content"])) for part in call.body["messages"])
-            wrote = estimate_tokens(message["content"] or "")
-            answer["usage"] = {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
-        return answer
+    def _stream(self, lines: list[bytes], fault: str) -> HttpResponse:
+        broken = fault in ("half_body", "stall")
+        lines = lines[: len(lines) // 2] if broken else lines
+        return HttpResponse(parts=self._parts(lines, fault), deliver="half" if broken else "whole")
+
+    async def _parts(self, lines: Sequence[bytes], fault: str) -> AsyncGenerator[bytes, None]:
+        whole = False
+        try:
+            for line in lines:
+                yield line
+                self.sent += 1
+                await asyncio.sleep(self._gap)
+            if fault == "stall":
+                await asyncio.sleep(self._stall)
+            whole = True
+        finally:
+            self.left += not whole
 
 
 def _spoilt(text: str, fault: str) -> str:
@@ -270,18 +270,3 @@ def _spoilt(text: str, fault: str) -> str:
     if fault == "half_answer":
         return text[: len(text) // 2]
     return {"garbage": "Well, the passage {is about", "wrong_schema": '{"result": 42}', "empty": ""}.get(fault, text)
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(part["text"] for part in content if part.get("type") == "text")
-
-
-def _json(value: Any) -> HttpResponse:
-    return HttpResponse(200, json.dumps(value).encode("utf-8"))
-
-
-def _error(status: int, message: str, headers: dict[str, str] | None = None) -> HttpResponse:
-    body = json.dumps({"error": {"message": message, "type": "scripted", "code": None, "param": None}})
-    return HttpResponse(status, body.encode("utf-8"), headers or {})

@@ -34,16 +34,16 @@ def test_several_tools_in_one_turn_have_ids_of_their_own():
 
 
 def test_a_stream_says_the_same():
-    with AgentServer([ToolRequest("search", {"k": 2}), "Petra."]) as server:
-        kind, tool = _ask(server, stream=True)
+    with AgentServer([ToolRequest("search", {"k": 2}), "Petra Quillon."]) as server:
+        kind, tool = _ask(server, stream=True, stream_options={"include_usage": True})
         _, text = _ask(server, stream=True)
     assert kind == "text/event-stream"
     assert tool.endswith("data: [DONE]\n\n")
-    frames = [json.loads(line[6:]) for line in tool.splitlines() if line.startswith("data: {")]
-    assert frames[0]["choices"][0]["delta"]["tool_calls"][0]["function"]["name"] == "search"
-    assert frames[1]["choices"][0]["finish_reason"] == "tool_calls"
-    assert frames[2]["usage"]["total_tokens"] > 0
-    assert '"Petra."' in text
+    frames, words = ([json.loads(line[6:]) for line in said.splitlines() if "{" in line] for said in (tool, text))
+    assert frames[1]["choices"][0]["delta"]["tool_calls"][0]["function"]["name"] == "search"
+    assert frames[2]["choices"][0]["finish_reason"] == "tool_calls"
+    assert frames[3]["usage"]["total_tokens"] > 0
+    assert [frame["choices"][0]["delta"].get("content") for frame in words] == ["", "Petra ", "Quillon.", None]
 
 
 def test_a_function_sees_the_messages_so_far():
