@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from functools import lru_cache
 
 __all__ = ["count_tokens", "name_key", "normalize_answer", "split_sentences", "tokenize", "truncate_tokens"]
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"\w+")
 _SPACE = re.compile(r"\s+")
+_BEYOND_LATIN = re.compile(r"[^\x00-\xff]+")
+_LATIN = bytes(range(256)).decode("latin-1")
+_MARKS = bytes(ord(letter) for letter in _LATIN if _TOKEN.match(letter) and not _WORD.match(letter))
+_SHAPES = bytes(ord("w" if _WORD.match(letter) else " ") for letter in _LATIN)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _QUOTES = "\"'\u2018\u2019\u201c\u201d\u00ab\u00bb`"
@@ -30,7 +35,23 @@ def count_tokens(text: str) -> int:
 
     A model-free stand-in for a tokenizer; on English prose within about a tenth of a byte-pair encoding.
     """
-    return len(_TOKEN.findall(text))
+    # Faster than finding the tokens: marks are counted by leaving them out, words by where they begin.
+    try:
+        raw = text.encode("latin-1")
+    except UnicodeEncodeError:
+        raw = _BEYOND_LATIN.sub(_shapes, text).encode("latin-1")
+    marks = len(raw) - len(raw.translate(None, _MARKS))
+    return marks + (b" " + raw.translate(_SHAPES)).count(b" w")
+
+
+def _shapes(found: re.Match[str]) -> str:
+    return "".join([_shape(letter) for letter in found[0]])
+
+
+@lru_cache(1 << 14)
+def _shape(letter: str) -> str:
+    """A Latin letter, mark or space that counts as this one does."""
+    return "w" if _WORD.match(letter) else " " if _SPACE.match(letter) else "."
 
 
 def truncate_tokens(text: str, tokens: int) -> str:
