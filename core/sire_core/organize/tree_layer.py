@@ -13,6 +13,8 @@ from sire_core.organize.tree_state import Cluster, Drift, Level
 from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sire_core.organize.tree_settings import TreeSettings
     from sire_core.protocols import BuildView, FloatArray
 
@@ -78,10 +80,10 @@ class LayerWriter:
             altered: Ids of nodes that are there as before, but stand on other passages now.
             also: Clusters that are summarised beside those that are found, as positions.
         """
-        slots, drift = await self._clusters(number, nodes, old, heirs, also)
-        ids = [node if isinstance(node, str) else node.id for node in nodes]
+        known = _Nodes(nodes, self.view)
+        slots, drift = await self._clusters(number, known, old, heirs, also)
         before = old.clusters if old else ()
-        clusters = [Cluster(tuple(ids[row] for row in rows)) for _, rows in slots]
+        clusters = [Cluster(tuple(known.ids[row] for row in rows)) for _, rows in slots]
         todo = []
         for place, ((origin, _), cluster) in enumerate(zip(slots, clusters, strict=True)):
             same = origin >= 0 and before[origin].members == cluster.members and before[origin].summary
@@ -89,7 +91,7 @@ class LayerWriter:
                 clusters[place] = before[origin]
             else:
                 todo.append(place)
-        units = self._units({member for place in todo for member in clusters[place].members}, nodes)
+        units = known.units({member for place in todo for member in clusters[place].members})
         written = await self._summarize([[units[m] for m in clusters[place].members] for place in todo], number)
         for place, unit in zip(todo, written, strict=True):
             clusters[place] = Cluster(clusters[place].members, unit.id if unit else "")
@@ -105,54 +107,41 @@ class LayerWriter:
         )
 
     async def _clusters(
-        self,
-        number: int,
-        nodes: Sequence[Unit | str],
-        old: Level | None,
-        heirs: Mapping[str, str],
-        also: Sequence[Sequence[int]],
+        self, number: int, nodes: _Nodes, old: Level | None, heirs: Mapping[str, str], also: Sequence[Sequence[int]]
     ) -> tuple[_Slots, Drift]:
         """Clusters of the level and their drift; none where the tree stops."""
-        if _stops(len(nodes), self.settings.stop_rule):
-            return [], Drift(len(nodes))
-        vectors = await self.view.vectors(nodes)
-        ids = [node if isinstance(node, str) else node.id for node in nodes]
-        found = None
-        if old is not None and old.clusters and len(nodes) > _ONE_CLUSTER:
-            found = await self._kept_up(number, nodes, ids, vectors, old, heirs)
-        if found is None:
-            # `also` does not count for the rule that a level has to be smaller than what is below it.
-            rng = self.view.rng("tree", self.name, str(number))
-            units = self._units(ids, nodes)
-            clusters = await cluster_units([units[found] for found in ids], vectors, self.settings, rng)
-            if self.settings.stop_rule == "default" and len(clusters) >= len(nodes):
-                return [], Drift(len(nodes))
-            distinct = [list(rows) for rows in dict.fromkeys(tuple(rows) for rows in (*clusters, *also))]
-            origins = {cluster.members: place for place, cluster in enumerate(old.clusters)} if old else {}
-            slots = [(origins.get(tuple(ids[row] for row in rows), -1), rows) for rows in distinct]
-            found = slots, Drift.fresh(vectors, clusters)
-        return found
+        if _stops(len(nodes.ids), self.settings.stop_rule):
+            return [], Drift(len(nodes.ids))
+        vectors = await self.view.vectors(nodes.given)
+        if old is not None and old.clusters and len(nodes.ids) > _ONE_CLUSTER:
+            found = await self._kept_up(number, nodes, vectors, old, heirs)
+            if found is not None:
+                return found
+        # `also` does not count for the rule that a level has to be smaller than what is below it.
+        rng = self.view.rng("tree", self.name, str(number))
+        units = nodes.units(nodes.ids)
+        clusters = await cluster_units([units[found] for found in nodes.ids], vectors, self.settings, rng)
+        if self.settings.stop_rule == "default" and len(clusters) >= len(nodes.ids):
+            return [], Drift(len(nodes.ids))
+        distinct = [list(rows) for rows in dict.fromkeys(tuple(rows) for rows in (*clusters, *also))]
+        origins = {cluster.members: place for place, cluster in enumerate(old.clusters)} if old else {}
+        slots = [(origins.get(tuple(nodes.ids[row] for row in rows), -1), rows) for rows in distinct]
+        return slots, Drift.fresh(vectors, clusters)
 
     async def _kept_up(
-        self,
-        number: int,
-        nodes: Sequence[Unit | str],
-        ids: Sequence[str],
-        vectors: FloatArray,
-        old: Level,
-        heirs: Mapping[str, str],
+        self, number: int, nodes: _Nodes, vectors: FloatArray, old: Level, heirs: Mapping[str, str]
     ) -> tuple[_Slots, Drift] | None:
         """The old clusters with the nodes of today; None when they have drifted too far."""
         import asyncio
 
         from sire_core.algorithms.upkeep import place_rows
 
-        row = {found: place for place, found in enumerate(ids)}
+        row = {found: place for place, found in enumerate(nodes.ids)}
         members = [[row.get(m, row.get(heirs.get(m, ""))) for m in cluster.members] for cluster in old.clusters]
         stayed = [list(dict.fromkeys(place for place in rows if place is not None)) for rows in members]
         missing = {m for cluster in old.clusters for m in cluster.members if m not in row}
         gone = sum(heirs.get(m, "") not in row for m in missing)
-        came = len(ids) - len({place for rows in stayed for place in rows})
+        came = len(nodes.ids) - len({place for rows in stayed for place in rows})
         drift = old.drift.after(came + gone, len(missing) - gone)
         if drift.too_far:
             return None
@@ -162,33 +151,23 @@ class LayerWriter:
             if len(now) < len(was.members)
         ]
         placed = await asyncio.to_thread(place_rows, vectors, stayed, shrunk)
-        slots = self._within_limit(number, nodes, ids, vectors, old, placed)
+        slots = self._within_limit(number, nodes, vectors, old, placed)
         drift = drift.measure(vectors, [rows for _, rows in slots])
-        grew = self.settings.stop_rule == "default" and len(slots) >= len(nodes)
+        grew = self.settings.stop_rule == "default" and len(slots) >= len(nodes.ids)
         return None if drift.too_far or grew else (slots, drift)
 
     def _within_limit(
-        self,
-        number: int,
-        nodes: Sequence[Unit | str],
-        ids: Sequence[str],
-        vectors: FloatArray,
-        old: Level,
-        placed: Sequence[Sequence[int]],
+        self, number: int, nodes: _Nodes, vectors: FloatArray, old: Level, placed: Sequence[Sequence[int]]
     ) -> _Slots:
         """The clusters that are left, each once; those that changed are split where they are too long."""
         from sire_core.algorithms.clustering import split_by_tokens
 
-        changed = [
+        changed = {
             place
             for place, rows in enumerate(placed)
-            if place >= len(old.clusters) or tuple(ids[row] for row in rows) != old.clusters[place].members
-        ]
-        units = self._units({ids[row] for place in changed for row in placed[place]}, nodes)
-        tokens = np.zeros(len(ids), dtype=np.int64)
-        for place in changed:
-            for row in placed[place]:
-                tokens[row] = count_tokens(units[ids[row]].text)
+            if place >= len(old.clusters) or tuple(nodes.ids[row] for row in rows) != old.clusters[place].members
+        }
+        tokens = nodes.tokens({row for place in changed for row in placed[place]})
         rng = self.view.rng("tree", self.name, str(number), "split")
         slots: _Slots = []
         new: _Slots = []
@@ -205,12 +184,6 @@ class LayerWriter:
             new += [(-1, part.tolist()) for i, part in enumerate(parts) if i != largest]
         once = {tuple(rows): origin for origin, rows in reversed([*slots, *new]) if rows}
         return [(origin, list(rows)) for rows, origin in reversed(once.items())]
-
-    def _units(self, ids: Collection[str], nodes: Sequence[Unit | str]) -> dict[str, Unit]:
-        """Units by id, read from the store where they did not change."""
-        found = {node.id: node for node in nodes if isinstance(node, Unit)}
-        missing = [wanted for wanted in ids if wanted not in found]
-        return found | {unit.id: unit for unit in self.view.units(missing)} if missing else found
 
     async def _summarize(self, clusters: Sequence[Sequence[Unit]], number: int) -> list[Unit | None]:
         """A summary of each cluster that has something to say."""
@@ -240,6 +213,35 @@ class LayerWriter:
             tree=self.name,
             metadata={"children": len(members)},
         )
+
+
+class _Nodes:
+    """What a level clusters; units that did not change are read from the store once they are wanted.
+
+    Args:
+        given: Units, or ids of stored ones.
+        view: Reads these.
+    """
+
+    def __init__(self, given: Sequence[Unit | str], view: BuildView) -> None:
+        self.given = given
+        self.ids = [node if isinstance(node, str) else node.id for node in given]
+        self._view = view
+        self._units = {node.id: node for node in given if isinstance(node, Unit)}
+
+    def units(self, ids: Collection[str]) -> Mapping[str, Unit]:
+        """At least these units by id."""
+        missing = [wanted for wanted in ids if wanted not in self._units]
+        self._units.update((unit.id, unit) for unit in (self._view.units(missing) if missing else ()))
+        return self._units
+
+    def tokens(self, rows: Collection[int]) -> NDArray[np.int64]:
+        """Lengths of some nodes, `[nodes]`; 0 for all others."""
+        units = self.units({self.ids[row] for row in rows})
+        tokens = np.zeros(len(self.ids), dtype=np.int64)
+        for row in rows:
+            tokens[row] = count_tokens(units[self.ids[row]].text)
+        return tokens
 
 
 async def cluster_units(
