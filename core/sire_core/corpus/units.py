@@ -52,8 +52,12 @@ def documents_after(change: CorpusChange, stored: Mapping[str, StoredDocument]) 
     return sorted(staying, key=lambda document: (document.sequence, document.id))
 
 
-def corpus_delta(old: Sequence[Unit], new: Sequence[Unit]) -> Delta:
-    """What changes between two lists of chunk units."""
+def corpus_delta(update: CorpusUpdate) -> Delta:
+    """What a change does to the chunk units; it looks at passages of changed documents and their copies only."""
+    touched = {document.id for document in update.change.put_documents} | set(update.change.drop_documents)
+    both = (update.old_chunks, update.chunks)
+    said = {(chunk.title, chunk.text) for chunks in both for chunk in chunks if chunk.doc_id in touched}
+    old, new = (chunk_units([c for c in chunks if (c.title, c.text) in said]) for chunks in both)
     known = {unit.id: unit for unit in old}
     staying = {unit.id for unit in new}
     return Delta(

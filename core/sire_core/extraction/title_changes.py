@@ -61,15 +61,18 @@ def touched_records(bodies: Mapping[str, bytes], wordings: Sequence[str]) -> set
     everything = b"\0".join(bodies.values()).lower()
     starts = list(accumulate((len(body) + 1 for body in bodies.values()), initial=0))
     found: set[str] = set()
-    for wording in wordings:
-        rarest, pattern = _fragment(wording), _pattern(wording)
-        place = everything.find(rarest)
+    for piece, alike in _by_piece(wordings).items():
+        place = everything.find(piece)
         while place >= 0:
             number = bisect_right(starts, place) - 1
-            body = bodies[keys[number]]
-            if keys[number] not in found and pattern.search(_ESCAPED.sub(" ", body.decode())):
-                found.add(keys[number])
-            place = everything.find(rarest, starts[number + 1])
+            first, last = starts[number], starts[number + 1]
+            for pieces, pattern in alike if keys[number] not in found else ():
+                # Reading a body takes long beside looking for the other words in it.
+                likely = all(everything.find(other, first, last) >= 0 for other in pieces)
+                if likely and pattern.search(_ESCAPED.sub(" ", bodies[keys[number]].decode())):
+                    found.add(keys[number])
+                    break
+            place = everything.find(piece, last)
     return found
 
 
@@ -93,14 +96,26 @@ def _pattern(wording: str) -> re.Pattern[str]:
     return re.compile(r"\b" + r"\W+".join(words) + r"\b", re.IGNORECASE)
 
 
-def _fragment(wording: str) -> bytes:
-    """The longest piece of the words that upper and lower case leave alike once ASCII is lowered.
+def _by_piece(wordings: Sequence[str]) -> dict[bytes, list[tuple[list[bytes], re.Pattern[str]]]]:
+    """Wordings as (pieces, pattern) by a piece that they share, so that all records are gone through once for each."""
+    groups: dict[bytes, list[tuple[list[bytes], re.Pattern[str]]]] = {}
+    for pieces, wording in sorted(
+        ((_pieces(wording), wording) for wording in wordings), key=lambda item: (len(item[0]), item)
+    ):
+        shared = next((piece for piece in pieces if piece in groups), pieces[0])
+        groups.setdefault(shared, []).append((pieces, _pattern(wording)))
+    return groups
+
+
+def _pieces(wording: str) -> list[bytes]:
+    """The pieces of the words that upper and lower case leave alike once ASCII is lowered, the longest first.
 
     `&` and `and` are one word to the linker, so neither is looked for.
     """
     words = [word for word in WORD.findall(wording) if word.lower() not in ("&", "and")]
     steady = ("".join(letter.lower() if letter.isascii() else _caseless(letter) for letter in word) for word in words)
-    return max((part for word in steady for part in word.split()), key=len, default="").encode()
+    pieces = sorted({part for word in steady for part in word.split()}, key=lambda part: (-len(part), part))
+    return [piece.encode() for piece in pieces] or [b""]
 
 
 def _caseless(letter: str) -> str:

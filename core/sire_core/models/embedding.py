@@ -12,7 +12,7 @@ from sire_core.errors import EmbedderMismatchError, ModelError
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Embedder, FloatArray, Progress
+    from sire_core.protocols import Embedder, FloatArray, IntArray, Progress
     from sire_core.types import Unit
 
 __all__ = ["UnitEmbedder", "VectorStore"]
@@ -36,7 +36,7 @@ class UnitEmbedder:
     Args:
         embedder: The user's embedder.
         store: Keeps vectors as they come, so that a killed build does not embed twice.
-        load: Reads vectors that the index holds already, by unit id.
+        load: Says which of some unit ids the index holds, as positions, and gives their vectors.
         read: Reads stored units by id, whose vectors are out of date.
         progress: Called after every batch.
         workers: Batches in flight at once.
@@ -46,7 +46,7 @@ class UnitEmbedder:
         self,
         embedder: Embedder,
         store: VectorStore,
-        load: Callable[[Sequence[str]], dict[str, FloatArray]],
+        load: Callable[[Sequence[str]], tuple[IntArray, FloatArray]],
         read: Callable[[Sequence[str]], Mapping[str, Unit]],
         progress: Progress,
         workers: int,
@@ -55,14 +55,9 @@ class UnitEmbedder:
         self._store = store
         self._load = load
         self._read = read
-        self._known: dict[str, FloatArray] = {}
+        self._made: dict[str, FloatArray] = {}
         self._progress = progress
         self._workers = workers
-
-    @property
-    def vectors(self) -> dict[str, FloatArray]:
-        """Everything known so far, by unit id."""
-        return self._known
 
     async def embed(self, units: Sequence[Unit | str]) -> FloatArray:
         """Unit-length vectors of the units' index texts, `[len(units), dimension]`.
@@ -70,26 +65,41 @@ class UnitEmbedder:
         Args:
             units: Units, or ids of stored ones.
         """
-        ids = [unit if isinstance(unit, str) else unit.id for unit in units]
-        self._known.update(self._load([found for found in ids if found not in self._known]))
-        given = [unit for unit in units if not isinstance(unit, str) and unit.id not in self._known]
-        unread = [unit for unit in units if isinstance(unit, str) and unit not in self._known]
-        given += self._read(unread).values()
-        missing = {unit.id: digest("vector", unit.index_text) for unit in given}
-        if missing:
-            stored = self._store.vectors(self._embedder.fingerprint, list(missing.values()))
-            texts = {missing[u.id]: u.index_text for u in given if u.id in missing and missing[u.id] not in stored}
-            stored.update(await self._ask(texts))
-            self._known.update((unit, stored[text]) for unit, text in missing.items())
         if not units:
             return np.empty((0, self._embedder.dimension), dtype=np.float32)
-        try:
-            return np.stack([self._known[found] for found in ids])
-        except ValueError as error:
+        ids = [unit if isinstance(unit, str) else unit.id for unit in units]
+        open_ = [place for place, found in enumerate(ids) if found not in self._made]
+        places, stored = self._load([ids[place] for place in open_])
+        held = np.array(open_, dtype=np.int64)[places]
+        await self._make([units[place] for place in np.setdiff1d(open_, held).tolist()])
+        made = np.setdiff1d(np.arange(len(ids)), held)
+        widths = {self._made[ids[place]].shape[-1] for place in made.tolist()} | (
+            {stored.shape[1]} if len(held) else set()
+        )
+        if len(widths) > 1:
             raise EmbedderMismatchError(
                 f"The embedder {self._embedder.fingerprint} answers vectors of another length than those in the index. "
                 "Give the one that it was built with, or build into another folder."
-            ) from error
+            )
+        if len(held) == len(ids):
+            return stored
+        vectors = np.empty((len(ids), *widths), dtype=np.float32)
+        if len(held):
+            vectors[held] = stored
+        vectors[made] = [self._made[ids[place]] for place in made.tolist()]
+        return vectors
+
+    async def _make(self, units: Sequence[Unit | str]) -> None:
+        """Embed what has no vector yet, or take what an earlier run that did not finish has stored."""
+        given = [unit for unit in units if not isinstance(unit, str)]
+        given += self._read([unit for unit in units if isinstance(unit, str)]).values()
+        texts = {unit.id: digest("vector", unit.index_text) for unit in given}
+        if not texts:
+            return
+        stored = self._store.vectors(self._embedder.fingerprint, list(texts.values()))
+        asked = {texts[unit.id]: unit.index_text for unit in given if texts[unit.id] not in stored}
+        stored.update(await self._ask(asked))
+        self._made.update((unit, stored[text]) for unit, text in texts.items())
 
     async def _ask(self, texts: dict[str, str]) -> dict[str, FloatArray]:
         """Embed texts (by hash) in batches, a few at a time."""

@@ -59,7 +59,8 @@ def fit_once(thing: T, role: str, fingerprint: str, store: FittedStore, texts: S
     if texts and (not fittable.fitted or grown):
         fittable = cast("Fittable", thing).fit(texts)
     name = f"{role}:{cast('Any', fittable).fingerprint}"
-    if fittable.fitted and store.fitted(name) is None:
+    restored = known is not thing and fittable is known  # it is stored, then
+    if fittable.fitted and not restored and store.fitted(name) is None:
         store.put_fitted(name, fittable.state())
     return cast("T", fittable)
 

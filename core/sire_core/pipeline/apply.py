@@ -58,7 +58,7 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: Workers) -> Build
         max_failure_ratio=workers.max_failure_ratio,
         progress=workers.progress,
     )
-    report = await Builder(library.store, library.calls, settings, library.committed).run(corpus)
+    report = await Builder(library, settings).run(corpus)
     return models.complete(report)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.corpus.units import CorpusUpdate, chunk_units, corpus_delta, documents_after
+import numpy as np
+
+from sire_core.corpus.units import CorpusUpdate, corpus_delta, documents_after
 from sire_core.errors import EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
 from sire_core.manifest import BuiltRecipe, Manifest
@@ -26,10 +28,11 @@ from sire_core.types import BuildReport, Failure
 if TYPE_CHECKING:
     from sire_core.pipeline.build_settings import BuildSettings
     from sire_core.recipes.base import Recipe
-    from sire_core.storage.calls import CallStore
-    from sire_core.storage.store import Store
+    from sire_core.storage.index_files import IndexFiles
 
 __all__ = ["Builder"]
+
+_NONE = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +61,14 @@ class Builder:
     """One build over an open store.
 
     Args:
-        store: The index.
-        calls: What was paid for.
+        library: The index.
         settings: Who does the work.
-        committed: Told what was committed.
     """
 
-    def __init__(
-        self, store: Store, calls: CallStore, settings: BuildSettings, committed: Callable[[PoolChange], None]
-    ) -> None:
-        self._store = store
-        self._committed = committed
-        self._calls = calls
+    def __init__(self, library: IndexFiles, settings: BuildSettings) -> None:
+        self._library = library
+        self._store = library.store
+        self._calls = library.calls
         self._settings = settings
         self._seconds: dict[str, float] = {}
 
@@ -97,7 +96,7 @@ class Builder:
     def _commit(self, commit: Commit, manifest: Manifest, work: _Work) -> None:
         self._store.commit(commit)
         documents = documents_after(work.corpus.change, work.corpus.stored)
-        self._committed(PoolChange(manifest.generation, commit, work.corpus.chunks, documents))
+        self._library.committed(PoolChange(manifest.generation, commit, work.corpus.chunks, documents))
         self._calls.clear_vectors()
         self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])
 
@@ -171,19 +170,21 @@ class Builder:
     async def _organize(self, work: _Work, jobs: Sequence[Job], stale: Sequence[BuiltRecipe]) -> Commit:
         settings = self._settings
         refitted = bool(work.before.embedder) and work.before.embedder != settings.embedder.fingerprint
-        load = (lambda _: {}) if refitted else self._store.vectors
+        load = (lambda _: _NONE) if refitted else self._library.vectors
         read = self._store.units_by_id
         embedder = UnitEmbedder(settings.embedder, self._calls, load, read, settings.progress, settings.workers)
         corpus = shared_corpus(work.corpus, settings, self._calls, embedder)
+        passages = corpus_delta(work.corpus)
         with self._timed("embedding"):
-            await embedder.embed(corpus.chunk_units)
+            await embedder.embed(corpus.chunk_units if refitted else passages.put_units)
         with self._timed("organizing"):
             deltas = dict(await organize_all(jobs, corpus, self._store))
-        deltas[CORPUS] = corpus_delta(chunk_units(work.corpus.old_chunks), corpus.chunk_units)
+        deltas[CORPUS] = passages
         busy = {job.fingerprint for job in jobs}
         gone = [owner for built in stale for owner in built.owners if owner not in busy]
         with self._timed("embedding"):
-            await embedder.embed([unit for delta in deltas.values() for unit in delta.put_units])
+            new = [unit for delta in deltas.values() for unit in delta.put_units]
+            vectors = dict(zip((unit.id for unit in new), await embedder.embed(new), strict=True))
             revectors = await self._revectors(embedder, deltas, gone) if refitted else {}
         staying = {chunk.id for chunk in work.corpus.chunks}
         return Commit(
@@ -192,7 +193,7 @@ class Builder:
             put_chunks=work.corpus.change.put_chunks,
             drop_chunks=[chunk.id for chunk in work.corpus.old_chunks if chunk.id not in staying],
             deltas=deltas,
-            vectors={unit.id: embedder.vectors[unit.id] for delta in deltas.values() for unit in delta.put_units},
+            vectors=vectors,
             revectors=revectors,
             drop_owners=gone,
         )

@@ -114,6 +114,10 @@ class IndexFiles:
         """Edges of a recipe's pool."""
         return self.store.edges(list(built.owners)) if built.owners else []
 
+    def note(self, built: BuiltRecipe, key: str) -> bytes | None:
+        """A note of the first organizer of a recipe that has one under this key."""
+        return next((notes[key] for owner in built.owners if (notes := self.store.notes(owner, [key]))), None)
+
     def pool(self, built: BuiltRecipe, generation: int) -> Pool:
         """The recipe's pool: mapped from its files, or derived from the store when they are missing or damaged.
 

@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS units (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, level INTEGER NOT NULL,
     tree TEXT NOT NULL, chunk_ids TEXT NOT NULL, entity_keys TEXT NOT NULL, title TEXT NOT NULL, metadata TEXT NOT NULL,
     vector BLOB NOT NULL);
-CREATE INDEX IF NOT EXISTS units_of_owner ON units (owner);
+CREATE INDEX IF NOT EXISTS units_of_owner ON units (owner, kind);
 CREATE TABLE IF NOT EXISTS edges (
     owner TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
     weight REAL NOT NULL, metadata TEXT NOT NULL, PRIMARY KEY (owner, kind, source, target)) WITHOUT ROWID;
