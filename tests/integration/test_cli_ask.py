@@ -158,6 +158,8 @@ def test_a_failing_model_is_an_error_with_evidence(folder):
     assert "Answer" not in result.stdout
     assert "model_failed" in result.stderr
     assert "declined" in result.stderr
+    said = result.output  # both streams, in the order of a terminal
+    assert said.index("declined") < said.index("The evidence that was found:") < said.index("[1] ")
 
 
 def test_limits(folder):

@@ -42,6 +42,10 @@ def say_answer(answer: Answer, hint: str = "") -> None:
     """
     from sire_core.reason.reader import INSUFFICIENT
 
+    if answer.note:
+        note(f"error: {answer.note}", "red")
+    if not answer.text and not hint and answer.hits:
+        note("There is no answer. The evidence that was found:")
     if answer.text or (answer.stop == "empty_index" and not hint):
         say(f"\nAnswer: {answer.text or INSUFFICIENT}\n", "bold green" if answer.sufficient else "bold yellow")
     cited = answer.citations if answer.sufficient else ()
@@ -58,8 +62,6 @@ def say_answer(answer: Answer, hint: str = "") -> None:
     used = answer.usage
     tokens = f"{used.input_tokens:,} + {used.output_tokens:,} tokens"
     note(f"Stopped: {answer.stop}. {count(used.calls, 'call')}, {tokens}, searches: {used.retrievals}.")
-    if answer.note:
-        note(f"error: {answer.note}", "red")
 
 
 def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:

@@ -57,6 +57,7 @@ app = typer.Typer(
     epilog="Start with `sire demo`. Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,  # help is text: [brackets] stay, paragraphs are wrapped as they should
     pretty_exceptions_enable=False,
 )
 

@@ -35,7 +35,7 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder.")
 Sources = Annotated[
     list[Path],
     typer.Argument(
-        metavar="SRC...",
+        metavar="SRC",
         help="Files (.txt, .md, .jsonl, .json) and folders of them. A JSON line is a document: "
         '{"id", "title", "text", "metadata"}.',
     ),
@@ -45,6 +45,7 @@ RecipeName = Annotated[
     typer.Option(
         "--recipe",
         "-r",
+        metavar="NAME",
         help="How to index and search; `sire recipes` lists them. Default: the folder's latest, sirerag in a new one.",
     ),
 ]
@@ -81,7 +82,8 @@ Extractions = Annotated[
     ),
 ]
 ChunkTokens = Annotated[
-    int | None, typer.Option("--chunk-tokens", min=1, help="Longest passage, in words and signs. Default: 512.")
+    int | None,
+    typer.Option("--chunk-tokens", metavar="N", min=1, help="Longest passage, in words and signs. Default: 512."),
 ]
 NoChunking = Annotated[bool, typer.Option("--no-chunking", help="Take every document as one passage.")]
 Llm = Annotated[
@@ -106,10 +108,12 @@ Native = Annotated[
     bool, typer.Option("--native", help="Extract in the separate steps of the paper: three calls a passage, not one.")
 ]
 MaxCalls = Annotated[
-    int | None, typer.Option("--max-calls", min=0, help="Most requests to the model; the same command goes on later.")
+    int | None,
+    typer.Option("--max-calls", metavar="N", min=0, help="Most requests to the model; the same command goes on later."),
 ]
 MaxTokens = Annotated[
-    int | None, typer.Option("--max-tokens", min=0, help="Most tokens of prompts and answers; as --max-calls.")
+    int | None,
+    typer.Option("--max-tokens", metavar="N", min=0, help="Most tokens of prompts and answers; as --max-calls."),
 ]
 Prices = Annotated[
     Path | None,
@@ -119,12 +123,18 @@ Prices = Annotated[
         help='Your own prices: {"prices": {"MODEL": [0.5, 1.5]}}, US dollars per million input and output tokens.',
     ),
 ]
-Workers = Annotated[int, typer.Option("--workers", min=1, help="Model calls in flight at once.")]
+Workers = Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Model calls in flight at once.")]
 MaxFailureRatio = Annotated[
     float,
-    typer.Option("--max-failure-ratio", min=0.0, max=1.0, help="Share of failed passages above which a build stops."),
+    typer.Option(
+        "--max-failure-ratio",
+        metavar="SHARE",
+        min=0.0,
+        max=1.0,
+        help="Share of failed passages above which a build stops.",
+    ),
 ]
-K = Annotated[int, typer.Option("-k", min=1, help="How many hits.")]
+K = Annotated[int, typer.Option("-k", metavar="N", min=1, help="How many hits.")]
 Filter = Annotated[
     str | None,
     typer.Option(

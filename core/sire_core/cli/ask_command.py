@@ -69,7 +69,9 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
     timeout: Annotated[float | None, typer.Option("--timeout", help="Most seconds for everything.")] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Answer a question from an index, with citations, showing every step as it happens.
+    """Answer a question, with citations.
+
+    Every step is shown as it happens.
 
     Example: sire ask my-index "When did Lothair II's mother die?" --via ircot --llm gpt-4o-mini
 

@@ -10,7 +10,7 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.changes import run_change
 from sire_core.cli.models import DEFAULT_KEY, language_model
-from sire_core.cli.options import IndexOptions, manifest_of
+from sire_core.cli.options import IndexOptions, check_folder, manifest_of
 from sire_core.errors import IndexMissingError
 from sire_core.index import Index
 
@@ -74,7 +74,7 @@ def update(  # noqa: PLR0917 - typer passes every option by name
 
 def delete(  # noqa: PLR0917 - typer passes every option by name
     folder: arguments.Folder,
-    doc_ids: Annotated[list[str], typer.Argument(metavar="DOC_ID...", help="Ids of the documents to remove.")],
+    doc_ids: Annotated[list[str], typer.Argument(metavar="DOC_ID", help="Ids of the documents to remove.")],
     embedder: arguments.Embedder = None,
     extractions: arguments.Extractions = None,
     llm: arguments.Llm = None,
@@ -118,6 +118,7 @@ def _existing(
     Raises:
         IndexMissingError: There is no index.
     """
+    check_folder(folder)
     if not manifest_of(folder).generation:
         raise IndexMissingError(f"There is no index in {folder}. Build one: sire index SRC... --to {folder}")
     return IndexOptions(

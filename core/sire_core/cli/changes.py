@@ -11,7 +11,7 @@ import typer
 
 from sire_core.cli.models import say_usage, usage_json
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
-from sire_core.cli.output import count, note, say, say_json, shorten
+from sire_core.cli.output import count, kinds, note, say, say_json, shorten
 from sire_core.cli.progress import reporting
 from sire_core.errors import ConfigurationError
 
@@ -119,11 +119,10 @@ def _say(result: _Result, folder: Path | None) -> None:
     if report.generation == result.generation_before:
         say(f"Nothing changed: {folder} holds these documents, indexed with {result.recipe}.")
         return
-    units = ", ".join(f"{number:,} {kind}" for kind, number in sorted(report.units.items()))
     if result.recipes_before and result.recipe not in result.recipes_before:
         say(f"Recipe {result.recipe} added to {folder}, beside {', '.join(dict.fromkeys(result.recipes_before))}.")
     say(f"{folder}: documents {', '.join(parts) or 'none'}.")
-    say(f"{result.recipe}: {count(sum(report.units.values()), 'unit')} ({units}) in {_seconds(report)}.")
+    say(f"{result.recipe}: {count(sum(report.units.values()), 'unit')} ({kinds(report.units)}) in {_seconds(report)}.")
 
 
 def _seconds(report: BuildReport) -> str:

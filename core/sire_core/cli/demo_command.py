@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.text import split_sentences
 from sire_core.cli import arguments
 from sire_core.cli.options import IndexOptions, open_index
-from sire_core.cli.output import count, say
+from sire_core.cli.output import count, kinds, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,9 +22,10 @@ _TITLES = 4
 
 
 def demo(k: arguments.K = 4) -> None:
-    """Index the packaged corpus with SiReRAG, without any model or key, and ask questions that need two documents.
+    """Index a small packaged corpus and question it.
 
-    Shown are the first k hits of each question and the first one that states the answer.
+    The recipe is SiReRAG, without any model or key, and every question needs two documents. Shown are the
+    first k hits of each question and the first one that states the answer.
     """
     from sire_core.data import demo_documents, demo_questions
 
@@ -33,11 +34,10 @@ def demo(k: arguments.K = 4) -> None:
         report = index.build(documents.values())
         plain.build(documents.values())
         units = sum(report.units.values())
-        kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(report.units.items()))
         say(f"{count(len(documents), 'passage')} about the Halvern Isles, an archipelago that does not exist.")
         say(
             f"Indexed with SiReRAG in {sum(report.seconds.values()):.1f} s, without a language model: "
-            f"{count(units, 'unit')} ({kinds})."
+            f"{count(units, 'unit')} ({kinds(report.units)})."
         )
         for number, question in enumerate((q for q in demo_questions() if q.metadata.get("demo")), 1):
             hits = index.search(question.question, units)

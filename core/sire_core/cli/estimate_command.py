@@ -31,10 +31,11 @@ def estimate(  # noqa: PLR0917 - typer passes every option by name
     prices: arguments.Prices = None,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Show what `sire index --llm` with the same options would ask of the model, and its price. Asks nothing.
+    """Show what a build by a model would cost.
 
-    Extraction is exact in calls; summaries are a range. Requests that are repeated after errors are not included, nor
-    is a paid embedder.
+    What `sire index` with the same options would ask of the model, and the price. Asks nothing. Extraction is
+    exact in calls; summaries are a range. Requests that are repeated after errors are not included, nor is a paid
+    embedder.
 
     JSON: {"passages", "stored", "extraction", "summaries", "total"}, each of the last three with "calls",
     "input_tokens", "output_tokens" and "price" in US dollars as [lowest, highest]; "price" is null when it is unknown.

@@ -11,7 +11,7 @@ from sire_core.cli import arguments
 from sire_core.cli.evaluation import run_ablations, run_clusters, run_evaluation
 from sire_core.cli.models import DEFAULT_KEY, language_model
 from sire_core.cli.options import IndexOptions
-from sire_core.cli.output import note, say
+from sire_core.cli.output import count, note, say
 from sire_core.cli.progress import reporting
 from sire_core.errors import ConfigurationError
 
@@ -44,7 +44,16 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
             help="Recipes, separated by commas or several times. Default: all.",
         ),
     ] = None,
-    embedder: arguments.Embedder = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            "--embedder",
+            metavar="SPEC",
+            help="Makes the vectors of all rows. `lexical` (nothing to download), `st:NAME_OR_FOLDER` "
+            "(sentence-transformers), `openai:MODEL` or `file:PATH` (vectors made before). Default: lexical, or what "
+            "the folder of --to was built with.",
+        ),
+    ] = None,
     extractions: arguments.Extractions = None,
     llm: arguments.Llm = None,
     base_url: arguments.BaseUrl = None,
@@ -85,10 +94,12 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     workers: arguments.Workers = 8,
     max_failure_ratio: arguments.MaxFailureRatio = 0.1,
 ) -> None:
-    """Measure recipes on a data set, beside the baselines bm25, dense and hybrid over the passages.
+    """Measure recipes on a data set.
 
-    All rows share one folder: passages are embedded once (in the baselines' build seconds) and extracted once (in those
-    of the first recipe that needs it).
+    Beside them stand the baselines bm25, dense and hybrid over the passages. All rows share one folder:
+    passages are embedded once (in the baselines' build seconds) and extracted once (in those of the first recipe that
+    needs it).
+
     With --ablations the rows are those of the recipe's paper instead, whose answers came from other models; --answer
     puts the EM and F1 of yours beside the paper's.
 
@@ -138,8 +149,8 @@ def _tables(
 ) -> list[list[Row]]:
     """Rows of each paper, or one table of all recipes."""
     questions = len(dataset.measurable)
-    asked = f"{min(config.limit or questions, questions):,} of {questions:,} questions"
-    note(f"{dataset.name}: {len(dataset.documents):,} passages, {asked}.")
+    asked = f"{min(config.limit or questions, questions):,} of {count(questions, 'question')}"
+    note(f"{dataset.name}: {count(len(dataset.documents), 'passage')}, {asked}.")
     with reporting() as progress:
         if ablations:
             return [run_ablations(dataset, name, options, config, progress) for name in names]

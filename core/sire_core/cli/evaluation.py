@@ -144,8 +144,8 @@ def _build(dataset: DataSet, options: IndexOptions, progress: Progress) -> float
     say_usage(report, f"{options.recipe}: ")
     if report.failures:
         first = report.failures[0]
-        failed = f"{len(report.failures):,} passages or summaries failed"
-        note(f"{options.recipe}: {failed}, first {first.where}: {first.reason}", "yellow")
+        failed = count(len(report.failures), "passage or summary", "passages or summaries")
+        note(f"{options.recipe}: {failed} failed, first {first.where}: {first.reason}", "yellow")
     return seconds
 
 
@@ -177,11 +177,11 @@ def _ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConf
         failed = sum(found.stop == "model_failed" for found in answered)
         if answered and failed == len(answered):
             raise ModelError(
-                f"{setup.recipe}: none of {len(answered):,} questions was answered, the model failed every time. Check "
-                "--base-url, --llm and the key with: sire ask."
+                f"{setup.recipe}: none of {count(len(answered), 'question')} was answered, the model failed every time."
+                " Check --base-url, --llm and the key with: sire ask."
             )
         if failed:
-            note(f"{setup.recipe}: the model failed on {failed:,} of {len(answered):,} questions", "yellow")
+            note(f"{setup.recipe}: the model failed on {failed:,} of {count(len(answered), 'question')}", "yellow")
         return replace(row, answers={"via": config.answer.via, **answer_scores(answered)})
 
 

@@ -43,7 +43,9 @@ def mcp(
         int | None, typer.Option("--max-tokens", min=0, help="Most tokens, in and out, for one question.")
     ] = None,
 ) -> None:
-    """Serve an index to agents over MCP: the tools search, ask and explain.
+    """Serve an index to agents over MCP.
+
+    The tools are search, ask and explain.
 
     Example, in the configuration of an agent: {"command": "sire", "args": ["mcp", "/path/to/my-index"]}
     """

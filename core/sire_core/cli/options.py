@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, IndexMissingError
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
@@ -25,7 +25,7 @@ _TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((tuple, list), "a list"),
 )
 
-__all__ = ["IndexOptions", "manifest_of", "open_index", "parse_settings"]
+__all__ = ["IndexOptions", "check_folder", "manifest_of", "open_index", "parse_settings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,8 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
     manifest = manifest_of(options.folder)
     if options.writes:
         _check_writing(options, manifest)
+    else:
+        check_folder(options.folder)
     return Index(
         options.folder,
         recipe=_recipe(options, manifest),
@@ -96,6 +98,19 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         progress=progress,
         extraction="native" if options.native else "joint",
     )
+
+
+def check_folder(folder: Path | None) -> None:
+    """Refuse a file in the place of an index folder: most likely the arguments are in the wrong order.
+
+    Raises:
+        IndexMissingError: It is a file.
+    """
+    if folder is not None and folder.is_file():
+        raise IndexMissingError(
+            f"{folder} is a file, not an index folder. The folder comes first, as in: sire query DIR QUESTION, "
+            f"sire add DIR SRC... To make an index of the file: sire index {folder} --to DIR"
+        )
 
 
 def manifest_of(folder: Path | None) -> Manifest:

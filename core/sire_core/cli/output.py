@@ -6,12 +6,12 @@ import io
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from sire_core.algorithms.wording import count
 
-__all__ = ["count", "note", "prepare_streams", "say", "say_json", "shorten", "some"]
+__all__ = ["count", "kinds", "note", "prepare_streams", "say", "say_json", "shorten", "some"]
 
 # Control characters except tab and newline: an escape sequence in a passage must not reach the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -47,6 +47,14 @@ def say_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=not utf8, indent=1) + "\n")
     # Here, not when the interpreter ends: a closed pipe is noticed where it can be handled.
     sys.stdout.flush()
+
+
+def kinds(units: Mapping[str, int]) -> str:
+    """Units by kind, for example `31 aggregates, 1 chunk`."""
+    words = {kind: kind.replace("_", " ") for kind in sorted(units)}
+    return ", ".join(
+        count(units[kind], word, f"{word[:-1]}ies" if word.endswith("y") else "") for kind, word in words.items()
+    )
 
 
 def some(items: Sequence[str], shown: int = 5) -> str:

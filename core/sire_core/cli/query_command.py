@@ -55,10 +55,12 @@ def query(
 
 def say_hit(number: int, hit: Hit) -> None:
     """Print a numbered hit."""
+    from sire_core.search.explanation import text_below_title
+
     unit = hit.unit
     say(f"[{number}] {unit.title or shorten(unit.text, 60)}", "bold")
     say(f"{unit.kind}, score {hit.score:.4f}, from {some(hit.doc_ids)}", "cyan", indent=4)
-    say(f"{shorten(unit.text, _TEXT)}\n", indent=4)
+    say(f"{shorten(text_below_title(unit), _TEXT)}\n", indent=4)
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:

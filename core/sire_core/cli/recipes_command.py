@@ -11,7 +11,10 @@ __all__ = ["recipes"]
 
 
 def recipes(as_json: arguments.AsJson = False) -> None:
-    """List the recipes: what each builds, what that costs, how it ranks, and its settings for --set."""
+    """List the recipes and their settings.
+
+    For each: what it builds, what that costs, how it ranks, and its settings for --set with their defaults.
+    """
     from sire_core.recipes import REGISTRY
 
     made = [REGISTRY[name]() for name in sorted(REGISTRY)]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from sire_core.cli import arguments
 from sire_core.cli.options import IndexOptions, open_index
-from sire_core.cli.output import say, say_json
+from sire_core.cli.output import kinds, say, say_json
 
 __all__ = ["stats"]
+
+_TREES = {"drift_sim": "similarity tree", "drift_rel": "relatedness tree", "drift_cross": "cross tree"}
 
 
 def stats(folder: arguments.Folder, recipe: arguments.RecipeName = None, as_json: arguments.AsJson = False) -> None:
@@ -16,11 +21,10 @@ def stats(folder: arguments.Folder, recipe: arguments.RecipeName = None, as_json
     if as_json:
         say_json(found)
         return
-    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(found["kinds"].items()))
     rows = {
         "documents": f"{found['documents']:,}",
         "passages": f"{found['chunks']:,}",
-        "units": f"{found['units']:,} ({kinds})",
+        "units": f"{found['units']:,} ({kinds(found['kinds'])})",
         "recipe": f"{found['recipe']} (the folder holds: {', '.join(found['recipes'])})",
         "embedder": f"{found['embedder']}, {found['dimension']} dimensions",
         "extraction": found["extraction"] or "none needed",
@@ -28,8 +32,21 @@ def stats(folder: arguments.Folder, recipe: arguments.RecipeName = None, as_json
         "failed passages": f"{found['failed']:,}",
         "generation": f"{found['generation']:,}",
     }
-    for number, tree in enumerate(found.get("perspectives", {}).get("trees", ()), 1):
-        clusters = ", ".join(f"{count:,}" for count in tree["clusters"])
-        rows[f"perspective {number}"] = f"{clusters} clusters, {tree['information']:.2f} bits of information"
+    rows |= _tree_rows(found)
     for name, value in rows.items():
         say(f"{name:<16} {value}")
+
+
+def _tree_rows(found: Mapping[str, Any]) -> dict[str, str]:
+    """How far trees have drifted, and what the perspectives of `smart` look like."""
+    rows = {
+        name: f"drifted {found[key]:.0%} of the way to being made anew" for key, name in _TREES.items() if key in found
+    }
+    perspectives = found.get("perspectives", {})
+    for number, tree in enumerate(perspectives.get("trees", ()), 1):
+        levels = ", ".join(f"{size:,}" for size in tree["clusters"])
+        explained = tree["information"] / perspectives["entropy"] if perspectives["entropy"] else 0.0
+        rows[f"perspective {number}"] = (
+            f"clusters of entities by level: {levels}; they explain {explained:.0%} of how entities are related"
+        )
+    return rows

@@ -61,10 +61,11 @@ def train_chains(  # noqa: PLR0917 - typer passes every option by name
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same checkpoint.")] = 0,
     as_json: arguments.AsJson = False,
 ) -> None:
-    r"""Train the scorer that the recipe iier walks with: `--set scorer=neural --set checkpoint=FILE`.
+    """Train a scorer for the chains of iier.
 
-    Learns from shortest paths between gold passages over frozen vectors, and stops by the share of gold passages that
-    chains find on a fifth of the questions. Needs torch: pip install "sire-rag\[torch]". Searching with it does not.
+    Used with `sire index --recipe iier --set scorer=neural --set checkpoint=FILE`. Learns from
+    shortest paths between gold passages over frozen vectors, and stops by the share of gold passages that chains find
+    on a fifth of the questions. Needs torch: pip install "sire-rag[torch]". Searching with it does not.
 
     Example: sire train-chains data/2wiki --to chains.safetensors --questions even --test data/hotpotqa
     """

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sire_core.algorithms.wording import count
 from sire_core.corpus.changes import plan_build
 from sire_core.corpus.units import chunks_after
 from sire_core.extraction.stage import missing_chunks
@@ -56,11 +57,11 @@ class Estimate:
 
     def describe(self) -> str:
         """A few lines for people."""
-        lines = [f"{self.passages:,} passages, {self.stored:,} of them extracted already"]
+        lines = [f"{count(self.passages, 'passage')}, {self.stored:,} of them extracted already"]
         for name, cost in (("extraction", self.extraction), ("summaries", self.summaries), ("together", self.total)):
             lines.append(
-                f"{name:>10}: {_range(cost.calls)} calls, {_range(cost.input_tokens)} input tokens, "
-                f"{_range(cost.output_tokens)} output tokens, {_price(cost)}"
+                f"{name:>10}: {_range(cost.calls, 'call')}, {_range(cost.input_tokens, 'input token')}, "
+                f"{_range(cost.output_tokens, 'output token')}, {_price(cost)}"
             )
         return "\n".join(lines)
 
@@ -161,9 +162,9 @@ def _length(workers: Workers) -> int:
     return int(workers.recipe.config.get("summary_tokens", 200))
 
 
-def _range(pair: tuple[int, int]) -> str:
+def _range(pair: tuple[int, int], noun: str) -> str:
     low, high = pair
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    return count(high, noun) if low == high else f"{low:,} to {count(high, noun)}"
 
 
 def _price(cost: CostRange) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.wording import count
-from sire_core.types import Hit, UnitKind
+from sire_core.types import Hit, Unit, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.protocols import View
 
-__all__ = ["explain_hits"]
+__all__ = ["explain_hits", "text_below_title"]
 
 _SHOWN = 6
 
@@ -31,8 +31,14 @@ def explain_hits(query: str, hits: Sequence[Hit], view: View) -> str:
         lines.append(f"\n[{number}] {hit.score:.4f}  {unit.kind}{name}  documents: {_some(hit.doc_ids)}")
         lines += [f"    {step.step}: {step.note}" + (f" <- {_some(step.ids)}" if step.ids else "") for step in hit.path]
         lines += [f"    {line}" for line in _route(hit, view)]
-        lines += [f"    | {line}" for line in unit.text.splitlines()]
+        lines += [f"    | {line}" for line in text_below_title(unit).splitlines()]
     return "\n".join(lines)
+
+
+def text_below_title(unit: Unit) -> str:
+    """The text, without a first line that only repeats the title."""
+    first, _, rest = unit.text.partition("\n")
+    return rest if rest.strip() and first.strip() == unit.title.strip() else unit.text
 
 
 def _route(hit: Hit, view: View) -> list[str]:

@@ -158,7 +158,9 @@ def test_recipes_are_listed_with_their_settings():
         (("query", "{ix}", "x", "--embedder", "nope"), 1, "unknown embedder"),
         (("query", "{docs}", "x"), 1, "There is no index in"),
         (("query", "{docs}/nothing", "x"), 1, "There is no index in"),
-        (("stats", "{docs}/corpus.jsonl"), 1, "There is no index in"),
+        (("stats", "{docs}/corpus.jsonl"), 1, "is a file, not an index folder"),
+        (("query", "{docs}/corpus.jsonl", "{ix}"), 1, "sire query DIR QUESTION"),
+        (("add", "{docs}/corpus.jsonl", "{ix}"), 1, "sire add DIR SRC..."),
         (("add", "{docs}/nothing", "{docs}"), 1, "There is no index in"),
         (("index", "{docs}/nothing", "--to", "{docs}/.ix"), 1, "Not found"),
         (("index", "{docs}", "--to", "{docs}/ix"), 1, "would lie inside"),
@@ -214,6 +216,56 @@ def test_every_option_is_explained(command):
 
     options = get_command(application).commands[command].params
     assert all(option.help for option in options)
+
+
+def test_help_keeps_brackets_and_paragraphs():
+    shown = run("estimate", "--help").stdout
+    assert "[lowest, highest]" in shown
+    assert "]}}" in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert "lexical, or what" in " ".join(run("eval", "--help").stdout.split())
+
+
+def test_the_list_of_commands_is_not_cut():
+    assert "..." not in run("--help").stdout.split("Commands:")[1]
+
+
+def test_stats_of_smart_and_of_trees_speak_plainly(index, source):
+    assert "similarity tree  drifted 0% of the way to being made anew" in run("stats", index).stdout
+    run("index", source, "--to", index, "-r", "smart")
+    shown = run("stats", index).stdout
+    assert "perspective 1    clusters of entities by level: " in shown
+    assert "% of how entities are related" in shown
+
+
+def test_a_report_shows_its_title_once(tmp_path):
+    from sire_core.data import demo_documents
+
+    corpus = tmp_path / "corpus.jsonl"
+    rows = [{"id": d.id, "title": d.title, "text": d.text} for d in demo_documents()]
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run("index", corpus, "--to", tmp_path / "ix", "-r", "smart")
+    words = ("query", tmp_path / "ix", "Who made The Salt Lantern?", "-k", 12)
+    titles = [hit["title"] for hit in json.loads(run(*words, "--json").stdout) if hit["kind"] == "report"]
+    assert titles
+    for flags, margin in (((), "    "), (("--explain",), "    | ")):
+        lines = run(*words, *flags).stdout.splitlines()
+        assert not [line for line in lines for title in titles if line.startswith(margin + title)]
+        assert all(any(title in line for line in lines if line.startswith("[")) for title in titles)
+
+
+def test_numbers_agree_with_their_nouns(tmp_path):
+    one = tmp_path / "one.jsonl"
+    one.write_text(json.dumps({"id": "m-1", "text": "The Marl is a river."}))
+    built = run("index", one, "--to", tmp_path / "ix", "-r", "flat")
+    assert "Read 1 document." in built.stderr
+    assert "flat: 1 unit (1 chunk) in" in built.stdout
+    assert "1 (1 chunk)" in run("stats", tmp_path / "ix").stdout
+    assert "1 of 1 unit\n" in run("query", tmp_path / "ix", "river", "--explain").stdout
+    one.write_text(json.dumps({"id": "m-1", "text": "The Marl is a slow river."}))
+    assert "with another text: 1 document (m-1)" in run("add", tmp_path / "ix", one, code=1).stderr
+    assert "Not in the index: 1 id to delete (m-2)" in run("delete", tmp_path / "ix", "m-2", code=1).stderr
+    assert "1 passage, 0 of them extracted already" in run("estimate", one, "--llm", "m").stdout
 
 
 def test_the_group_turns_an_interrupt_into_130(index, monkeypatch):
