@@ -90,6 +90,7 @@ def test_works_from_a_zip(tmp_path):
             "data",
             "algorithms/__init__.py",
             "algorithms/text.py",
+            "algorithms/wording.py",
         ):
             source = PACKAGE / name
             for file in [source] if source.is_file() else sorted(source.iterdir()):
