@@ -6,24 +6,29 @@ import base64
 import copy
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import lru_cache
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from sire_core.errors import ConfigurationError, ModelError, RefusalError
-from sire_core.models.limits import UsageLimits, UsageMeter
+from sire_core.errors import ConfigurationError, ModelError
+from sire_core.models.openai_endpoint import OpenAIEndpoint
+from sire_core.models.openai_events import joined
+from sire_core.models.openai_faults import BadRequest
 from sire_core.models.openai_features import FORMATS, Features
-from sire_core.models.openai_transport import BadRequest, Charge, OpenAITransport
+from sire_core.models.openai_transport import Charge
 from sire_core.models.prompt_format import render
-from sire_core.models.retry import RetryPolicy
-from sire_core.models.structured import UnusableAnswerError, ask_structured, schema_hint
+from sire_core.models.stops import cut_at
+from sire_core.models.streaming import stream_checked
+from sire_core.models.structured import ask_checked, schema_hint
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, Prompt
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from sire_core.models.limits import UsageLimits, UsageMeter
+    from sire_core.models.retry import RetryPolicy
+    from sire_core.models.streaming import AnswerParts
 
 __all__ = ["OpenAIChat"]
 
@@ -33,8 +38,8 @@ _IMAGE_TOKENS = 800
 _IMAGE_TYPES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"RIFF", "webp"))
 
 
-class OpenAIChat:
-    """A `LanguageModel` over the official `openai` package: OpenAI, Azure, vLLM, llama.cpp, Ollama and others.
+class OpenAIChat(OpenAIEndpoint):
+    """A `StreamingModel` over the official `openai` package: OpenAI, Azure, vLLM, llama.cpp, Ollama and others.
 
     Structured output is used where the server has it: `json_schema`, else `json_object`, else the schema stands in the
     prompt; what the server refuses is remembered and not tried again. Requests are repeated on rate limits, server
@@ -49,7 +54,7 @@ class OpenAIChat:
         model: The model's name, with Azure the deployment's.
         base_url: Address of the server; None for OpenAI's own.
         api_key: None takes `OPENAI_API_KEY`.
-        timeout: Seconds for a request.
+        timeout: Seconds for a request; of a stream, seconds without anything new.
         max_retries: Repetitions of a failed request.
         retry: The whole back-off policy; overrides `max_retries`.
         limits: Bounds of calls and tokens, counted on `meter`.
@@ -81,28 +86,23 @@ class OpenAIChat:
         revision: str = "",
         client_options: Mapping[str, Any] | None = None,
     ) -> None:
-        if not model:
-            raise ConfigurationError("name the model, for instance OpenAIChat('gpt-4o-mini')")
-        self.model = model
-        self.vision = vision
-        self.concurrency = concurrency
-        self.meter = UsageMeter(limits)
-        self._extra = dict(extra_body or {})
-        self._revision = revision
-        self._features = Features.of(structured)
-        self._charge = Charge(((self.meter, ""),))
-        self._transport = OpenAITransport(
+        super().__init__(
+            model,
+            "",
+            _used,
             base_url=base_url,
             api_key=api_key,
             timeout=timeout,
-            retry=retry or RetryPolicy(max_retries=max_retries),
+            max_retries=max_retries,
+            retry=retry,
+            limits=limits,
             concurrency=concurrency,
             client_options=client_options,
-            usage=_used,
         )
-
-    def __repr__(self) -> str:
-        return f"OpenAIChat({self.model!r})"
+        self.vision = vision
+        self._extra = dict(extra_body or {})
+        self._revision = revision
+        self._features = Features.of(structured)
 
     @property
     def fingerprint(self) -> str:
@@ -130,57 +130,92 @@ class OpenAIChat:
         temperature: float = 0.0,
     ) -> Completion:
         """Answer a prompt; see `LanguageModel.complete`."""
+        self._check(prompt)
+
+        async def ask(asked: Prompt, room: int | None) -> Completion:
+            return await self._ask(asked, schema, stop, room, temperature)
+
+        return await ask_checked(ask, prompt, schema, max_tokens)
+
+    async def stream(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+    ) -> AnswerParts:
+        """Answer a prompt in pieces; see `StreamingModel.stream`. A server that cannot stream gives one piece."""
+        self._check(prompt)
+
+        async def ask(asked: Prompt, room: int | None) -> Completion:
+            return await self._ask(asked, schema, stop, room, temperature)
+
+        parts = self._pieces(prompt, schema, stop, max_tokens, temperature)
+        checked = stream_checked(parts, ask, prompt, schema=schema, stop=stop, max_tokens=max_tokens)
+        async with aclosing(checked) as walk:
+            async for part in walk:
+                yield part
+
+    def _check(self, prompt: Prompt) -> None:
         if prompt.images and not self.vision:
             raise ConfigurationError(f"{self!r} got images; pass vision=True if the model can see")
 
-        async def ask(asked: Prompt, room: int | None) -> Completion:
-            return await self._ask(asked, schema, list(stop), room, temperature)
-
-        if schema is not None:
-            return await ask_structured(ask, prompt, schema, max_tokens)
-        answer = await ask(prompt, max_tokens)
-        if answer.finish == "refusal":
-            raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
-        if not answer.text.strip():
-            raise UnusableAnswerError("the model answered nothing; it is not stored and the next build asks again")
-        return answer
-
     async def _ask(
-        self, prompt: Prompt, schema: type[Any] | None, stop: list[str], room: int | None, temperature: float
+        self, prompt: Prompt, schema: type[Any] | None, stop: Sequence[str], room: int | None, temperature: float
     ) -> Completion:
         """One answered request, in the strongest form that the server accepts."""
         while True:
-            native = schema is not None and FORMATS[self._features.format] == "json_schema"
-            rendered = render(prompt, suffix="" if schema is None or native else schema_hint(schema))
-            body = {
-                "model": self.model,
-                "messages": _messages(rendered.system, rendered.user, prompt.images),
-                **self._features.body(schema, stop, room, temperature),
-                **self._extra,
-            }
-            size = _instruction_tokens(rendered.system) + estimate_tokens(rendered.user)
-            size += _IMAGE_TOKENS * len(prompt.images)
+            body, size = self._request(prompt, schema, stop, room, temperature)
+            sizes = (size, room or _UNBOUNDED_ANSWER)
             try:
-                answer = await self._transport.post(
-                    "/chat/completions", body, (size, room or _UNBOUNDED_ANSWER), self._charge
-                )
+                answer = await self._transport.post("/chat/completions", body, sizes, self._charge)
             except BadRequest as error:
-                if self._features.step_down(body, str(error)):
-                    continue
-                raise ModelError(f"the model server refused the request: {error}") from error
+                self._step_down(body, error)
+                continue
             return _cut(_completion(answer, size), stop)
 
-    async def aclose(self) -> None:
-        """Close the connections. The model may be used again afterwards."""
-        await self._transport.aclose()
+    async def _pieces(
+        self, prompt: Prompt, schema: type[Any] | None, stop: Sequence[str], room: int | None, temperature: float
+    ) -> AnswerParts:
+        """One streamed request; its completion is not checked yet."""
+        while streaming := self._features.streaming():
+            body, size = self._request(prompt, schema, stop, room, temperature)
+            body |= streaming
+            sizes = (size, room or _UNBOUNDED_ANSWER)
+            try:
+                parts = self._transport.stream("/chat/completions", body, sizes, self._charge)
+                async with aclosing(parts) as walk:
+                    async for part in walk:
+                        yield part if isinstance(part, str) else _cut(_completion(part, size), stop)
+            except BadRequest as error:
+                self._step_down(body, error)
+                continue
+            return
+        answer = await self._ask(prompt, schema, stop, room, temperature)
+        yield answer.text
+        yield answer
 
-    async def __aenter__(self) -> Self:
-        return self
+    def _request(
+        self, prompt: Prompt, schema: type[Any] | None, stop: Sequence[str], room: int | None, temperature: float
+    ) -> tuple[dict[str, Any], int]:
+        """The body of a request, and the tokens of its prompt."""
+        native = schema is not None and FORMATS[self._features.format] == "json_schema"
+        rendered = render(prompt, suffix="" if schema is None or native else schema_hint(schema))
+        body = {
+            "model": self.model,
+            "messages": _messages(rendered.system, rendered.user, prompt.images),
+            **self._features.body(schema, list(stop), room, temperature),
+            **self._extra,
+        }
+        size = _instruction_tokens(rendered.system) + estimate_tokens(rendered.user)
+        return body, size + _IMAGE_TOKENS * len(prompt.images)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
+    def _step_down(self, body: dict[str, Any], error: BadRequest) -> None:
+        """Learn from a refusal, or give up."""
+        if not self._features.step_down(body, str(error)):
+            raise ModelError(f"the model server refused the request: {error}") from error
 
 
 @lru_cache(maxsize=128)
@@ -212,9 +247,7 @@ def _completion(answer: Mapping[str, Any], prompt_tokens: int) -> Completion:
         refusal, text = message.get("refusal"), message.get("content")
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise ModelError("the response has no message; is base_url an OpenAI-compatible address?") from error
-    if isinstance(text, list):  # some servers answer in parts
-        text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
-    text = text if isinstance(text, str) else ""
+    text = joined(text)
     used = _used(answer, prompt_tokens)
     finish = str(choice.get("finish_reason") or "stop")
     if refusal or finish in ("content_filter", "refusal"):
@@ -236,5 +269,4 @@ def _used(answer: Mapping[str, Any], prompt_tokens: int) -> tuple[int, int]:
 
 def _cut(answer: Completion, stop: Sequence[str]) -> Completion:
     """End the text at the first stop text, for servers that ignore or refuse `stop`."""
-    ends = [at for at in (answer.text.find(text) for text in stop if text) if at >= 0]
-    return replace(answer, text=answer.text[: min(ends)]) if ends else answer
+    return replace(answer, text=cut_at(answer.text, stop)) if stop else answer

@@ -6,21 +6,19 @@ import asyncio
 import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.errors import ConfigurationError, ModelError
-from sire_core.models.limits import UsageLimits, UsageMeter
-from sire_core.models.openai_transport import BadRequest, Charge, OpenAITransport
-from sire_core.models.retry import RetryPolicy
+from sire_core.models.openai_endpoint import OpenAIEndpoint
+from sire_core.models.openai_faults import BadRequest
 from sire_core.models.usage import estimate_tokens
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
+    from sire_core.models.limits import UsageLimits
+    from sire_core.models.retry import RetryPolicy
     from sire_core.protocols import FloatArray
 
 __all__ = ["OpenAIEmbedder"]
@@ -29,7 +27,7 @@ _KNOWN = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-
 _CHARS_PER_TOKEN = 4
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(OpenAIEndpoint):
     """An `Embedder` over the official `openai` package. Retries, limits and closing as with `OpenAIChat`.
 
     Args:
@@ -72,11 +70,21 @@ class OpenAIEmbedder:
         concurrency: int = 8,
         client_options: Mapping[str, Any] | None = None,
     ) -> None:
-        if not model or batch_size < 1 or batch_tokens < 1 or max_input_tokens < 1:
-            raise ConfigurationError("name the embedding model; batch sizes and token limits must be at least 1")
-        self.model = model
-        self.meter = UsageMeter(limits)
-        self.concurrency = concurrency
+        super().__init__(
+            model,
+            "embed",
+            _used,
+            base_url=base_url,
+            api_key=api_key,
+            timeout=timeout,
+            max_retries=max_retries,
+            retry=retry,
+            limits=limits,
+            concurrency=concurrency,
+            client_options=client_options,
+        )
+        if batch_size < 1 or batch_tokens < 1 or max_input_tokens < 1:
+            raise ConfigurationError("batch sizes and token limits of an embedder must be at least 1")
         self._asked = dimensions
         self._dimension = dimensions or _KNOWN.get(model)
         self._batch_size = batch_size
@@ -84,19 +92,6 @@ class OpenAIEmbedder:
         self._max_chars = max_input_tokens * _CHARS_PER_TOKEN
         self._prefix = {"query": query_prefix, "document": document_prefix}
         self._encoding: str | None = "base64"
-        self._charge = Charge(((self.meter, "embed"),))
-        self._transport = OpenAITransport(
-            base_url=base_url,
-            api_key=api_key,
-            timeout=timeout,
-            retry=retry or RetryPolicy(max_retries=max_retries),
-            concurrency=concurrency,
-            client_options=client_options,
-            usage=_used,
-        )
-
-    def __repr__(self) -> str:
-        return f"OpenAIEmbedder({self.model!r})"
 
     @property
     def spec(self) -> str:
@@ -191,18 +186,6 @@ class OpenAIEmbedder:
         if matrix.shape[1] != self._dimension:
             raise ModelError(f"{self.model} answered vectors of length {matrix.shape[1]}, not {self._dimension}")
         return matrix
-
-    async def aclose(self) -> None:
-        """Close the connections. The embedder may be used again afterwards."""
-        await self._transport.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 def _vector(raw: Any) -> FloatArray:

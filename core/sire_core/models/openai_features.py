@@ -31,7 +31,7 @@ class Features:
         format: Index into `FORMATS`.
         fixed: Whether the user chose the format; then it is not changed.
         token_key: Name of the answer's length limit; newer models want `max_completion_tokens`.
-        left_out: Parameters that the server refuses (`temperature`, `stop`).
+        left_out: Parameters that the server refuses (`temperature`, `stop`, `stream_options`, `stream`).
     """
 
     format: int = 0
@@ -66,6 +66,13 @@ class Features:
             body["response_format"] = {"type": "json_object"}
         return body
 
+    def streaming(self) -> dict[str, Any]:
+        """What asks for the answer as a stream of events that ends with its tokens; empty when the server refuses."""
+        wanted: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
+        if "stream" in self.left_out:
+            return {}
+        return {name: value for name, value in wanted.items() if name not in self.left_out}
+
     def step_down(self, body: dict[str, Any], message: str) -> bool:
         """Learn from a refused request (400, 404, 415, 422, 501).
 
@@ -78,8 +85,8 @@ class Features:
         """
         if ("max_tokens" in body or "max_completion_tokens" in body) and _TOKEN_WORDS.search(message):
             return self._other_token_key(body, message)
-        for name in ("temperature", "stop"):
-            if name in body and re.search(rf"\b{name}\b", message):
+        for name in ("temperature", "stop", "stream_options", "stream"):
+            if name in body and re.search(rf"\b{name}(?:ing)?\b", message):  # "streaming is not supported"
                 self.left_out.add(name)
                 return True
         used = body.get("response_format", {}).get("type")

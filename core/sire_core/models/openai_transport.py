@@ -7,7 +7,8 @@ import importlib.util
 import json
 import os
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,24 +16,25 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.limits import Reservation, UsageMeter
 from sire_core.models.loop_clients import LoopClients
+from sire_core.models.openai_events import StreamedAnswer
+from sire_core.models.openai_faults import (
+    REQUEST_FAULTS,
+    BadRequest,
+    BrokenResponseError,
+    broken_off,
+    explain_fault,
+    headers_of,
+    is_transient,
+    status_of,
+)
 from sire_core.models.retry import RetryPolicy, retry_after
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-__all__ = ["BadRequest", "Charge", "OpenAITransport"]
+__all__ = ["Charge", "OpenAITransport"]
 
-_TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 524, 529})
-_REQUEST_FAULTS = frozenset({400, 404, 413, 415, 422, 501})
 _LOCAL_KEY = "unused"  # servers of one's own take any key
-
-
-class BadRequest(ModelError):  # noqa: N818 - an internal signal; users see the ModelError that it is
-    """The server refused the form of the request; carries what it said."""
-
-
-class _BrokenResponseError(Exception):
-    """A response that is not what it should be; the server may do better next time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class OpenAITransport:
     Args:
         base_url: Address of the server; None for OpenAI's own (or the environment's).
         api_key: Key; None takes `OPENAI_API_KEY`. A server given by `base_url` may do without.
-        timeout: Seconds for a whole request.
+        timeout: Seconds for a whole request, and between two events of a stream.
         retry: When to send again.
         concurrency: Most requests under way at once.
         client_options: More arguments of the official client (`default_headers`, `organization` …); with
@@ -117,7 +119,7 @@ class OpenAITransport:
                 try:
                     answer = await client.post(path, cast_to=object, body=dict(body))
                     if not isinstance(answer, dict):
-                        answer, fault = None, _BrokenResponseError("the response is not a JSON object")
+                        answer, fault = None, BrokenResponseError("the response is not a JSON object")
                 except Exception as error:  # noqa: BLE001 - sorted out below; what is not the server's fault is raised
                     fault = error
                 finally:
@@ -126,10 +128,62 @@ class OpenAITransport:
                     gate.succeeded()
                     return answer
                 wait = self._wait(fault, attempt)
-                if _status(fault) == 429:
+                if status_of(fault) == 429:
                     gate.throttled(wave, wait)
             attempt += 1
             await asyncio.sleep(wait)
+
+    async def stream(
+        self, path: str, body: Mapping[str, Any], tokens: tuple[int, int], charge: Charge
+    ) -> AsyncGenerator[str | dict[str, Any], None]:
+        """Send a request and pass its answer on while it comes; repeated as in `post`, but only until the first piece.
+
+        Closing the generator closes the connection.
+
+        Args:
+            path: As for `post`, as for the rest.
+            body: The request, with `stream` in it.
+            tokens: See `post`.
+            charge: Who counts it; a stream that breaks off is counted with the tokens that came.
+
+        Yields:
+            Pieces of the text, then what a server answers that does not stream.
+
+        Raises:
+            BadRequest: The server refuses the form of the request.
+            ModelError: It failed for good, or broke off.
+            LimitExceededError: A limit would be passed.
+        """
+        client, gate = await self._clients.get()
+        attempt = 0
+        while True:
+            answer = StreamedAnswer()
+            async with gate:
+                wave = gate.wave
+                taken = await charge.reserve(sum(tokens))
+                fault: Exception | None = None
+                try:
+                    async with aclosing(_events(client, path, body)) as events:
+                        async for event in events:
+                            if piece := answer.add(event):
+                                yield piece
+                    if not answer.ended:
+                        fault = BrokenResponseError("the stream ended before the answer did")
+                except Exception as error:  # noqa: BLE001 - as in `post`
+                    fault = error
+                finally:
+                    self._settle(taken, answer.whole(), tokens[0])
+                if fault is None:
+                    gate.succeeded()
+                    break
+                if answer.text:
+                    raise broken_off(fault, answer.text) from fault
+                wait = self._wait(fault, attempt)
+                if status_of(fault) == 429:
+                    gate.throttled(wave, wait)
+            attempt += 1
+            await asyncio.sleep(wait)
+        yield answer.whole() or {}
 
     async def aclose(self) -> None:
         """Close the connections of this event loop and of others."""
@@ -143,20 +197,37 @@ class OpenAITransport:
 
     def _wait(self, fault: Exception, attempt: int) -> float:
         """Seconds before the next try, or the final error."""
-        status = _status(fault)
-        asked = retry_after(_headers(fault))
-        if status in _REQUEST_FAULTS:
-            raise BadRequest(_explain(fault)) from fault
-        if not _is_transient(fault):
-            raise ModelError(f"the model server refused the request: {_explain(fault)}") from fault
+        status = status_of(fault)
+        asked = retry_after(headers_of(fault))
+        if status in REQUEST_FAULTS:
+            raise BadRequest(explain_fault(fault)) from fault
+        if not is_transient(fault):
+            raise ModelError(f"the model server refused the request: {explain_fault(fault)}") from fault
         if asked is not None and asked > self.retry.max_retry_after:
             raise ModelError(f"the model server asks to wait {asked:.0f} s; build again later, it resumes") from fault
         if attempt >= self.retry.max_retries:
             raise ModelError(
-                f"the model server failed {attempt + 1} times, last with: {_explain(fault)}; nothing of it was "
+                f"the model server failed {attempt + 1} times, last with: {explain_fault(fault)}; nothing of it was "
                 f"stored, the same command asks again"
             ) from fault
         return self.retry.delay(attempt, asked, self._jitter)
+
+
+async def _events(client: AsyncOpenAI, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
+    """The events of a stream; of a server that cannot stream its answer."""
+    import openai
+
+    stream = await client.post(
+        path, cast_to=object, body=dict(body), stream=True, stream_cls=openai.AsyncStream[object]
+    )
+    try:
+        if "event-stream" in stream.response.headers.get("content-type", ""):
+            async for event in stream:
+                yield event
+        else:
+            yield json.loads(await stream.response.aread())
+    finally:
+        await stream.close()
 
 
 def _client(base_url: str | None, api_key: str | None, settings: Mapping[str, Any]) -> AsyncOpenAI:
@@ -194,33 +265,3 @@ def _fast_http_client(timeout: float) -> Any:
         return make(timeout=timeout)
     except RuntimeError:
         return None
-
-
-def _status(fault: Exception) -> int:
-    return int(getattr(fault, "status_code", 0) or 0)
-
-
-def _headers(fault: Exception) -> Mapping[str, str]:
-    response = getattr(fault, "response", None)
-    return getattr(response, "headers", None) or {}
-
-
-def _is_transient(fault: Exception) -> bool:
-    import openai
-
-    if _status(fault):
-        # A spent account answers 429 too, and will not recover by waiting.
-        return _status(fault) in _TRANSIENT and getattr(fault, "code", None) != "insufficient_quota"
-    if isinstance(fault, openai.APIConnectionError | json.JSONDecodeError | UnicodeDecodeError | _BrokenResponseError):
-        return True  # reset, time-out, half a body, no JSON
-    if isinstance(fault, openai.APIError):
-        return False
-    raise fault
-
-
-def _explain(fault: Exception) -> str:
-    body = getattr(fault, "body", None)
-    message = body.get("message") if isinstance(body, dict) else None
-    cause = f" ({type(fault.__cause__).__name__})" if fault.__cause__ is not None else ""
-    status = f"HTTP {_status(fault)}: " if _status(fault) else ""
-    return f"{status}{str(message or fault or type(fault).__name__)[:300]}{cause}"

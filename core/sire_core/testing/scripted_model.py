@@ -3,36 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from sire_core.errors import ModelError, RefusalError
-from sire_core.models.structured import UnusableAnswerError, ask_structured, strict_json_schema
+from sire_core.models.stops import cut_at
+from sire_core.models.streaming import stream_checked
+from sire_core.models.structured import ask_checked, strict_json_schema
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, Prompt
 from sire_core.testing.scripts import Script, ScriptedCall, default_script
 
+if TYPE_CHECKING:
+    from sire_core.models.streaming import AnswerParts
+
 __all__ = ["ScriptedModel"]
+
+_WORD = re.compile(r"\S+\s*|\s+")
 
 
 class ScriptedModel:
-    """A `LanguageModel` that plays a script through the real parse ladder and logs every prompt.
+    """A `StreamingModel` that plays a script through the real parse ladder and logs every prompt.
 
     Args:
         script: A function from a call to a text, or the texts and errors themselves in the order of the calls. None
             gives sensible answers to everything, see `default_script`.
         name: Part of the fingerprint.
-        latency: Seconds that an answer takes.
+        latency: Seconds that an answer takes, or its first word when it is streamed.
+        gap: Seconds between two words.
     """
 
     def __init__(
-        self, script: Script | Sequence[str | Exception] | None = None, *, name: str = "default", latency: float = 0.0
+        self,
+        script: Script | Sequence[str | Exception] | None = None,
+        *,
+        name: str = "default",
+        latency: float = 0.0,
+        gap: float = 0.0,
     ) -> None:
         self._script = script or default_script
         self._latency = latency
+        self._gap = gap
         self._seen: Counter[str] = Counter()
         self._active = 0
         self.name = name
@@ -55,22 +73,35 @@ class ScriptedModel:
         temperature: float = 0.0,  # noqa: ARG002 - the protocol's
     ) -> Completion:
         """Answer a prompt; see `LanguageModel.complete`."""
+        answer = await ask_checked(partial(self._ask, schema), prompt, schema, max_tokens)
+        return replace(answer, text=cut_at(answer.text, stop))
 
-        async def ask(asked: Prompt, _room: int | None) -> Completion:
-            return await self._ask(asked, schema)
+    async def stream(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,  # noqa: ARG002 - the protocol's
+    ) -> AnswerParts:
+        """Answer a prompt word by word; see `StreamingModel.stream`."""
+        ask = partial(self._ask, schema)
+        parts = stream_checked(
+            self._words(schema, prompt, stop), ask, prompt, schema=schema, stop=stop, max_tokens=max_tokens
+        )
+        async with aclosing(parts) as walk:
+            async for part in walk:
+                yield part
 
-        if schema is not None:
-            return await ask_structured(ask, prompt, schema, max_tokens)
-        answer = await ask(prompt, max_tokens)
-        if answer.finish == "refusal":
-            raise RefusalError("the model declined to answer")
-        ends = [at for at in (answer.text.find(text) for text in stop if text) if at >= 0]
-        text = answer.text[: min(ends)] if ends else answer.text
-        if not text.strip():
-            raise UnusableAnswerError("the model answered nothing")
-        return Completion(text, None, answer.input_tokens, answer.output_tokens)
+    async def _words(self, schema: type[Any] | None, prompt: Prompt, stop: Sequence[str]) -> AnswerParts:
+        answer = await self._ask(schema, prompt, None)
+        for word in _WORD.findall(answer.text if answer.finish == "stop" else ""):
+            yield word
+            await asyncio.sleep(self._gap)
+        yield replace(answer, text=cut_at(answer.text, stop))
 
-    async def _ask(self, prompt: Prompt, schema: type[Any] | None) -> Completion:
+    async def _ask(self, schema: type[Any] | None, prompt: Prompt, _room: int | None) -> Completion:
         self._active += 1
         try:
             form: type[BaseModel] | None = schema
