@@ -55,6 +55,15 @@ class SourceDocument:
     names: Mapping[str, tuple[str, ...]]
     facts: tuple[SourceFact, ...]
 
+    @property
+    def linked(self) -> dict[str, list[int]]:
+        """By entity key the numbers of the facts that the records give it."""
+        found: dict[str, list[int]] = {}
+        for number, fact in enumerate(self.facts):
+            for key in fact.keys:
+                found.setdefault(key, []).append(number)
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -164,64 +173,69 @@ def cap_documents(counts: Sequence[int], max_docs: int, cap_order: str) -> list[
 
 def gather_evidence(
     documents: Sequence[SourceDocument],
-    tau: int,
+    keys: Collection[str],
     max_docs: int = 5,
     max_facts: int = 8,
     cap_order: str = "facts",
     entity_key: str = "norm",
-) -> tuple[dict[str, int], dict[str, Evidence]]:
-    """Document frequencies, and the evidence of every bridge entity with facts in two documents, first seen first.
+) -> dict[str, Evidence]:
+    """The evidence of some bridge entities, of those that have facts in two documents.
 
     Args:
-        documents: In corpus order.
-        tau: Upper bound of the document frequency.
+        documents: In corpus order; at least all that list one of the entities.
+        keys: The entities, as a set.
         max_docs: Most documents per entity.
         max_facts: Most facts per document, the first ones.
         cap_order: See `cap_documents`.
         entity_key: See `name_key`.
     """
-    frequencies = document_frequencies({document.id: document.names for document in documents})
+    words = _Words()
     matching: dict[str, list[tuple[SourceDocument, tuple[SourceFact, ...]]]] = {}
     for document in documents:
-        shared = {key: names for key, names in document.names.items() if 2 <= frequencies[key] <= tau}
-        for key, facts in _facts_about(document, shared).items():
+        wanted = {key: names for key, names in document.names.items() if key in keys}
+        for key, facts in _facts_about(document, wanted, words).items():
             matching.setdefault(key, []).append((document, facts))
     evidence = {}
     for key, found in matching.items():
         order = cap_documents([len(facts) for _, facts in found], max_docs, cap_order)
         kept = [(found[i][0], found[i][1][:max_facts]) for i in order]
-        name = _stated_name(key, kept, entity_key)
-        if len(kept) > 1 and name:
+        name = _stated_name(key, kept, entity_key, words) if len(kept) > 1 else ""
+        if name:
             evidence[key] = Evidence(key, name, tuple((document.title, facts) for document, facts in kept))
-    return frequencies, evidence
+    return evidence
 
 
-def _facts_about(document: SourceDocument, names: Mapping[str, Sequence[str]]) -> dict[str, tuple[SourceFact, ...]]:
+class _Words(dict[str, str]):
+    """Texts as words with a space on either side of each, so that a name is found at word boundaries."""
+
+    def __missing__(self, text: str) -> str:
+        self[text] = padded = f" {' '.join(tokenize(text))} "
+        return padded
+
+
+def _facts_about(
+    document: SourceDocument, names: Mapping[str, Sequence[str]], words: _Words
+) -> dict[str, tuple[SourceFact, ...]]:
     """Facts that the record links to an entity, or that hold one of its surface forms as whole words."""
-    texts = [_padded(fact.text) for fact in document.facts]
+    texts = [(fact, words[fact.text]) for fact in document.facts] if names else []
     found = {}
     for key, surfaces in names.items():
-        wanted = [_padded(surface) for surface in surfaces if tokenize(surface)]
-        facts = tuple(
-            fact
-            for fact, text in zip(document.facts, texts, strict=True)
-            if key in fact.keys or any(surface in text for surface in wanted)
-        )
+        wanted = [padded for surface in surfaces if (padded := words[surface]).strip()]
+        facts = [fact for fact, text in texts if key in fact.keys or any(surface in text for surface in wanted)]
         if facts:
-            found[key] = facts
+            found[key] = tuple(facts)
     return found
 
 
-def _stated_name(key: str, found: Sequence[tuple[SourceDocument, Sequence[SourceFact]]], entity_key: str) -> str:
+def _stated_name(
+    key: str, found: Sequence[tuple[SourceDocument, Sequence[SourceFact]]], entity_key: str, words: _Words
+) -> str:
     """The first form of the name that the documents themselves spell out.
 
     A fact may be linked to an entity by a name that only another document, perhaps a hidden one, spells out.
     """
-    said = [_padded(doc.title) for doc, _ in found] + [_padded(fact.text) for _, facts in found for fact in facts]
-    forms = dict.fromkeys(name for doc, _ in found for name in doc.names[key] if name_key(name, entity_key) == key)
-    return next((name for name in forms if any(_padded(name) in text for text in said)), "")
-
-
-def _padded(text: str) -> str:
-    """Words with a space on either side of each, so that a name is found at word boundaries."""
-    return f" {' '.join(tokenize(text))} "
+    said = [words[doc.title] for doc, _ in found] + [words[fact.text] for _, facts in found for fact in facts]
+    forms = dict.fromkeys(name for doc, _ in found for name in doc.names[key])
+    return next(
+        (name for name in forms if any(words[name] in text for text in said) and name_key(name, entity_key) == key), ""
+    )

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sire_core.algorithms.text import name_key
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Delta
-from sire_core.types import Failure, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
     from sire_core.organize.bridge_entities import Evidence
     from sire_core.organize.joined_facts import BridgeFact
     from sire_core.protocols import BuildView, Change
+    from sire_core.types import Failure
 
 __all__ = ["BridgingFacts"]
 
@@ -102,44 +101,21 @@ class BridgingFacts:
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Gather the evidence anew after any change, and write the facts of the entities whose evidence changed."""
+        """Look at the entities of which something changed, and write the facts of those whose evidence changed."""
         if not change:
             return Delta()
         import asyncio
 
-        from sire_core.organize.bridge_entities import affected_entities
+        from sire_core.organize.bridge_change import BridgeChange, BridgeRules
 
-        frequencies, evidence = await asyncio.to_thread(self._gather, view)
-        before = view.state()
-        known: Mapping[str, Any] = before.get("bridges", {})
-        digests = {key: found.digest for key, found in evidence.items()}
-        changed = {key for key in {**known, **digests} if known.get(key, {}).get("digest") != digests.get(key)}
-        written_anew = affected_entities(before.get("frequencies", {}), frequencies, changed, self.tau).written
-        todo = [found for key, found in evidence.items() if key in written_anew]
-        view.progress("bridging facts", 0, len(todo))
-        answers = await self._writer(view).write(todo)
-        view.progress("bridging facts", len(todo), len(todo))
-        written = {found.key: answer for found, answer in zip(todo, answers, strict=True)}
-        bridges: dict[str, Any] = {}
-        for key in evidence:
-            answer = written.get(key)
-            if answer is None:
-                bridges[key] = known[key]
-            elif not isinstance(answer, Failure):  # a failed entity is asked about again by the next change
-                bridges[key] = {"digest": digests[key], "facts": [[fact.text, list(fact.chunk_ids)] for fact in answer]}
-        return self._delta(
-            bridges,
-            {key: count for key, count in frequencies.items() if count > 1},
-            tuple(answer for answer in answers if isinstance(answer, Failure)),
-            view,
+        rules = BridgeRules(
+            self.tau, self.max_docs, self.max_facts, self.cap_order, self.entity_key, tuple(self.skip_types)
         )
-
-    def _gather(self, view: BuildView) -> tuple[dict[str, int], dict[str, Evidence]]:
-        from sire_core.organize.bridge_entities import gather_evidence
-        from sire_core.organize.source_documents import source_documents
-
-        documents = source_documents(view.chunks, view.chunk_units, view.records(), self.skip_types, self.entity_key)
-        return gather_evidence(documents, self.tau, self.max_docs, self.max_facts, self.cap_order, self.entity_key)
+        found = await asyncio.to_thread(BridgeChange, view, {chunk.id for chunk in change.added}, rules)
+        view.progress("bridging facts", 0, len(found.todo))
+        answers = await self._writer(view).write(found.todo)
+        view.progress("bridging facts", len(found.todo), len(found.todo))
+        return await asyncio.to_thread(found.delta, answers)
 
     def _writer(self, view: BuildView) -> _Writer:
         if view.language_model is None:
@@ -149,40 +125,3 @@ class BridgingFacts:
         from sire_core.organize.model_bridges import ModelBridges
 
         return ModelBridges(view.language_model)
-
-    def _delta(
-        self,
-        bridges: Mapping[str, Any],
-        frequencies: Mapping[str, int],
-        failures: tuple[Failure, ...],
-        view: BuildView,
-    ) -> Delta:
-        old = {unit.id: unit for unit in view.units()}
-        new = {unit.id: unit for unit in _units(bridges, view)}
-        return Delta(
-            put_units=tuple(unit for unit in new.values() if old.get(unit.id) != unit),
-            drop_units=tuple(unit for unit in old if unit not in new),
-            state={"bridges": dict(bridges), "frequencies": dict(frequencies)},
-            failures=failures,
-        )
-
-
-def _units(bridges: Mapping[str, Any], view: BuildView) -> list[Unit]:
-    merged: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
-    for key, entry in bridges.items():
-        for text, chunk_ids in entry["facts"]:
-            chunks, keys = merged.setdefault(text, ({}, {}))
-            chunks.update(dict.fromkeys(chunk_ids))
-            keys[key] = None
-    said = {chunk.id: name_key(chunk.index_text) for chunk in view.chunks} if merged else {}
-    return [
-        Unit(
-            id=unit_id(UnitKind.BRIDGE.value, view.fingerprint, chunks, text),
-            kind=UnitKind.BRIDGE,
-            text=text,
-            chunk_ids=tuple(chunks),
-            # A record may know an entity by a name that only another, perhaps hidden, document spells out.
-            entity_keys=tuple(key for key in keys if any(name_key(key) in said[chunk] for chunk in chunks)),
-        )
-        for text, (chunks, keys) in merged.items()
-    ]

@@ -66,8 +66,8 @@ def test_oracle_X4_caps(order, documents, facts):
         document(f"d{i}", *((f"E did thing {i}-{j}.", ["e"]) for j in range(count)), title=f"d{i}")
         for i, count in enumerate(counts, 1)
     ]
-    frequencies, evidence = gather_evidence(corpus, 10, cap_order=order)
-    assert frequencies == {"e": 7}
+    assert bridge_entities(document_frequencies({found.id: found.names for found in corpus}), 10) == {"e"}
+    evidence = gather_evidence(corpus, {"e"}, cap_order=order)
     assert [title for title, _ in evidence["e"].documents] == documents
     assert [len(found) for _, found in evidence["e"].documents] == facts
 
@@ -98,7 +98,7 @@ def test_facts_match_whole_words_and_links():
         document("a", ("Ann met Annabel.", ["ann"]), ("Annabel left.", []), ("ANN, said Bo, came.", []), title="A"),
         document("b", ("She was born in Rye.", ["ann"]), title="Ann"),
     ]
-    evidence = gather_evidence(corpus, 10)[1]["ann"]
+    evidence = gather_evidence(corpus, {"ann"})["ann"]
     assert evidence.name == "Ann"
     assert [fact.text for _, facts in evidence.documents for fact in facts] == [
         "Ann met Annabel.",
@@ -110,15 +110,14 @@ def test_facts_match_whole_words_and_links():
 
 def test_entities_without_facts_in_two_documents_are_no_evidence():
     corpus = [document("a", ("Ann left.", ["ann"])), document("b", ("Rain fell.", []), names={"ann": ("Ann",)})]
-    frequencies, evidence = gather_evidence(corpus, 10)
-    assert frequencies == {"ann": 2}
-    assert evidence == {}
+    assert document_frequencies({found.id: found.names for found in corpus}) == {"ann": 2}
+    assert gather_evidence(corpus, {"ann"}) == {}
 
 
 def test_a_name_that_no_shown_document_spells_out_is_not_used():
     names = {"lord ashby (red)": ("Lord Ashby (Red)",)}
     corpus = [document(d, ("Lord Ashby sailed.", list(names)), names=names) for d in ("a", "b")]
-    assert gather_evidence(corpus, 10)[1] == {}
+    assert gather_evidence(corpus, set(names)) == {}
 
 
 @pytest.mark.parametrize(
