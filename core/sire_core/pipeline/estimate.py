@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.wording import count
@@ -17,16 +16,16 @@ if TYPE_CHECKING:
     from sire_core.models.usage import StageUsage
     from sire_core.pipeline.workers import Workers
     from sire_core.storage.index_files import IndexFiles
-    from sire_core.types import Document
+    from sire_core.types import Chunk, Document
 
 __all__ = ["Estimate", "estimate_build"]
-
-_SAMPLE = 1000
-"""Documents of the trial build that the range of summaries is drawn from; larger corpora are scaled up from it."""
 
 _SPREAD = {"sim_summary": (0.6, 1.7), "rel_summary": (0.3, 3.0)}
 """How far the number of summaries of a model's facts may be from that of the trial's. A model names more or fewer
 entities than the rules do, so aggregates vary far more than passages."""
+
+_CHANGE, _MORE = (0.3, 3.0), 3
+"""The same of a change of what is built, and so many summaries more: few are touched, and chance decides which."""
 
 _ORGANIZING = (0.3, 3.0)
 """The same of all else that organizers ask about entities."""
@@ -42,7 +41,7 @@ class Estimate:
         passages: Passages of the corpus after the build.
         stored: Distinct passages whose extraction is stored already and costs nothing.
         extraction: Calls, tokens and price of extraction.
-        summaries: The same of summaries.
+        summaries: The same of summaries, of all recipes of the folder that follow.
     """
 
     passages: int
@@ -92,70 +91,60 @@ async def estimate_build(
         extractor = ModelExtractor(workers.language_model, native=workers.native)
         known = library.calls.known(extractor.fingerprint, [chunk.hash for chunk in chunks]) if library else known
         extraction = estimate_extraction(missing_chunks(chunks, known), extractor, price=price)
-    summaries = await _summaries(documents, workers, price)
-    texts = {chunk.hash for chunk in old}
-    new = sum(chunk.hash not in texts for chunk in chunks) / max(1, len(chunks))
-    summaries = CostRange(
-        _at_best(summaries.calls, new), _at_best(summaries.input_tokens, new), _at_best(summaries.output_tokens, new)
-    )
+    summaries = await _summaries(old, chunks, library, workers)
     return Estimate(len(chunks), len(known), extraction, summaries.priced(price))
 
 
-async def _summaries(documents: Sequence[Document], workers: Workers, price: Price | None) -> CostRange:
-    """Build a sample in memory with a model that costs nothing, and count what a real one would have been asked."""
-    from sire_core.algorithms.text import count_tokens
-    from sire_core.extraction.rules import RulesExtractor
-    from sire_core.models.lexical_embedder import LexicalEmbedder
+async def _summaries(
+    old: Sequence[Chunk], new: Sequence[Chunk], library: IndexFiles | None, workers: Workers
+) -> CostRange:
+    """Try the change with a model that costs nothing, and count what a real one would be asked."""
     from sire_core.models.prices import CostRange, estimate_summaries
-    from sire_core.models.rehearsal import RehearsalModel
-    from sire_core.pipeline.apply import apply_plan
-    from sire_core.storage.index_files import IndexFiles
+    from sire_core.pipeline.trial import known_recipes, try_change
 
-    organizers = [organizer for organizer in workers.recipe.organizers if organizer.needs_summaries]
-    if not organizers or not documents:
-        return CostRange().priced(price)
-    step = max(1, -(-len(documents) // _SAMPLE))
-    sample = documents[::step]
-    trial = IndexFiles(None)
-    try:
-        plan = partial(plan_build, given=sample, chunker=workers.chunker)
-        model, rules = RehearsalModel(), RulesExtractor()
-        rehearsing = replace(workers, language_model=model, extractor=rules, embedder=LexicalEmbedder(), limits=None)
-        report = await apply_plan(trial, plan, rehearsing)
-        owners = trial.store.owners()
-        units = {unit.id: unit for owner in owners for unit in trial.store.units(owner)}
-        below: dict[str, int] = {}
-        for edge in trial.store.edges(owners):
-            if edge.kind == "child" and edge.source in units and edge.target in units:
-                below[edge.source] = below.get(edge.source, 0) + count_tokens(units[edge.target].index_text)
-    finally:
-        trial.close()
-    cost = CostRange().priced(price)
-    for kind, (low, high) in _SPREAD.items():
-        sizes = [tokens for found, tokens in below.items() if units[found].kind.value == kind]
-        clusters = (round(low * step * len(sizes)), round(high * step * len(sizes)) + 2 * bool(sizes))
-        tokens = (round(low * step * sum(sizes)), round(high * step * sum(sizes)))
-        cost += estimate_summaries(clusters, tokens, max_tokens=_length(workers), price=price)
-    return cost + _organizing(report.usage.get("organizing"), step, price)
+    known = known_recipes(library.manifest(), workers) if library else []
+    trial = await try_change(old, new, known, workers)
+    cost = CostRange()
+    if trial is None:
+        return cost
+    for kind, spread in _SPREAD.items():
+        sizes = [tokens for found, tokens in trial.below if found == kind]
+        low, high = (factor * trial.scale for factor in (_CHANGE if known else spread))
+        more = _MORE if known else 2 * bool(sizes)
+        clusters = (round(low * len(sizes)), round(high * len(sizes)) + more)
+        tokens = (round(low * sum(sizes)), round(high * sum(sizes)))
+        cost += estimate_summaries(clusters, tokens, max_tokens=_length(workers))
+    cost += _organizing(trial.organizing, trial.scale)
+    share = _new_share(old, new, changes=bool(known))
+    return CostRange(
+        _at_best(cost.calls, share), _at_best(cost.input_tokens, share), _at_best(cost.output_tokens, share)
+    )
 
 
-def _at_best(pair: tuple[int, int], new: float) -> tuple[int, int]:
-    """A range that begins at the share of the passages that are new: at best the summaries of all others are stored."""
-    return int(pair[0] * new), pair[1]
+def _new_share(old: Sequence[Chunk], new: Sequence[Chunk], *, changes: bool) -> float:
+    """Share of the passages, or of those that a change touches, that are new: at best all else is stored."""
+    texts, after = {chunk.hash for chunk in old}, {chunk.hash for chunk in new}
+    came = sum(chunk.hash not in texts for chunk in new)
+    whole = max(came, sum(chunk.hash not in after for chunk in old)) if changes else len(new)
+    return came / max(1, whole)
 
 
-def _organizing(asked: StageUsage | None, step: int, price: Price | None) -> CostRange:
+def _at_best(pair: tuple[int, int], share: float) -> tuple[int, int]:
+    return round(pair[0] * share), pair[1]
+
+
+def _organizing(asked: StageUsage | None, step: int) -> CostRange:
     """What organizers ask beside summaries of trees: bridging facts, reports, summaries of entities."""
     from sire_core.models.prices import CostRange
 
     if asked is None or not asked.calls:
-        return CostRange().priced(price)
+        return CostRange()
     low, high = (spread * step for spread in _ORGANIZING)
     return CostRange(
         (round(low * asked.calls), round(high * asked.calls)),
         (round(low * asked.input_tokens), round(high * asked.input_tokens)),
         (round(low * asked.calls) * _ANSWER[0], round(high * asked.calls) * _ANSWER[1]),
-    ).priced(price)
+    )
 
 
 def _length(workers: Workers) -> int:

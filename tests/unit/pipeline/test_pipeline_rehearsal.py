@@ -79,3 +79,28 @@ def test_the_estimate_of_a_small_change_begins_with_what_is_new(recipe):
 def test_a_recipe_that_asks_nothing_costs_nothing():
     index = Index(recipe=msrag(), embedder=HashEmbedder(), language_model=ScriptedModel())
     assert index.estimate(CORPUS).summaries.calls == (0, 0)
+
+
+def test_the_estimate_of_a_change_is_of_what_it_touches_in_all_recipes_of_the_folder(tmp_path):
+    options = {"embedder": HashEmbedder(), "language_model": ScriptedModel(), "extractor": RulesExtractor()}
+    for recipe in (raptor(), indexrag()):
+        with Index(tmp_path / "ix", recipe=recipe, **options) as index:
+            whole = index.estimate(CORPUS).total.calls
+            index.build(CORPUS)
+            assert index.estimate(CORPUS).total.calls == (0, 0)
+    after = [*CORPUS, Document("new", f"{PEOPLE[3]} married {PEOPLE[5]} and {PEOPLE[7]}.", "New")]
+    with Index(tmp_path / "ix", recipe=raptor(), **options) as index:  # the bridges of indexrag follow, too
+        low, high = index.estimate(after).total.calls
+        report = index.build(after)
+    assert report.usage["organizing"].calls > 0
+    assert low <= report.calls <= high
+    assert high < whole[1]
+
+
+def test_a_recipe_that_joins_the_folder_is_estimated_whole(tmp_path):
+    options = {"embedder": HashEmbedder(), "language_model": ScriptedModel(), "extractor": RulesExtractor()}
+    with Index(tmp_path / "ix", recipe=raptor(), **options) as index:
+        index.build(CORPUS)
+    with Index(tmp_path / "ix", recipe=raptor(summary_tokens=50), **options) as joining:
+        high = joining.estimate(CORPUS).summaries.calls[1]
+        assert 0 < joining.build(CORPUS).calls <= high

@@ -1,0 +1,137 @@
+"""A change of the corpus tried in memory, with a model that costs nothing, to see what a real one would be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sire_core.corpus.changes import plan_build
+from sire_core.types import Document
+
+if TYPE_CHECKING:
+    from sire_core.manifest import Manifest
+    from sire_core.models.usage import StageUsage
+    from sire_core.pipeline.workers import Workers
+    from sire_core.recipes.base import Recipe
+    from sire_core.storage.index_files import IndexFiles
+    from sire_core.types import Chunk
+
+__all__ = ["Trial", "known_recipes", "try_change"]
+
+_SAMPLE = 1000
+"""Most changed documents, and most of the others, that are tried; larger changes are scaled up from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a change asked of the model that costs nothing.
+
+    Attributes:
+        scale: How many changed documents stand behind each that was tried.
+        below: Of every new summary that stands on other units: its kind, and the tokens below it.
+        organizing: What organizers asked beside summaries of trees; None for nothing.
+    """
+
+    scale: int
+    below: tuple[tuple[str, int], ...] = ()
+    organizing: StageUsage | None = None
+
+
+def known_recipes(manifest: Manifest, workers: Workers) -> list[Recipe]:
+    """Recipes of the folder whose summaries this model wrote: a change asks it for those that the change touches.
+
+    None where the recipe that is built is not among them: it is made from all passages.
+    """
+    from sire_core.recipes.base import REGISTRY
+
+    model = workers.language_model.fingerprint if workers.language_model else ""
+    known = [built for built in manifest.recipes if built.name in REGISTRY and built.language_model == model]
+    if not any(built.builds_like(workers.recipe) for built in known):
+        return []
+    return [REGISTRY[built.name](**dict(built.config)) for built in known]
+
+
+async def try_change(
+    old: Sequence[Chunk], new: Sequence[Chunk], known: Sequence[Recipe], workers: Workers
+) -> Trial | None:
+    """Build what is there, change it, and see what the change asked for.
+
+    Args:
+        old: Passages before the change, in corpus order.
+        new: Passages after it.
+        known: What is built already, of the passages before.
+        workers: What the index is configured with.
+
+    Returns:
+        None when nothing is asked: no recipe wants summaries, or nothing changes.
+    """
+    from sire_core.extraction.rules import RulesExtractor
+    from sire_core.models.lexical_embedder import LexicalEmbedder
+    from sire_core.models.rehearsal import RehearsalModel
+    from sire_core.storage.index_files import IndexFiles
+
+    before, after = _documents(old) if known else {}, _documents(new)
+    together = {**before, **after}
+    moved = [found for found in together if before.get(found) != after.get(found)]
+    recipes = (workers.recipe, *known)
+    if not moved or not any(organizer.needs_summaries for recipe in recipes for organizer in recipe.organizers):
+        return None
+    calm = [found for found in together if before.get(found) == after.get(found)]
+    scale = _step(moved)
+    tried = {*moved[::scale], *calm[:: _step(calm)]}
+    library = IndexFiles(None)
+    free = replace(
+        workers,
+        language_model=RehearsalModel(),
+        extractor=RulesExtractor(),
+        embedder=LexicalEmbedder(),
+        chunker=None,
+        limits=None,
+    )
+    try:
+        for recipe in known:
+            await _build(library, [before[found] for found in before if found in tried], replace(free, recipe=recipe))
+        seen = set(_tokens_below(library))
+        asked = await _build(library, [after[found] for found in after if found in tried], free)
+        below = tuple(size for unit, size in _tokens_below(library).items() if unit not in seen)
+    finally:
+        library.close()
+    return Trial(scale, below, asked)
+
+
+async def _build(library: IndexFiles, documents: Sequence[Document], workers: Workers) -> StageUsage | None:
+    from sire_core.pipeline.apply import apply_plan
+
+    report = await apply_plan(library, lambda stored: plan_build(stored, documents, None), workers)
+    library.refresh()
+    return report.usage.get("organizing")
+
+
+def _tokens_below(library: IndexFiles) -> dict[str, tuple[str, int]]:
+    """Kind of every summary of a tree, and the tokens of what it stands on."""
+    from sire_core.algorithms.text import count_tokens
+
+    owners = library.store.owners()
+    units = {unit.id: unit for owner in owners for unit in library.store.units(owner)}
+    below: dict[str, int] = {}
+    for edge in library.store.edges(owners):
+        if edge.kind == "child" and edge.source in units and edge.target in units:
+            below[edge.source] = below.get(edge.source, 0) + count_tokens(units[edge.target].index_text)
+    return {found: (units[found].kind.value, size) for found, size in below.items()}
+
+
+def _documents(chunks: Sequence[Chunk]) -> dict[str, Document]:
+    """Documents cut into these passages, by id."""
+    texts: dict[str, list[str]] = {}
+    for chunk in chunks:
+        texts.setdefault(chunk.doc_id, []).append(chunk.text)
+    named = {chunk.doc_id: chunk for chunk in chunks}
+    return {
+        found: Document(id=found, title=named[found].title, metadata=named[found].metadata, chunks=tuple(cut))
+        for found, cut in texts.items()
+    }
+
+
+def _step(items: Sequence[str]) -> int:
+    return max(1, -(-len(items) // _SAMPLE))
