@@ -8,6 +8,7 @@ from sire_core.reason.self_ask import SelfAskConfig, self_ask
 from sire_core.reason.single import single
 from sire_core.reason.steps import (
     Answer,
+    AnswerPiece,
     IntermediateAnswer,
     ReasoningUsage,
     Retrieved,
@@ -21,6 +22,7 @@ from sire_core.reason.steps import (
 __all__ = [
     "STRATEGIES",
     "Answer",
+    "AnswerPiece",
     "IRCoTConfig",
     "IntermediateAnswer",
     "ReasoningLimits",

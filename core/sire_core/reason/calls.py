@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import LimitExceededError, ModelError
 from sire_core.models.limits import UsageLimits, UsageMeter
 from sire_core.models.metering import with_meter
+from sire_core.models.streaming import stream_answer
 from sire_core.models.structured import UnusableAnswerError, parse_answer
 from sire_core.models.usage import StageUsage, estimate_tokens
 
 if TYPE_CHECKING:
-    from sire_core.protocols import LanguageModel, Prompt
+    from sire_core.protocols import Completion, LanguageModel, Prompt
     from sire_core.reason.limits import ReasoningLimits
     from sire_core.reason.steps import StopReason
 
@@ -94,10 +96,46 @@ class ModelCalls:
         Raises:
             StoppedError: A limit is reached, time is up, or the model failed.
         """
+        model = self._ready(prompt, last=last)
+        return await self._reply(model.complete(prompt, schema=schema, stop=stop, max_tokens=_ANSWER_TOKENS), schema)
+
+    async def stream(
+        self, prompt: Prompt, *, schema: type[Any] | None = None, last: bool = False
+    ) -> AsyncGenerator[str | Reply, None]:
+        """Ask the model, and pass its answer on while it is written. Closing the generator ends the call.
+
+        Args:
+            prompt: See `ask`, as for the rest.
+            schema: See `ask`.
+            last: See `ask`.
+
+        Yields:
+            Pieces of the answer as the model writes it, then the reply.
+
+        Raises:
+            StoppedError: A limit is reached, time is up, or the model failed.
+        """
+        model = self._ready(prompt, last=last)
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        # A task of its own: waiting with a time limit would run every piece of the generator in another one.
+        asking = asyncio.create_task(_pump(model, prompt, schema, pieces))
+        try:
+            while (piece := await self.timed(pieces.get())) is not None:
+                yield piece
+            yield await self._reply(asking, schema)
+        finally:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+    def _ready(self, prompt: Prompt, *, last: bool) -> LanguageModel:
+        """The model, if it may be asked."""
         if self._model is None:
             raise StoppedError("model_failed", "there is no language model")
         self._check_room(prompt, last=last)
-        asking = self._model.complete(prompt, schema=schema, stop=stop, max_tokens=_ANSWER_TOKENS)
+        return self._model
+
+    async def _reply(self, asking: Awaitable[Completion], schema: type[Any] | None) -> Reply:
+        """What comes of a call."""
         try:
             answer = await self.timed(asking)
         except UnusableAnswerError as error:
@@ -153,3 +191,18 @@ class ModelCalls:
             left = self._limits.max_tokens - used.input_tokens - used.output_tokens
             if left < 2 * size:
                 raise StoppedError("token_limit")
+
+
+async def _pump(
+    model: LanguageModel, prompt: Prompt, schema: type[Any] | None, pieces: asyncio.Queue[str | None]
+) -> Completion:
+    """Put the pieces of an answer into a queue, and None behind the last one."""
+    try:
+        async with aclosing(stream_answer(model, prompt, schema=schema, max_tokens=_ANSWER_TOKENS)) as parts:
+            async for part in parts:
+                if not isinstance(part, str):
+                    return part
+                pieces.put_nowait(part)
+        raise ModelError("the model's stream ended without an answer")
+    finally:
+        pieces.put_nowait(None)

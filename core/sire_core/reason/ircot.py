@@ -87,6 +87,7 @@ async def ircot(
     config: IRCoTConfig | None = None,
     limits: ReasoningLimits | None = None,
     answer: bool = True,
+    stream: bool = False,
 ) -> AsyncGenerator[Step, None]:
     """Interleave retrieval and chain of thought; yields every step as it happens, and the `Answer` last.
 
@@ -103,6 +104,7 @@ async def ircot(
         config: The flavor and its settings.
         limits: Bounds of steps, calls, tokens and time.
         answer: Whether the answer is asked for in the end; without, the last step has the hits only.
+        stream: Whether the answer also comes piece by piece, as `AnswerPiece`s before the `Answer`.
 
     Raises:
         QueryError: Empty question or k below one.
@@ -120,6 +122,7 @@ async def ircot(
         limits=limits,
         steps=c.steps or _STEPS[c.flavor],
         answers=answer,
+        streams=stream,
         merge=c.merge or _MERGE[c.flavor],
     )
     rounds = _search_rounds(run, c) if c.flavor == "indexrag" else _sentence_rounds(run, c)

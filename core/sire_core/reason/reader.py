@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import normalize_answer
+from sire_core.reason.answer_text import AnswerText
+from sire_core.reason.calls import Reply, StoppedError
+from sire_core.reason.citations import tidy_citations, without_citations
 from sire_core.reason.prompts import READ, prompt
+from sire_core.reason.steps import AnswerPiece
 
 if TYPE_CHECKING:
     from sire_core.reason.calls import ModelCalls
@@ -18,8 +22,6 @@ __all__ = ["INSUFFICIENT", "ReadAnswer", "cite", "read"]
 
 INSUFFICIENT = "insufficient evidence"
 """What an answer says when the evidence does not contain it."""
-
-_CITATION = re.compile(r"\s*\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,14 @@ class ReadAnswer:
 
 
 async def read(
-    calls: ModelCalls, question: str, hits: Sequence[Hit], notes: Sequence[Any] = (), background: Sequence[str] = ()
-) -> ReadAnswer:
+    calls: ModelCalls,
+    question: str,
+    hits: Sequence[Hit],
+    notes: Sequence[Any] = (),
+    background: Sequence[str] = (),
+    *,
+    stream: bool = False,
+) -> AsyncGenerator[AnswerPiece | ReadAnswer, None]:
     """Ask for the answer; one call.
 
     Args:
@@ -42,6 +50,10 @@ async def read(
         hits: The context, in order.
         notes: What the reasoning has come to; shown to the model as unverified.
         background: Summaries of what stands behind the hits; shown likewise.
+        stream: Whether to give the answer piece by piece as well.
+
+    Yields:
+        Pieces of the answer, if they are wanted, then the answer; of one that broke off, what came of it.
 
     Raises:
         StoppedError: A limit is reached, time is up, or the model failed.
@@ -49,10 +61,41 @@ async def read(
     from sire_core.reason.schemas import Reading
 
     asked = prompt(READ, question, [hit.unit for hit in hits], notes=list(notes), background=list(background))
-    reply = await calls.ask(asked, schema=Reading, last=True)
+    if not stream:
+        yield _answer(await calls.ask(asked, schema=Reading, last=True), len(hits))
+        return
+    async with aclosing(_streamed(calls.stream(asked, schema=Reading, last=True), len(hits))) as parts:
+        async for part in parts:
+            yield part
+
+
+async def _streamed(
+    parts: AsyncGenerator[str | Reply, None], hits: int
+) -> AsyncGenerator[AnswerPiece | ReadAnswer, None]:
+    """The answer inside of what the model writes."""
+    shown = AnswerText(hits)
+    answer = ReadAnswer()
+    try:
+        async with aclosing(parts) as walk:
+            async for part in walk:
+                if isinstance(part, Reply):
+                    answer = _answer(part, hits)
+                elif piece := shown.add(part):
+                    yield AnswerPiece(piece)
+    except StoppedError:
+        yield ReadAnswer(shown.text, shown.citations)
+        raise
+    if not answer.text.startswith(shown.text):
+        yield AnswerPiece(answer.text, restart=True)
+    elif rest := answer.text[len(shown.text) :]:
+        yield AnswerPiece(rest)
+    yield answer
+
+
+def _answer(reply: Reply, hits: int) -> ReadAnswer:
     if reply.parsed is None:  # an answer in prose is an answer
-        return cite(reply.text.strip(), (), len(hits), sufficient=True)
-    return cite(reply.parsed.answer.strip(), reply.parsed.citations, len(hits), sufficient=reply.parsed.sufficient)
+        return cite(reply.text.strip(), (), hits, sufficient=True)
+    return cite(reply.parsed.answer.strip(), reply.parsed.citations, hits, sufficient=reply.parsed.sufficient)
 
 
 def cite(text: str, named: Sequence[int], hits: int, *, sufficient: bool) -> ReadAnswer:
@@ -64,22 +107,11 @@ def cite(text: str, named: Sequence[int], hits: int, *, sufficient: bool) -> Rea
         hits: How many passages there are.
         sufficient: What the model says of them.
     """
-    inside: list[int] = []
-
-    def tidy(match: re.Match[str]) -> str:
-        numbers = [int(number) for number in re.findall(r"\d+", match.group(1))]
-        known = [number for number in numbers if 1 <= number <= hits]
-        inside.extend(known)
-        if not known and min(numbers) > max(hits, 99):  # a year in brackets, say
-            return match.group(0)
-        space = match.group(0)[: len(match.group(0)) - len(match.group(0).lstrip())]
-        return space + "".join(f"[{number}]" for number in known) if known else ""
-
-    text = _CITATION.sub(tidy, text).strip()
-    bare = normalize_answer(_CITATION.sub("", text))
+    text, inside = tidy_citations(text, hits)
+    bare = normalize_answer(without_citations(text))
     if not sufficient or not bare or bare == INSUFFICIENT:
-        return ReadAnswer(text if bare else INSUFFICIENT, tuple(dict.fromkeys(inside)), sufficient=False)
+        return ReadAnswer(text if bare else INSUFFICIENT, inside, sufficient=False)
     missing = [number for number in dict.fromkeys(named) if 1 <= number <= hits and number not in inside]
     if missing:
         text += " " * (not inside) + "".join(f"[{number}]" for number in missing)
-    return ReadAnswer(text, tuple(dict.fromkeys([*inside, *missing])), sufficient=True)
+    return ReadAnswer(text, (*inside, *missing), sufficient=True)

@@ -12,7 +12,7 @@ from sire_core.reason.calls import ModelCalls, StoppedError
 from sire_core.reason.evidence import Evidence
 from sire_core.reason.limits import ReasoningLimits
 from sire_core.reason.reader import ReadAnswer, read
-from sire_core.reason.steps import Answer, ReasoningUsage, Step, StopReason
+from sire_core.reason.steps import Answer, AnswerPiece, ReasoningUsage, Step, StopReason
 from sire_core.search.pinned import check_query
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Run:
         k: Hits of the final context; None for all that was collected.
         steps: Most rounds.
         answers: Whether the reader is asked in the end.
+        streams: Whether its answer is given piece by piece as well.
         calls: The way to the model.
         evidence: What was found.
         stop: Why the rounds ended; set by the strategy.
@@ -46,6 +47,7 @@ class Run:
     k: int | None
     steps: int
     answers: bool
+    streams: bool
     calls: ModelCalls
     evidence: Evidence
     stop: StopReason = "done"
@@ -61,7 +63,7 @@ class Run:
             self._context = (self.evidence.searches, hits)
         return self._context[1]
 
-    async def finish(self, note: str = "") -> Answer:
+    async def finish(self, note: str = "") -> AsyncGenerator[AnswerPiece | Answer, None]:
         """Select and, unless there is a reason not to, ask for the answer."""
         answer = ReadAnswer()
         try:
@@ -72,14 +74,20 @@ class Run:
         if self.answers and hits and self.stop not in _NOTHING_MORE:
             try:
                 background = await self.evidence.background(hits)
-                answer = await read(self.calls, self.question, hits, self.notes, background)
+                reading = read(self.calls, self.question, hits, self.notes, background, stream=self.streams)
+                async with aclosing(reading) as parts:
+                    async for part in parts:
+                        if isinstance(part, ReadAnswer):
+                            answer = part
+                        else:
+                            yield part
             except StoppedError as stopped:
                 self.stop, note = stopped.stop, stopped.note
             if self.stop == "answered" and not answer.sufficient:
                 self.stop = "done"  # what the rounds took for the answer is not in the evidence
         used = self.calls.usage
         usage = ReasoningUsage(used.calls, used.input_tokens, used.output_tokens, self.evidence.searches)
-        return Answer(answer.text, self.stop, hits, answer.citations, answer.sufficient, usage, note)
+        yield Answer(answer.text, self.stop, hits, answer.citations, answer.sufficient, usage, note)
 
 
 async def start(
@@ -92,6 +100,7 @@ async def start(
     limits: ReasoningLimits | None,
     steps: int,
     answers: bool,
+    streams: bool,
     thinks: bool = True,
     merge: Merge = "relative",
 ) -> Run:
@@ -106,6 +115,7 @@ async def start(
         limits: Bounds.
         steps: Most rounds, unless the limits say otherwise.
         answers: Whether an answer is wanted.
+        streams: Whether it is wanted piece by piece as well.
         thinks: Whether the strategy needs a model even without an answer.
         merge: How the searches become one ranking.
 
@@ -126,7 +136,7 @@ async def start(
     pinned = await index.apin(filter=where)
     calls = ModelCalls(chosen, bounds, keep=answers)
     most = steps if bounds.max_steps is None else bounds.max_steps
-    return Run(question, k, most, answers, calls, Evidence(pinned, calls, merge))
+    return Run(question, k, most, answers, streams, calls, Evidence(pinned, calls, merge))
 
 
 async def play(run: Run, rounds: AsyncGenerator[Step, None]) -> AsyncGenerator[Step, None]:
@@ -138,4 +148,6 @@ async def play(run: Run, rounds: AsyncGenerator[Step, None]) -> AsyncGenerator[S
                 yield step
     except StoppedError as stopped:
         run.stop, note = stopped.stop, stopped.note
-    yield await run.finish(note)
+    async with aclosing(run.finish(note)) as ending:
+        async for last in ending:
+            yield last

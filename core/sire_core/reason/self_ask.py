@@ -63,6 +63,7 @@ async def self_ask(
     config: SelfAskConfig | None = None,
     limits: ReasoningLimits | None = None,
     answer: bool = True,
+    stream: bool = False,
 ) -> AsyncGenerator[Step, None]:
     """Break the question down; yields every step as it happens, and the `Answer` last.
 
@@ -79,6 +80,7 @@ async def self_ask(
         config: The mode and its settings.
         limits: Bounds of follow-up questions, calls, tokens and time.
         answer: Whether the answer is asked for in the end; without, the last step has the hits only.
+        stream: Whether the answer also comes piece by piece, as `AnswerPiece`s before the `Answer`.
 
     Raises:
         QueryError: Empty question or k below one.
@@ -87,7 +89,17 @@ async def self_ask(
     """
     c = config or SelfAskConfig()
     size = 10 if k is None else k
-    run = await start(index, question, model=model, k=size, where=filter, limits=limits, steps=c.steps, answers=answer)
+    run = await start(
+        index,
+        question,
+        model=model,
+        k=size,
+        where=filter,
+        limits=limits,
+        steps=c.steps,
+        answers=answer,
+        streams=stream,
+    )
     played = play(run, _two_calls(run, size) if c.mode == "two_call" else _follow_ups(run, c))
     try:
         async for step in played:

@@ -25,6 +25,7 @@ async def single(
     filter: FilterLike = None,  # noqa: A002 - the word users look for
     limits: ReasoningLimits | None = None,
     answer: bool = True,
+    stream: bool = False,
 ) -> AsyncGenerator[Step, None]:
     """Search once and ask for the answer; one call. The hits are those of `Index.search`.
 
@@ -36,6 +37,7 @@ async def single(
         filter: As in `Index.search`.
         limits: Bounds of calls, tokens and time.
         answer: Whether the answer is asked for.
+        stream: Whether it also comes piece by piece, as `AnswerPiece`s before the `Answer`.
 
     Raises:
         QueryError: Empty question or k below one.
@@ -52,6 +54,7 @@ async def single(
         limits=limits,
         steps=0,
         answers=answer,
+        streams=stream,
         thinks=False,
     )
     played = play(run, _once(run, size))

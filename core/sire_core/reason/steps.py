@@ -9,6 +9,7 @@ from sire_core.types import Hit
 
 __all__ = [
     "Answer",
+    "AnswerPiece",
     "IntermediateAnswer",
     "ReasoningUsage",
     "Retrieved",
@@ -83,6 +84,21 @@ class IntermediateAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerPiece:
+    """A piece of the answer, as it is written; only where a strategy was asked to `stream`.
+
+    The pieces since the last `restart` add up to the text of the `Answer` that follows, whatever ends it.
+
+    Attributes:
+        text: Goes behind the pieces before it.
+        restart: The pieces before this one are void: the model's answer was unusable, and it was asked again.
+    """
+
+    text: str
+    restart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ReasoningUsage:
     """What the reasoning cost.
 
@@ -104,7 +120,8 @@ class Answer:
     """The last step.
 
     Attributes:
-        text: The answer, with citations such as [1]; empty when no reader was asked or it failed.
+        text: The answer, with citations such as [1]; empty when no reader was asked or it failed. Of a stream that
+            broke off, what came.
         stop: Why the reasoning ended.
         hits: The final context, in order; there even when the model failed.
         citations: Numbers of the hits that the text cites, from 1.
@@ -122,7 +139,7 @@ class Answer:
     note: str = ""
 
 
-Step = Union[Thought, SubQuestion, Retrieved, IntermediateAnswer, Answer]
+Step = Union[Thought, SubQuestion, Retrieved, IntermediateAnswer, AnswerPiece, Answer]
 
 
 @dataclass(frozen=True, slots=True)

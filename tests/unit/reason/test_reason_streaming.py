@@ -1,0 +1,239 @@
+"""Answers piece by piece: the same as whole, ready before the end, and what becomes of one that breaks off."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reason_scripts import QUESTION, Chat, answer, search
+
+from sire_core.errors import ConfigurationError
+from sire_core.protocols import Completion
+from sire_core.reason import (
+    Answer,
+    AnswerPiece,
+    IRCoTConfig,
+    ReasoningLimits,
+    SelfAskConfig,
+    collect,
+    ircot,
+    iterate_sync,
+    self_ask,
+    single,
+)
+from sire_core.reason.answer_text import AnswerText
+from sire_core.reason.reader import cite
+from sire_core.testing.faults import always, at_calls
+from sire_core.testing.scripted_model import ScriptedModel
+
+LONG = "Varn Harbour, a town on the coast [1], where Petra Quillon was born"
+FOLLOW_UPS = json.dumps({"followups": [{"q": "Who directed it?", "a": "Petra Quillon"}]})
+DONE = json.dumps({"reasoning": "Enough.", "search": "DONE"})
+RUNS = [
+    (single, {}, []),
+    (ircot, {}, [search("Where was Petra Quillon born?"), DONE]),
+    (ircot, {"config": IRCoTConfig("hipporag")}, ["Petra Quillon directed it.", "So the answer is: Varn Harbour."]),
+    (ircot, {"config": IRCoTConfig("original")}, ["Petra Quillon directed it.", "So the answer is: Varn Harbour."]),
+    (self_ask, {}, ["Follow up: Who directed it?", "Petra Quillon", "So the final answer is: Varn Harbour"]),
+    (self_ask, {"config": SelfAskConfig("two_call")}, [FOLLOW_UPS]),
+]
+
+
+async def listen(steps):
+    return [step async for step in steps]
+
+
+def text_of(steps):
+    """What the pieces since the last restart add up to."""
+    text = ""
+    for step in steps:
+        if isinstance(step, AnswerPiece):
+            text = step.text if step.restart else text + step.text
+    return text
+
+
+def pieces_of(steps):
+    return [step for step in steps if isinstance(step, AnswerPiece)]
+
+
+@pytest.mark.parametrize(("strategy", "settings", "script"), RUNS)
+async def test_a_streamed_answer_is_the_whole_one(index, strategy, settings, script):
+    said = [*script, answer(LONG, (1, 3))]
+    whole = await collect(strategy(index, QUESTION, model=ScriptedModel(said), **settings))
+    steps = await listen(strategy(index, QUESTION, model=ScriptedModel(said), stream=True, **settings))
+    assert steps[-1] == whole.answer
+    assert whole.answer.text == LONG + "[3]"
+    pieces = pieces_of(steps)
+    assert [step for step in steps if not isinstance(step, AnswerPiece)] == list(whole.steps)
+    assert steps[-1 - len(pieces) : -1] == pieces
+    assert len(pieces) > 8
+    assert text_of(steps) == whole.answer.text
+    assert not pieces_of(whole.steps)
+
+
+async def test_pieces_arrive_while_the_answer_is_written(index):
+    async with Chat([answer(LONG)], gap=0.02) as chat:
+        seen = [(step, chat.server.sent) async for step in single(index, QUESTION, model=chat.model, stream=True)]
+        total = seen[-1][1]
+    pieces = [(step.text, sent) for step, sent in seen if isinstance(step, AnswerPiece)]
+    assert pieces[0][0].startswith("Varn")
+    assert pieces[0][1] < total - 8
+    assert [sent for _, sent in pieces] == sorted(sent for _, sent in pieces)
+    assert seen[-1][0].text == LONG
+
+
+async def test_from_sync_code(index):
+    async with Chat([answer(LONG)]) as chat:
+        steps = single(index, QUESTION, model=chat.model, stream=True)
+        made = await asyncio.to_thread(list, iterate_sync(steps))
+        await asyncio.to_thread(lambda: None)
+    assert text_of(made) == made[-1].text == LONG
+    assert len(pieces_of(made)) > 5
+
+
+async def test_a_model_that_cannot_stream_gives_one_piece(index):
+    class Plain:
+        fingerprint = "plain"
+
+        async def complete(self, prompt, **_):
+            return Completion(answer(LONG, (2,)))
+
+    steps = await listen(single(index, QUESTION, model=Plain(), stream=True))
+    assert text_of(steps) == steps[-1].text == LONG + "[2]"
+    assert [piece.text for piece in pieces_of(steps)] == [LONG, "[2]"]
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("It was Varn Harbour.", "It was Varn Harbour."),
+        (answer("", sufficient=False), "insufficient evidence"),
+        (answer("[1]", (1,)), "insufficient evidence"),
+        (answer("insufficient evidence", (), sufficient=False), "insufficient evidence"),
+        ('<think>"answer": "no"</think>' + answer("Varn Harbour [7, 99]", ()), "Varn Harbour [7]"),
+        ("```json\n" + answer("Varn Harbour") + "\n```", "Varn Harbour [1]"),
+        ('{"citations": [2], "answer": 1931, "sufficient": true}', "1931 [2]"),
+    ],
+)
+async def test_odd_answers_come_out_the_same(index, said, text):
+    whole = await collect(single(index, QUESTION, model=ScriptedModel(lambda _: said)))
+    steps = await listen(single(index, QUESTION, model=ScriptedModel(lambda _: said), stream=True))
+    # Of an answer that cannot be used, the tokens are known only where it was seen to be written.
+    assert replace(steps[-1], usage=whole.answer.usage) == whole.answer
+    assert (whole.answer.text, text_of(steps)) == (text, text)
+
+
+async def test_an_answer_that_had_to_be_repaired_begins_anew(index):
+    said = [answer("Varn Har and more")[:24], answer("Petra")]
+    whole = await collect(single(index, QUESTION, model=ScriptedModel(said)))
+    steps = await listen(single(index, QUESTION, model=ScriptedModel(said), stream=True))
+    pieces = pieces_of(steps)
+    assert [piece.restart for piece in pieces] == [False] * (len(pieces) - 1) + [True]
+    assert len(pieces) > 1
+    assert steps[-1] == whole.answer
+    assert text_of(steps) == whole.answer.text == "Petra [1]"
+
+
+@pytest.mark.parametrize("fault", ["half_body", "stall"])
+async def test_a_stream_that_breaks_off_keeps_what_came_and_says_so(index, fault):
+    async with Chat([answer(LONG)], faults=always(fault), stall=20) as chat:
+        limits = ReasoningLimits(timeout=1.0 if fault == "stall" else 20)
+        steps = await listen(single(index, QUESTION, model=chat.model, stream=True, limits=limits))
+        assert chat.server.received == 1
+    last = steps[-1]
+    assert isinstance(last, Answer)
+    assert last.stop == ("timeout" if fault == "stall" else "model_failed")
+    assert ("broke off" if fault == "half_body" else "seconds are over") in last.note
+    assert LONG.startswith(last.text)
+    assert last.text == text_of(steps) != ""
+    assert (last.sufficient, len(last.hits)) == (False, 10)
+    assert (last.usage.calls, last.usage.retrievals) == (1, 1)
+    assert last.usage.output_tokens > 0
+
+
+async def test_a_failure_before_the_first_piece_is_as_without_streaming(index):
+    async with Chat([answer()], faults=always("server_error")) as chat:
+        whole = await collect(single(index, QUESTION, model=chat.model))
+        steps = await listen(single(index, QUESTION, model=chat.model, stream=True))
+    assert [type(step).__name__ for step in steps] == ["Retrieved", "Answer"]
+    assert (steps[-1].stop, steps[-1].note) == (whole.answer.stop, whole.answer.note)
+
+
+async def test_limits_hold(index):
+    asked = [search("Where was Petra Quillon born?"), answer(LONG)]
+    async with Chat(asked, faults=at_calls({})) as chat:
+        limits = ReasoningLimits(max_calls=2)
+        steps = await listen(ircot(index, QUESTION, model=chat.model, stream=True, limits=limits))
+        assert chat.server.received == steps[-1].usage.calls == 2
+        assert (steps[-1].stop, text_of(steps)) == ("call_limit", LONG)
+        steps = await listen(
+            single(index, QUESTION, model=chat.model, stream=True, limits=ReasoningLimits(max_calls=0))
+        )
+        assert (steps[-1].stop, steps[-1].text, chat.server.received) == ("call_limit", "", 2)
+
+
+@pytest.mark.parametrize("how", ["left", "cancelled"])
+async def test_leaving_ends_the_request(index, how):
+    async with Chat([answer(LONG)], gap=0.02) as chat:
+        begun = asyncio.Event()
+
+        async def listen_a_little():
+            steps = single(index, QUESTION, model=chat.model, stream=True)
+            async for step in steps:
+                if isinstance(step, AnswerPiece):
+                    begun.set()
+                    if how == "left":
+                        break
+            await steps.aclose()
+
+        task = asyncio.create_task(listen_a_little())
+        await begun.wait()
+        if how == "cancelled":
+            task.cancel()
+        await asyncio.wait([task])
+        while not chat.server.left:
+            await asyncio.sleep(0.01)
+        assert chat.server.sent < 15
+        assert chat.server.received == 1
+
+
+async def test_without_an_answer_there_is_nothing_to_stream(index, empty_index):
+    steps = await listen(single(index, QUESTION, answer=False, stream=True))
+    assert [type(step).__name__ for step in steps] == ["Retrieved", "Answer"]
+    steps = await listen(single(empty_index, QUESTION, model=ScriptedModel([answer()]), stream=True))
+    assert (steps[-1].stop, pieces_of(steps)) == ("empty_index", [])
+    with pytest.raises(ConfigurationError, match="language model"):
+        await listen(single(index, QUESTION, stream=True))
+
+
+TEXTS = st.one_of(
+    st.text(max_size=40),
+    st.text(alphabet='aB "\\\n\t[]123,;éé😀', max_size=40),
+    st.lists(st.sampled_from(["Varn", " ", "[1]", " [2, 3]", "[9]", "[1871]", "[", "]", "the", '"', "\\", "😀"])).map(
+        "".join
+    ),
+)
+
+
+@given(TEXTS, st.lists(st.integers(0, 5), max_size=3), st.booleans(), st.booleans(), st.data())
+def test_what_is_given_out_is_the_beginning_of_the_whole(text, named, sufficient, escaped, data):
+    said = json.dumps({"answer": text, "citations": named, "sufficient": sufficient}, ensure_ascii=escaped)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=8)))
+    shown = AnswerText(3)
+    pieces = [shown.add(said[begin:end]) for begin, end in zip([0, *cuts], [*cuts, len(said)], strict=True)]
+    whole = cite(text.strip(), named, 3, sufficient=sufficient)
+    assert "".join(pieces) == shown.text
+    assert whole.text.startswith(shown.text)
+    assert set(shown.citations) <= set(whole.citations)
+
+
+def test_letter_by_letter():
+    shown = AnswerText(2)
+    given_out = [shown.add(letter) for letter in answer('The "Varn"\n Harbour [1, 2] in \u00e9t\u00e9 ', (1, 2))]
+    assert "".join(given_out) == 'The "Varn"\n Harbour [1][2] in \u00e9t\u00e9'
+    assert sum(map(bool, given_out)) > 15
+    assert shown.citations == (1, 2)
