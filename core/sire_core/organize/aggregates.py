@@ -92,7 +92,7 @@ def group_facts(
     lines = list(facts)
     hashed = Lines.of([line.hashed(entity_key) for line in lines])
     groups = group_lines(hashed, singleton_rule, merge_equal=dup_facts == "drop")
-    return [aggregate_of(groups, number, lines, entity_key) for number in range(len(groups.keys))]
+    return [aggregate_of(groups, number, lines, entity_key) for number in range(len(groups))]
 
 
 def aggregate_of(groups: Groups, number: int, lines: Sequence[FactLine | None], entity_key: str = "norm") -> Aggregate:
@@ -104,9 +104,9 @@ def aggregate_of(groups: Groups, number: int, lines: Sequence[FactLine | None], 
         lines: All facts in corpus order; only those of the aggregate are looked at.
         entity_key: See `name_key`.
     """
-    found = [[fact_of(groups, int(fact), lines) for fact in facts] for facts in groups.members[number]]
+    found = [[fact_of(groups, int(fact), lines) for fact in facts] for facts in groups.members_of(number)]
     names: list[tuple[str, str]] = []
-    for wanted, said in zip(groups.keys[number], found, strict=True):
+    for wanted, said in zip(groups.keys_of(number), found, strict=True):
         spelled = ((name_key(name, entity_key), name) for fact in said for name in fact.entities)
         names.append(next((key, name) for key, name in spelled if hash64(key) == wanted))
     # The same words may come from other passages under another key; all of them are the source.

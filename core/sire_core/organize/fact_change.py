@@ -84,9 +84,9 @@ class FactChange:
         """
         signatures = groups.signatures.tolist()
         todo = [number for number, signature in enumerate(signatures) if signature not in known]
-        lines = self._read(groups, {int(fact) for n in todo for facts in groups.members[n] for fact in facts})
+        lines = self._read(groups, {int(fact) for n in todo for facts in groups.members_of(n) for fact in facts})
         fresh = {signatures[n]: make(aggregate_of(groups, n, lines, self._key)) for n in todo}
-        heads = {signature: keys[0] for signature, keys in zip(signatures, groups.keys, strict=True)}
+        heads = dict(zip(signatures, groups.heads.tolist(), strict=True))
         return _remade(signatures, known, fresh, heads)
 
     def statements(

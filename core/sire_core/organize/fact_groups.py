@@ -76,19 +76,40 @@ class Groups:
 
     Attributes:
         signatures: Of everything that an aggregate says and shows, uint64 `[groups]`.
-        keys: Hashes of each aggregate's keys, first seen first.
-        members: Per aggregate and key, the merged facts in corpus order.
+        pointers: Aggregate i has the keys `keys[pointers[i]:pointers[i + 1]]`, first seen first, int64 `[groups + 1]`.
+        keys: Hashes of keys, uint64.
+        spans: Where the facts of each key stand in `links`, int64 `[keys, 2]`.
+        links: Merged facts by key, in corpus order.
         facts: Signatures of the merged facts with all that their lines say, uint64 `[merged]`.
         order: Lines by merged fact, int64 `[n]`.
         starts: Lines of merged fact i are `order[starts[i]:starts[i + 1]]`, int64 `[merged + 1]`.
     """
 
     signatures: NDArray[np.uint64]
-    keys: list[list[int]]
-    members: list[list[NDArray[np.int64]]]
+    pointers: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    spans: NDArray[np.int64]
+    links: NDArray[np.int64]
     facts: NDArray[np.uint64]
     order: NDArray[np.int64]
     starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.signatures)
+
+    @property
+    def heads(self) -> NDArray[np.uint64]:
+        """Hash of each aggregate's first key."""
+        return self.keys[self.pointers[:-1]]
+
+    def keys_of(self, group: int) -> list[int]:
+        """Hashes of an aggregate's keys, first seen first."""
+        return [int(key) for key in self.keys[self.pointers[group] : self.pointers[group + 1]]]
+
+    def members_of(self, group: int) -> list[NDArray[np.int64]]:
+        """Per key of an aggregate, the merged facts in corpus order."""
+        spans = self.spans[self.pointers[group] : self.pointers[group + 1]].tolist()
+        return [self.links[start:end] for start, end in spans]
 
     def lines_of(self, fact: int) -> list[int]:
         """Lines that say a merged fact, in corpus order."""
@@ -128,10 +149,13 @@ def group_lines(lines: Lines, singleton_rule: str, *, merge_equal: bool) -> Grou
     for key in first_seen:
         joined.setdefault(int(said[key]), []).append(key)
     flat = np.array([key for group in joined.values() for key in group], dtype=np.int64)
+    sizes_of = np.array([len(group) for group in joined.values()], dtype=np.int64)
     return Groups(
-        signatures=chained_hashes(shown[flat] ^ hashes[flat], np.array([len(g) for g in joined.values()], np.int64)),
-        keys=[[int(hashes[key]) for key in group] for group in joined.values()],
-        members=[[facts[by_key[starts[key] : starts[key + 1]]] for key in group] for group in joined.values()],
+        signatures=chained_hashes(shown[flat] ^ hashes[flat], sizes_of),
+        pointers=np.concatenate([[0], np.cumsum(sizes_of)]).astype(np.int64),
+        keys=hashes[flat],
+        spans=np.stack([starts[flat], starts[flat + 1]], axis=1),
+        links=facts[by_key],
         facts=signatures,
         order=order,
         starts=np.concatenate([[0], np.cumsum(repeats)]),

@@ -38,7 +38,7 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: Workers) -> Build
     corpus = await asyncio.to_thread(_read, library, plan)
     manifest = library.manifest()
     models = model_side(library, workers, corpus.hashes)
-    embedder, extractor = await asyncio.to_thread(_fit, library, corpus, workers.embedder, models.extractor)
+    embedder, extractor = await asyncio.to_thread(_fit, library, corpus, workers, models.extractor)
     model = workers.language_model
     settings = BuildSettings(
         recipe=workers.recipe,
@@ -71,10 +71,13 @@ def _read(library: IndexFiles, plan: Plan) -> CorpusUpdate:
 
 
 def _fit(
-    library: IndexFiles, corpus: CorpusUpdate, embedder: Embedder, extractor: Extractor
+    library: IndexFiles, corpus: CorpusUpdate, workers: Workers, extractor: Extractor
 ) -> tuple[Embedder, Extractor]:
     manifest = library.manifest()
     texts = [chunk.index_text for chunk in corpus.chunks]
-    fitted = fit_once(embedder, "embedder", manifest.embedder, library.calls, texts, refit=bool(corpus.change))
+    changed = bool(corpus.change)
+    fitted = fit_once(workers.embedder, "embedder", manifest.embedder, library.calls, texts, refit=changed)
+    if not (workers.recipe.needs_records or any(built.extraction for built in manifest.recipes)):
+        return fitted, extractor
     # The extractor is never fitted again: records made with different statistics would not compare.
     return fitted, fit_once(extractor, "extractor", manifest.extractor, library.calls, texts, refit=False)

@@ -43,6 +43,7 @@ class CallStore:
 
     def __init__(self, path: Path | None = None) -> None:
         self._db = Database(path, _SCHEMA)
+        self._fitted: dict[str, Mapping[str, NDArray[Any]]] = {}
 
     def close(self) -> None:
         """Close the file."""
@@ -149,11 +150,13 @@ class CallStore:
 
     def fitted(self, name: str) -> Mapping[str, NDArray[Any]] | None:
         """Arrays stored under a name, or None."""
-        rows = self._db.read("SELECT body FROM fitted WHERE name=?", [name])
-        if not rows:
-            return None
-        with np.load(io.BytesIO(rows[0][0]), allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
+        if name not in self._fitted:  # a name tells what stands under it: nothing ever takes its place
+            rows = self._db.read("SELECT body FROM fitted WHERE name=?", [name])
+            if not rows:
+                return None
+            with np.load(io.BytesIO(rows[0][0]), allow_pickle=False) as archive:
+                self._fitted[name] = {key: archive[key] for key in archive.files}
+        return self._fitted[name]
 
     def put_fitted(self, name: str, state: Mapping[str, NDArray[Any]]) -> None:
         """Store arrays under a name."""
@@ -167,6 +170,7 @@ class CallStore:
         marks = ",".join("?" * len(names))
         with self._db.transaction() as connection:
             connection.execute(f"DELETE FROM fitted WHERE name NOT IN ({marks})", list(names))
+        self._fitted = {name: state for name, state in self._fitted.items() if name in names}
 
     # --- forgetting -------------------------------------------------------------------------------------------------
 

@@ -213,7 +213,7 @@ def _write(pool: Pool, directory: Path) -> None:
         partial.mkdir(parents=True)
         for name in _ARRAYS:
             np.save(partial / f"{name}.npy", getattr(pool, name))
-        (partial / "rows.bin").write_bytes(pool.rows.tobytes() or b" ")
+        (partial / "rows.bin").write_bytes(pool.rows.data if len(pool.rows) else b" ")
         (partial / "documents.json").write_bytes(pool.documents)
         shutil.rmtree(directory, ignore_errors=True)
         partial.rename(directory)

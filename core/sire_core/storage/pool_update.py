@@ -106,7 +106,7 @@ def _merged(
     arrays: dict[str, Any] = {name: column[order] for name, column in columns.items()}
     runs = _runs(np.concatenate([kept, np.full(len(new.units), -1)])[order], order - len(kept))
     doc_of = {chunk.id: chunk.doc_id for chunk in change.chunks}
-    rows = [pool_row(unit, doc_of) for unit in new.units]
+    rows = [np.frombuffer(pool_row(unit, doc_of), dtype=np.uint8) for unit in new.units]
     vectors = [np.asarray(change.commit.vectors[unit.id], dtype=np.float32)[None] for unit in new.units]
     sizes = np.concatenate([np.diff(pool.offsets)[kept], np.array([len(row) for row in rows], dtype=np.int64)])[order]
     counts = np.concatenate([lengths, np.array([len(found) for found in numbers], dtype=np.int64)])
@@ -120,9 +120,7 @@ def _merged(
         "chunk_ids": np.array([chunk.id for chunk in change.chunks], dtype="S24"),
         "chunk_documents": np.array([document[chunk.doc_id] for chunk in change.chunks], dtype=np.int64),
         "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        "rows": np.frombuffer(
-            b"".join(_slice(pool, start, stop) if stop else rows[start] for start, stop in runs), np.uint8
-        ),
+        "rows": np.concatenate([_slice(pool, start, stop) if stop else rows[start] for start, stop in runs]),
         "documents": json.dumps([[stored.id, stored.metadata] for stored in change.documents]).encode(),
     }
 
@@ -137,8 +135,8 @@ def _runs(sources: NDArray[np.int64], places: NDArray[np.int64]) -> list[tuple[i
     ]
 
 
-def _slice(pool: Pool, start: int, stop: int) -> bytes:
-    return pool.rows[int(pool.offsets[start]) : int(pool.offsets[stop])].tobytes()
+def _slice(pool: Pool, start: int, stop: int) -> NDArray[np.uint8]:
+    return pool.rows[int(pool.offsets[start]) : int(pool.offsets[stop])]
 
 
 def _bytes(values: Sequence[int]) -> NDArray[np.uint8]:
