@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sire_core.algorithms.text import name_key, tokenize
+from sire_core.algorithms.text import name_key
+from sire_core.organize.padded_words import PaddedWords
 from sire_core.types import digest
 
 __all__ = [
@@ -189,7 +190,7 @@ def gather_evidence(
         cap_order: See `cap_documents`.
         entity_key: See `name_key`.
     """
-    words = _Words()
+    words = PaddedWords()
     matching: dict[str, list[tuple[SourceDocument, tuple[SourceFact, ...]]]] = {}
     for document in documents:
         wanted = {key: names for key, names in document.names.items() if key in keys}
@@ -205,16 +206,8 @@ def gather_evidence(
     return evidence
 
 
-class _Words(dict[str, str]):
-    """Texts as words with a space on either side of each, so that a name is found at word boundaries."""
-
-    def __missing__(self, text: str) -> str:
-        self[text] = padded = f" {' '.join(tokenize(text))} "
-        return padded
-
-
 def _facts_about(
-    document: SourceDocument, names: Mapping[str, Sequence[str]], words: _Words
+    document: SourceDocument, names: Mapping[str, Sequence[str]], words: PaddedWords
 ) -> dict[str, tuple[SourceFact, ...]]:
     """Facts that the record links to an entity, or that hold one of its surface forms as whole words."""
     texts = [(fact, words[fact.text]) for fact in document.facts] if names else []
@@ -228,7 +221,7 @@ def _facts_about(
 
 
 def _stated_name(
-    key: str, found: Sequence[tuple[SourceDocument, Sequence[SourceFact]]], entity_key: str, words: _Words
+    key: str, found: Sequence[tuple[SourceDocument, Sequence[SourceFact]]], entity_key: str, words: PaddedWords
 ) -> str:
     """The first form of the name that the documents themselves spell out.
 

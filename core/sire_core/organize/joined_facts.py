@@ -6,11 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from sire_core.algorithms.text import name_key, tokenize
+from sire_core.algorithms.text import tokenize
 from sire_core.extraction.lexicon import FUNCTION_WORDS
+from sire_core.extraction.names import cached_key
 from sire_core.organize.bridge_entities import Evidence, SourceFact
+from sire_core.organize.padded_words import PaddedWords
 
 __all__ = ["BridgeFact", "JoinedFacts"]
+
+_Weighed = tuple[SourceFact, frozenset[str]]
+"""A fact and its content words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +48,23 @@ class JoinedFacts:
         """Bridging facts of each entity, most informative first."""
         import asyncio
 
-        return await asyncio.to_thread(lambda: [self.join(found) for found in evidence])
+        words, content = PaddedWords(), _ContentWords()
+        return await asyncio.to_thread(lambda: [self._join(found, words, content) for found in evidence])
 
     def join(self, evidence: Evidence) -> tuple[BridgeFact, ...]:
         """Bridging facts of one entity, most informative first."""
-        pairs = sorted(self._pairs(evidence), key=lambda pair: -pair[0])
+        return self._join(evidence, PaddedWords(), _ContentWords())
+
+    def _join(self, evidence: Evidence, words: PaddedWords, content: _ContentWords) -> tuple[BridgeFact, ...]:
+        pairs = sorted(self._pairs(evidence, content), key=lambda pair: -pair[0])
         titles = {fact: title for title, facts in evidence.documents for fact in facts}
-        facts = [_joined(evidence.name, left, right, titles) for _, left, right in pairs[: self.max_pairs]]
+        facts = [_joined(evidence.name, left, right, titles, words) for _, left, right in pairs[: self.max_pairs]]
         return tuple({fact.text: fact for fact in facts}.values())
 
-    def _pairs(self, evidence: Evidence) -> Iterator[tuple[int, SourceFact, SourceFact]]:
+    def _pairs(self, evidence: Evidence, content: _ContentWords) -> Iterator[tuple[int, SourceFact, SourceFact]]:
         name = set(tokenize(evidence.name))
         weighed = [
-            (name_key(title) == evidence.key, [(fact, _content(fact.text) - name) for fact in facts])
+            (cached_key(title) == evidence.key, [(fact, content[fact.text] - name) for fact in facts])
             for title, facts in evidence.documents
         ]
         for (left_about, left), (_, right) in combinations(weighed, 2):
@@ -63,35 +72,36 @@ class JoinedFacts:
             if best is not None:
                 yield best
 
-    def _best(
-        self, left: Sequence[tuple[SourceFact, set[str]]], right: Sequence[tuple[SourceFact, set[str]]]
-    ) -> tuple[int, SourceFact, SourceFact] | None:
-        best: tuple[int, SourceFact, SourceFact] | None = None
+    def _best(self, left: Sequence[_Weighed], right: Sequence[_Weighed]) -> tuple[int, SourceFact, SourceFact] | None:
+        best: tuple[SourceFact, SourceFact] | None = None
+        most = self.min_new - 1
         for one, own in left:
             for other, others in right:
-                new = min(len(own - others), len(others - own))
-                fits = new >= self.min_new and len(one.text) + len(other.text) < self.max_chars
-                if fits and (best is None or new > best[0]):
-                    best = (new, one, other)
-        return best
+                fewer = min(len(own), len(others))
+                if fewer <= most or len(one.text) + len(other.text) >= self.max_chars:
+                    continue
+                new = fewer - len(own & others)
+                if new > most:
+                    most, best = new, (one, other)
+        return None if best is None else (most, *best)
 
 
-def _joined(name: str, left: SourceFact, right: SourceFact, titles: Mapping[SourceFact, str]) -> BridgeFact:
+class _ContentWords(dict[str, frozenset[str]]):
+    """Words of texts that are no function words; each text is cut once."""
+
+    def __missing__(self, text: str) -> frozenset[str]:
+        self[text] = found = frozenset(tokenize(text)) - FUNCTION_WORDS
+        return found
+
+
+def _joined(
+    name: str, left: SourceFact, right: SourceFact, titles: Mapping[SourceFact, str], words: PaddedWords
+) -> BridgeFact:
     """Two facts as one text; a fact that names the entity by a shorter form gets the full name in front.
 
     That name may be spelt out only by a third document, which a filter may hide; then it is not used.
     """
-    wanted = _padded(name)
-    known = any(wanted in _padded(said) for fact in (left, right) for said in (fact.text, titles[fact]))
-    texts = [
-        fact.text if not known or wanted in _padded(fact.text) else f"{name}: {fact.text}" for fact in (left, right)
-    ]
+    wanted = words[name]
+    known = any(wanted in words[said] for fact in (left, right) for said in (fact.text, titles[fact]))
+    texts = [fact.text if not known or wanted in words[fact.text] else f"{name}: {fact.text}" for fact in (left, right)]
     return BridgeFact(" ".join(texts), tuple(dict.fromkeys((*left.chunk_ids, *right.chunk_ids))))
-
-
-def _padded(text: str) -> str:
-    return f" {' '.join(tokenize(text))} "
-
-
-def _content(text: str) -> set[str]:
-    return {word for word in tokenize(text) if word not in FUNCTION_WORDS}
