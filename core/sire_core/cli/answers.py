@@ -6,13 +6,13 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sire_core.cli.output import count, note, say, shorten
+from sire_core.cli.output import count, note, say, say_part, shorten
 from sire_core.cli.query_command import hit_json, say_hit
 
 if TYPE_CHECKING:
-    from sire_core.reason.steps import Answer, Step, Trace
+    from sire_core.reason.steps import Answer, AnswerPiece, Step, Trace
 
-__all__ = ["answer_json", "say_answer", "say_step"]
+__all__ = ["answer_json", "say_answer", "say_piece", "say_step"]
 
 _TITLES = 5
 
@@ -33,20 +33,35 @@ def say_step(step: Step) -> None:
         say(f"found {count(len(step.hits), 'hit')}, {step.new} new{shown and ': '}{shown}", "cyan", indent=4)
 
 
-def say_answer(answer: Answer, hint: str = "") -> None:
+def say_piece(piece: AnswerPiece, *, begins: bool) -> None:
+    """Print a piece of an answer on a terminal, as it is written.
+
+    Args:
+        piece: The piece.
+        begins: Whether it is the first one.
+    """
+    if begins or piece.restart:
+        say_part("\nAnswer: " if begins else "\n\nAnswer, asked for again: ", "bold")
+    say_part(piece.text, "bold")
+
+
+def say_answer(answer: Answer, hint: str = "", *, shown: bool = False) -> None:
     """Print an answer and the hits that it cites; all hits when it cites none.
 
     Args:
         answer: The last step.
         hint: Why there is only evidence; empty when an answer was asked for.
+        shown: Whether the text has been printed piece by piece.
     """
     from sire_core.reason.reader import INSUFFICIENT
 
+    if shown:
+        say("\n")
     if answer.note:
         note(f"error: {answer.note}", "red")
     if not answer.text and not hint and answer.hits:
         note("There is no answer. The evidence that was found:")
-    if answer.text or (answer.stop == "empty_index" and not hint):
+    if not shown and (answer.text or (answer.stop == "empty_index" and not hint)):
         say(f"\nAnswer: {answer.text or INSUFFICIENT}\n", "bold green" if answer.sufficient else "bold yellow")
     cited = answer.citations if answer.sufficient else ()
     for number, hit in enumerate(answer.hits, 1):

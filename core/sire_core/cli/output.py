@@ -35,6 +35,20 @@ def say(text: str = "", style: str = "", *, indent: int = 0) -> None:
     _print(text, style, indent, sys.stdout)
 
 
+def on_terminal() -> bool:
+    """Whether results go to a person rather than to a file or a program."""
+    return sys.stdout.isatty()
+
+
+def say_part(text: str, style: str = "") -> None:
+    """Print a part of a result that goes on on the same line. For terminals, which break the line where it is full."""
+    from rich.console import Console
+    from rich.text import Text
+
+    Console(file=sys.stdout).print(Text(_CONTROL.sub("\ufffd", text), style=style), end="", soft_wrap=True)
+    sys.stdout.flush()
+
+
 def note(text: str, style: str = "") -> None:
     """Print what is not a result: what was read, warnings, errors."""
     _print(text, style, 0, sys.stderr)
