@@ -72,6 +72,11 @@ class RulesExtractor:
         return True
 
     @property
+    def verbatim(self) -> bool:
+        """Always: every word of a record stands in its passage's title or text."""
+        return True
+
+    @property
     def fitted(self) -> bool:
         """Whether word counts were learned."""
         return self._statistics.fitted

@@ -24,8 +24,8 @@ class RecordStore(Protocol):
     def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
         """Records that did not fail, by chunk hash."""
 
-    def bodies(self, fingerprint: str) -> Mapping[str, bytes]:
-        """All records that did not fail, as stored, by chunk hash."""
+    def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> Mapping[str, bytes]:
+        """Records that did not fail, as stored, by chunk hash: some or (None) all."""
 
     def known(self, fingerprint: str, hashes: Sequence[str]) -> set[str]:
         """Hashes that have a record that did not fail."""
@@ -130,14 +130,19 @@ def relinked_chunks(
     """
     if not extractor.links_titles:
         return frozenset()
-    from sire_core.extraction.title_changes import changed_wordings, touched_records
+    from sire_core.extraction.title_changes import changed_wordings, likely_passages, touched_records
 
     wordings = changed_wordings([chunk.title for chunk in before], [chunk.title for chunk in after])
     if not wordings:
         return frozenset()
     if len(wordings) > len(after) // 4:  # looking for so many takes longer than linking everything
         return frozenset(chunk.id for chunk in after)
-    touched = touched_records(store.bodies(extractor.fingerprint), wordings)
+    if getattr(extractor, "verbatim", False):  # the passages are at hand, and shorter than what is stored of them
+        after = [after[place] for place in likely_passages([chunk.index_text for chunk in after], wordings)]
+        bodies = store.bodies(extractor.fingerprint, [hashes[chunk.id] for chunk in after])
+    else:
+        bodies = store.bodies(extractor.fingerprint)
+    touched = touched_records(bodies, wordings)
     return frozenset(chunk.id for chunk in after if hashes[chunk.id] in touched)
 
 

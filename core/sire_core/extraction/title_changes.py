@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from sire_core.extraction.titles import WORD, title_forms
 if TYPE_CHECKING:
     from sire_core.types import ExtractionRecord
 
-__all__ = ["changed_wordings", "titles_in_reach", "touched_records"]
+__all__ = ["changed_wordings", "likely_passages", "titles_in_reach", "touched_records"]
 
 _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
 
@@ -58,22 +58,37 @@ def touched_records(bodies: Mapping[str, bytes], wordings: Sequence[str]) -> set
         wordings: From `changed_wordings`.
     """
     keys = list(bodies)
-    everything = b"\0".join(bodies.values()).lower()
-    starts = list(accumulate((len(body) + 1 for body in bodies.values()), initial=0))
     found: set[str] = set()
+    for number, pattern in _candidates(list(bodies.values()), wordings):
+        if keys[number] not in found and pattern.search(_ESCAPED.sub(" ", bodies[keys[number]].decode())):
+            found.add(keys[number])
+    return found
+
+
+def likely_passages(texts: Sequence[str], wordings: Sequence[str]) -> list[int]:
+    """Positions of the texts that hold all words of a wording, ascending: only their verbatim records may link it.
+
+    Args:
+        texts: Titles and texts of passages.
+        wordings: From `changed_wordings`.
+    """
+    bodies = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return sorted({number for number, _ in _candidates(bodies, wordings)})
+
+
+def _candidates(bodies: Sequence[bytes], wordings: Sequence[str]) -> Iterator[tuple[int, re.Pattern[str]]]:
+    """Bodies that hold all words of a wording, and what the wording looks like."""
+    everything = b"\0".join(bodies).lower()
+    starts = list(accumulate((len(body) + 1 for body in bodies), initial=0))
     for piece, alike in _by_piece(wordings).items():
         place = everything.find(piece)
-        while place >= 0:
+        while 0 <= place < starts[-1]:
             number = bisect_right(starts, place) - 1
             first, last = starts[number], starts[number + 1]
-            for pieces, pattern in alike if keys[number] not in found else ():
-                # Reading a body takes long beside looking for the other words in it.
-                likely = all(everything.find(other, first, last) >= 0 for other in pieces)
-                if likely and pattern.search(_ESCAPED.sub(" ", bodies[keys[number]].decode())):
-                    found.add(keys[number])
-                    break
+            for pieces, pattern in alike:
+                if all(everything.find(other, first, last) >= 0 for other in pieces):
+                    yield number, pattern
             place = everything.find(piece, last)
-    return found
 
 
 @lru_cache(1 << 16)

@@ -61,10 +61,13 @@ class CallStore:
         unique = list(dict.fromkeys(hashes))
         return {str(found): from_json(str(body)) for found, body in self._db.read_in(sql, unique, [fingerprint])}
 
-    def bodies(self, fingerprint: str) -> dict[str, bytes]:
-        """Stored records as UTF-8 JSON by chunk hash; failed ones are left out. For searching, not for reading."""
+    def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> dict[str, bytes]:
+        """Stored records, some or all, as UTF-8 JSON by chunk hash; failed ones are left out. For searching."""
         sql = "SELECT hash, CAST(body AS BLOB) FROM records WHERE fingerprint=? AND status!='failed'"
-        return {str(found): bytes(body) for found, body in self._db.iterate(sql, [fingerprint])}
+        if hashes is None:
+            return {str(found): bytes(body) for found, body in self._db.iterate(sql, [fingerprint])}
+        rows = self._db.read_in(f"{sql} AND hash IN ({{marks}})", list(dict.fromkeys(hashes)), [fingerprint])
+        return {str(found): bytes(body) for found, body in rows}
 
     def known(self, fingerprint: str, hashes: Sequence[str]) -> set[str]:
         """Which of the hashes have a record that did not fail."""

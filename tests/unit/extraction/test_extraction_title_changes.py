@@ -1,11 +1,16 @@
 """What a change of titles reaches: few records, and none too few."""
 
+import asyncio
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sire_core.data import demo_documents
 from sire_core.extraction.record import to_json
-from sire_core.extraction.title_changes import changed_wordings, titles_in_reach, touched_records
-from sire_core.extraction.titles import TitleLinker
+from sire_core.extraction.rules import RulesExtractor
+from sire_core.extraction.title_changes import changed_wordings, likely_passages, titles_in_reach, touched_records
+from sire_core.extraction.titles import WORD, TitleLinker
+from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
 TITLES = [
@@ -78,3 +83,39 @@ def test_only_whole_words_are_found():
     assert changed_wordings(["Del Mar", "Aylwin"], ["Aylwin", "Del Mar", "Aylwin"]) == []
     assert changed_wordings([], ["The Old Mill"]) == ["The Old Mill", "Old Mill"]
     assert changed_wordings(["The Old Mill"], ["The Old Mill", "Old Mill (film)"]) == ["Old Mill", "Old Mill (film)"]
+
+
+def rules_records(chunks):
+    async def run():
+        return [
+            r async for batch in RulesExtractor().extract([ChunkInContext(chunk) for chunk in chunks]) for r in batch
+        ]
+
+    return asyncio.run(run())
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(TITLES), st.lists(st.sampled_from(TEXTS), max_size=3)), min_size=1, max_size=4),
+    st.lists(st.sampled_from(TITLES)),
+    st.lists(st.sampled_from(TITLES)),
+)
+def test_passages_tell_which_verbatim_records_may_change(rows, before, after):
+    chunks = [Chunk(f"c{i}", f"d{i}", 0, title, " ".join(texts)) for i, (title, texts) in enumerate(rows)]
+    wordings = changed_wordings(before, after)
+    records = rules_records(chunks)
+    touched = touched_records({str(i): to_json(r).encode() for i, r in enumerate(records)}, wordings)
+    likely = likely_passages([chunk.index_text for chunk in chunks], wordings)
+    assert touched <= {str(place) for place in likely}
+    assert likely == sorted(set(likely))
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from([*TEXTS, *(d.text for d in demo_documents())]), min_size=1, max_size=3))
+def test_rules_say_nothing_that_the_passage_does_not(texts):
+    assert RulesExtractor().verbatim
+    chunk = Chunk("c", "d", 0, "Aylwin (film)", " ".join(texts))
+    (record,) = rules_records([chunk])
+    said = chunk.index_text.lower()
+    for text in (*(e.name for e in record.entities), *(f.text for f in record.facts)):
+        assert all(word.lower() in said for word in WORD.findall(text))
