@@ -179,7 +179,9 @@ class Session:
         recipe = self._configuration.recipe_object or _registered(built)
         if embedder is not None:
             recipe.check_embedder(embedder)
-        return PoolView(pool, embedder, self._configuration.language_model, lambda: library.edges(built)), recipe
+        model = self._configuration.language_model
+        edges, note = lambda: library.edges(built), lambda key: library.note(built, key)
+        return PoolView(pool, embedder, model, edges, note), recipe
 
     def _embedder(self, manifest: Manifest) -> Any:
         from sire_core.models.fitting import restore

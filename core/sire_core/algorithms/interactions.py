@@ -68,13 +68,13 @@ def semantic_pairs(
 
 
 def keyword_pairs(
-    keywords: Sequence[Sequence[int]], size: int, least: int = 3, cap: int | None = 200
+    indptr: NDArray[np.int64], numbers: NDArray[np.int64], least: int = 3, cap: int | None = 200
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs of nodes that share keywords, through an inverted index (oracle I1).
 
     Args:
-        keywords: Distinct keyword numbers of every node.
-        size: Number of keywords.
+        indptr: Keywords of node i are `numbers[indptr[i]:indptr[i + 1]]`, `[n + 1]`.
+        numbers: Of the keywords, distinct within a node.
         least: Shared keywords that make a pair.
         cap: Keywords of more nodes than this are hubs and join nothing; None for no cap.
 
@@ -88,16 +88,15 @@ def keyword_pairs(
 
     if least < 1 or (cap is not None and cap < 1):
         raise ConfigurationError(f"Shared keywords and the cap must be at least 1, not {least} and {cap}.")
-    nodes = np.repeat(np.arange(len(keywords)), [len(found) for found in keywords])
-    numbers = np.array([number for found in keywords for number in found], dtype=np.int64)
-    rare = np.bincount(numbers, minlength=size) <= (cap or len(keywords))
-    keep = rare[numbers]
-    has = csr_array(
-        (np.ones(int(keep.sum()), dtype=np.int32), (nodes[keep], numbers[keep])), shape=(len(keywords), size)
-    )
+    count = len(indptr) - 1
+    nodes = np.repeat(np.arange(count), np.diff(indptr))
+    held = np.bincount(numbers)
+    keep = held[numbers] <= (cap or count)
+    ones = np.ones(int(keep.sum()), dtype=np.int32)
+    has = csr_array((ones, (nodes[keep], numbers[keep])), shape=(count, len(held)))
     inverted = has.T.tocsr()
     found, counts = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for start in range(0, len(keywords), _BLOCK):
+    for start in range(0, count, _BLOCK):
         shared = (has[start : start + _BLOCK] @ inverted).tocoo()
         left, right = shared.coords[0].astype(np.int64) + start, shared.coords[1].astype(np.int64)
         wanted = (left < right) & (shared.data >= least)

@@ -22,38 +22,47 @@ _PROBES = 24
 """Cells that a row looks into."""
 _SPARE = 4
 """Candidates beyond k that are scored precisely."""
+_ROUGH = 1e-3
+"""More than a quick product of two unit vectors can differ from their cosine, rounding included."""
+_BLOCK_CELLS = 2**22
+"""Cells of the largest intermediate matrix."""
 _SAMPLE = 32
 """Rows per cell that centers are learned from."""
 _ROUNDS = 3
 
 
-def updated_neighbors(vectors: NDArray[np.float32], k: int, known: Lists, stale: NDArray[np.bool_]) -> Lists:
+def updated_neighbors(
+    vectors: NDArray[np.float32], k: int, known: Lists, new: NDArray[np.bool_], stale: NDArray[np.bool_]
+) -> Lists:
     """Bring lists of nearest neighbours up to date: what `nearest_neighbors` says, for less where little changed.
 
-    Known rows are compared with new ones only. Where the stored cosines are not those of the vectors (the embedder was
-    fitted again), or where much changed, everything is made anew.
+    Known rows are compared with new ones only, and only those that a new one may be near to are looked at precisely.
+    Where much changed, everything is made anew.
 
     Args:
         vectors: All rows after the change, `[n, d]`.
         k: Neighbours wanted.
-        known: Row numbers and cosines of the lists before the change, `[n, k]`, in rows' numbers after it; places
-            without a neighbour have a cosine that is not positive. New rows have no neighbour.
+        known: Row numbers and cosines of the lists before the change, `[n, k]`, in rows' numbers after it, best first,
+            ties by row number; places without a neighbour have a cosine that is not positive. Those of new and stale
+            rows are not read.
+        new: Rows that were not there before, `[n]`.
         stale: Known rows that lost a neighbour, `[n]`: searched for again.
 
     Returns:
-        As `nearest_neighbors`; places without a positive cosine may hold anything that is not positive.
+        As `nearest_neighbors`, `[n, k]`; places without a positive cosine hold row 0 and -2.
     """
-    indices, similarities = known
-    listed = (similarities > 0).any(axis=1) & ~stale
-    new = np.flatnonzero(~(similarities > 0).any(axis=1) & ~stale)
-    fresh, old = np.flatnonzero(~listed), np.flatnonzero(listed)
-    if not len(old) or len(fresh) * _SHARE > len(vectors) or not _current(vectors, old, indices, similarities):
-        return nearest_neighbors(vectors, k)
+    again = np.flatnonzero(new | stale)
     found = np.zeros((len(vectors), k), dtype=np.int64), np.full((len(vectors), k), -2.0)
-    _put(found, fresh, nearest_neighbors(vectors, k, fresh))
-    _put(found, old, (indices[old], similarities[old]))
-    _put(found, old, nearest_neighbors(vectors, k, old, new))
-    return found
+    if len(again) * _SHARE > len(vectors):
+        _put(found, np.arange(len(vectors)), nearest_neighbors(vectors, k))
+        return _cleared(found)
+    old = np.flatnonzero(~(new | stale))
+    found[0][old], found[1][old] = known[0][old], known[1][old]
+    if len(again):
+        _put(found, again, nearest_neighbors(vectors, k, again))
+    if new.any():
+        _join(unit_rows(vectors), found, old, np.flatnonzero(new))
+    return _cleared(found)
 
 
 def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
@@ -118,13 +127,40 @@ def _nearest_centers(unit: NDArray[np.float32], centers: NDArray[np.float32], pr
     return nearest_neighbors(both, probes, np.arange(len(centers), len(both)), np.arange(len(centers)))[0]
 
 
-def _current(
-    vectors: NDArray[np.float32], rows: NDArray[np.int64], indices: NDArray[np.int64], similarities: NDArray[np.float64]
-) -> bool:
-    """Whether stored cosines are those of the vectors."""
-    now = precise_cosines(unit_rows(vectors), rows, indices[rows])
-    before = similarities[rows]
-    return bool((now == before)[before > 0].all())
+def _join(unit: NDArray[np.float32], found: Lists, old: NDArray[np.int64], new: NDArray[np.int64]) -> None:
+    """Put new rows into the lists of old ones, where they are near enough."""
+    k = found[0].shape[1]
+    block = max(1, _BLOCK_CELLS // max(len(new), unit.shape[1]))
+    for start in range(0, len(old), block):
+        rows = old[start : start + block]
+        # A new row that ties with the last neighbour may come before it.
+        bar = np.maximum(found[1][rows, -1], 0.0) - _ROUGH
+        places, columns = np.nonzero(unit[rows] @ unit[new].T >= bar[:, None])
+        for first in range(0, len(places), block):
+            part = slice(first, first + block)
+            scores = precise_cosines(unit, rows[places[part]], new[columns[part], None])[:, 0]
+            _insert(found, rows[places[part]], new[columns[part]], scores, k)
+
+
+def _insert(
+    found: Lists, rows: NDArray[np.int64], columns: NDArray[np.int64], scores: NDArray[np.float64], k: int
+) -> None:
+    """Put single neighbours into the lists of rows, best first, ties by row number."""
+    touched, place = np.unique(rows, return_inverse=True)
+    owners = np.concatenate((np.repeat(np.arange(len(touched)), k), place))
+    members = np.concatenate((found[0][touched].ravel(), columns))
+    values = np.concatenate((found[1][touched].ravel(), scores))
+    order = np.lexsort((members, -values, owners))
+    # Every row has k places at least: those that it had.
+    first = np.searchsorted(owners[order], np.arange(len(touched)))
+    best = order[first[:, None] + np.arange(k)]
+    found[0][touched], found[1][touched] = members[best], values[best]
+
+
+def _cleared(found: Lists) -> Lists:
+    nobody = found[1] <= 0
+    found[0][nobody], found[1][nobody] = 0, -2.0
+    return found
 
 
 def _put(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,24 +10,22 @@ from sire_core.algorithms.text import name_key
 from sire_core.corpus.media import media_of
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.subjects import base_title
+from sire_core.organize.interaction_table import GRAPH_NOTE, InteractionTable
+from sire_core.organize.keyword_table import keyword_edges
+from sire_core.organize.passage_links import PassageLinks
+from sire_core.organize.passage_moves import PassageMoves
+from sire_core.organize.passage_phrases import WORDS_NOTE, PassagePhrases
 from sire_core.protocols import Delta
-from sire_core.types import Edge, digest
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sire_core.organize.keyword_table import KeywordTable
     from sire_core.protocols import BuildView, Change
     from sire_core.types import Unit
 
-__all__ = ["INTERACTS", "KEYWORD", "InteractionGraph"]
-
-INTERACTS = "interacts"
-"""Kind of the edges between two passages, the earlier one first. Metadata: `structural` (1), `similarity` (cosine),
-`near` (1 the source lists the target, 2 the other way round, 3 both), `keywords` (how many are shared); what is 0 is
-left out."""
-KEYWORD = "keyword"
-"""Kind of the edges from a passage to an id of a keyword; metadata `phrase`. They are the inverted index."""
+__all__ = ["InteractionGraph"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,79 +98,97 @@ class InteractionGraph:
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Bring the graph up to date."""
+        """Bring the graph up to date. Of a small change only the passages that it touches are read and written."""
         import asyncio
 
         if not change:
             return Delta()
         vectors = await view.vectors(view.chunk_units)
-        return await asyncio.to_thread(self._delta, view, vectors)
+        return await asyncio.to_thread(self._delta, {chunk.id for chunk in change.added}, view, vectors)
 
-    def _delta(self, view: BuildView, vectors: NDArray[np.float32]) -> Delta:
+    def _delta(self, redone: Collection[str], view: BuildView, vectors: NDArray[np.float32]) -> Delta:
+        import numpy as np
+
         units = view.chunk_units
-        keywords = _keywords(view, titles=self.title_keywords)
-        old = {(edge.kind, edge.source, edge.target): edge for edge in view.edges()}
-        weights = self._weights(view, keywords, vectors, list(old.values()) if self.links == "union" else ())
-        edges = {(edge.kind, edge.source, edge.target): edge for edge in _edges(units, keywords, weights)}
+        before, words = self._known(view)
+        moves = PassageMoves.between(before.passages, np.array([unit.id for unit in units], dtype="S24"))
+        again = [i for i, unit in enumerate(units) if moves.origin[i] < 0 or unit.id in redone]
+        told = {i: keyword_edges(units[i].id, found) for i, found in self._phrases(view, again).items()}
+        keywords = before.keywords.followed(moves.origin, {i: list(edges) for i, edges in told.items()})
+        neighbors, cosines = self._nearest(before, view.makers, vectors, moves)
+        links = self._links(view, keywords, neighbors, cosines)
+        table = InteractionTable(view.makers, moves.passages, links, keywords, neighbors, cosines, self._exact(units))
+        put, drop = table.changes(before, {units[i].id: list(edges.values()) for i, edges in told.items()})
+        words = words.followed(units, moves)
         return Delta(
-            put_edges=tuple(edge for key, edge in edges.items() if old.get(key) != edge),
-            drop_edges=tuple(edge for key, edge in old.items() if key not in edges),
-            state={
-                "figures": {
-                    "interactions": {name: sum(name in found for found in weights.values()) for name in _WEIGHTS},
-                    "media": _media(units),
-                }
-            },
+            put_edges=tuple(put),
+            # Edges of another layout are dropped before all are put.
+            drop_edges=tuple(drop if len(before.passages) else view.edges()),
+            state={"figures": {"interactions": links.counts(), "media": _media(units)}},
+            notes={GRAPH_NOTE: table.to_note(), WORDS_NOTE: words.to_note()},
         )
 
-    def _weights(
-        self,
-        view: BuildView,
-        keywords: Sequence[Mapping[str, str]],
-        vectors: NDArray[np.float32],
-        stored: Sequence[Edge],
-    ) -> dict[tuple[int, int], dict[str, Any]]:
-        """Weights by pair of nodes. Mutual links tell only half of what a list held, so they are found anew."""
-        from sire_core.algorithms.interactions import keyword_pairs, semantic_pairs, structural_pairs
+    def _known(self, view: BuildView) -> tuple[InteractionTable, PassagePhrases]:
+        """What earlier builds left; empty tables where there is nothing of use."""
+        notes = view.notes([GRAPH_NOTE, WORDS_NOTE])
+        table = InteractionTable.from_note(notes.get(GRAPH_NOTE))
+        words = PassagePhrases.from_note(notes.get(WORDS_NOTE))
+        if table is None or words is None or table.makers[1] != view.makers[1]:
+            return InteractionTable.empty(self.n_sim), PassagePhrases.empty()
+        return table, words
+
+    def _exact(self, units: Sequence[Unit]) -> bool:
+        return len(units) < self.exact_below
+
+    def _nearest(
+        self, before: InteractionTable, makers: tuple[str, str], vectors: NDArray[np.float32], moves: PassageMoves
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         from sire_core.organize.semantic_links import nearest_passages
 
-        weights: dict[tuple[int, int], dict[str, Any]] = {}
+        if not (self.use_sim and self.n_sim):
+            return before.neighbors[:0], before.cosines[:0]
+        known = (before.neighbors, before.cosines) if before.exact and before.makers[0] == makers[0] else None
+        return nearest_passages(vectors, self.n_sim, self.exact_below, known, moves)
+
+    def _phrases(self, view: BuildView, nodes: Sequence[int]) -> dict[int, dict[str, str]]:
+        """Phrases of the keywords of some passages by key, their titles last. Linking titles changes no keyword."""
+        units = [view.chunk_units[node] for node in nodes]
+        whole = len(nodes) == len(view.chunk_units)
+        records = view.records(None if whole else {unit.chunk_ids[0] for unit in units})
+        found = {}
+        for node, unit in zip(nodes, units, strict=True):
+            record = records.get(unit.chunk_ids[0])
+            title = (base_title(unit.title),) if self.title_keywords else ()
+            phrases: dict[str, str] = {}
+            for phrase in (*(record.keywords if record else ()), *title):
+                if key := name_key(phrase):
+                    phrases.setdefault(key, phrase)
+            found[node] = phrases
+        return found
+
+    def _links(
+        self,
+        view: BuildView,
+        keywords: KeywordTable,
+        neighbors: NDArray[np.int64],
+        cosines: NDArray[np.float64],
+    ) -> PassageLinks:
+        """The edges between passages; quick enough to be made anew from arrays."""
+        from sire_core.algorithms.interactions import keyword_pairs, semantic_pairs, structural_pairs
+
+        size = len(view.chunk_units)
+        kinds: dict[str, Any] = {}
         if self.use_struc:
             node = {chunk: i for i, unit in enumerate(view.chunk_units) for chunk in unit.chunk_ids}
             chunks = [chunk for chunk in view.chunks if chunk.id in node]
-            for left, right in structural_pairs([c.doc_id for c in chunks], [node[c.id] for c in chunks]).tolist():
-                weights.setdefault((left, right), {})["structural"] = 1
+            kinds["structural"] = structural_pairs([c.doc_id for c in chunks], [node[c.id] for c in chunks])
         if self.use_sim and self.n_sim:
-            near_ones = nearest_passages(vectors, view.chunk_units, stored, self.n_sim, self.exact_below)
-            pairs, cosines, listed = semantic_pairs(*near_ones, links=self.links)
-            for (left, right), cosine, near in zip(pairs.tolist(), cosines.tolist(), listed.tolist(), strict=True):
-                weights.setdefault((left, right), {}).update(similarity=cosine, near=near)
+            kinds["semantic"] = semantic_pairs(neighbors, cosines, links=self.links)
         if self.use_kw:
-            number: dict[str, int] = {}
-            numbers = [[number.setdefault(key, len(number)) for key in found] for found in keywords]
-            least = 1 if self.raw_kw else self.kw_min
-            pairs, shares = keyword_pairs(numbers, len(number), least, self.kw_df_cap)
-            for (left, right), shared in zip(pairs.tolist(), shares.tolist(), strict=True):
-                if shared >= self.kw_min or (left, right) in weights:
-                    weights.setdefault((left, right), {})["keywords"] = shared
-        return weights
-
-
-_WEIGHTS = ("structural", "similarity", "keywords")
-
-
-def _keywords(view: BuildView, *, titles: bool) -> list[dict[str, str]]:
-    """Per passage the phrases of its keywords by key, its title last."""
-    records = view.records()
-    found = []
-    for unit in view.chunk_units:
-        record = records.get(unit.chunk_ids[0])
-        phrases: dict[str, str] = {}
-        for phrase in (*(record.keywords if record else ()), *((base_title(unit.title),) if titles else ())):
-            if key := name_key(phrase):
-                phrases.setdefault(key, phrase)
-        found.append(phrases)
-    return found
+            kinds["shared"] = keyword_pairs(
+                keywords.indptr, keywords.numbers, 1 if self.raw_kw else self.kw_min, self.kw_df_cap
+            )
+        return PassageLinks.of(size, kw_min=self.kw_min, **kinds)
 
 
 def _media(units: Sequence[Unit]) -> dict[str, int]:
@@ -186,17 +202,3 @@ def _media(units: Sequence[Unit]) -> dict[str, int]:
         for kind in kinds:
             counts[kind] = counts.get(kind, 0) + 1
     return counts
-
-
-def _edges(
-    units: Sequence[Unit],
-    keywords: Sequence[Mapping[str, str]],
-    weights: Mapping[tuple[int, int], Mapping[str, Any]],
-) -> Iterator[Edge]:
-    """Edges between passages, and from passages to their keywords."""
-    for (left, right), found in weights.items():
-        weight = found.get("structural", 0) + found.get("similarity", 0.0) + found.get("keywords", 0) / 5
-        yield Edge(INTERACTS, units[left].id, units[right].id, weight, dict(found))
-    for unit, phrases in zip(units, keywords, strict=True):
-        for key, phrase in phrases.items():
-            yield Edge(KEYWORD, unit.id, digest(KEYWORD, key), 1.0, {"phrase": phrase})

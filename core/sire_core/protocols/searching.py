@@ -83,6 +83,12 @@ class View(Protocol):
     def edges(self) -> Sequence[Edge]:
         """All edges of the pool."""
 
+    def note(self, key: str) -> bytes | None:
+        """A note that an organizer of the pool left for queries, None where there is none.
+
+        It may be of a generation that was committed meanwhile: compare what it says of units with `ids`.
+        """
+
     def derived(self, name: str, make: Callable[[], Any]) -> Any:
         """A structure derived from this snapshot (an inverted index, a CSR graph), made once and shared by queries."""
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sire_core.algorithms.text import name_key
-from sire_core.organize.interaction_graph import INTERACTS, KEYWORD
-from sire_core.search.stored_arrays import join_words, split_words, stored_arrays
+from sire_core.organize.interaction_table import GRAPH_NOTE, InteractionTable
+from sire_core.organize.keyword_table import KEYWORD, KeywordTable
+from sire_core.organize.passage_links import INTERACTS, PassageLinks
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sire_core.protocols import FloatArray, IntArray, View
     from sire_core.types import Edge
 
@@ -100,50 +99,58 @@ class ChainGraph:
 
 
 def _read(view: View) -> ChainGraph:
-    arrays = dict(stored_arrays(view, "chains-1", lambda: _arrays(view)))
-    keys = split_words(arrays.pop("keys"), len(arrays["posting_indptr"]) - 1)
-    positions = arrays["positions"]
-    whole = len(positions) == view.size
-    vectors = view.matrix if whole else np.ascontiguousarray(view.matrix[positions])
-    keyword_of = {key: number for number, key in enumerate(keys)}
-    return ChainGraph(vectors=vectors, keyword_of=keyword_of, keys=tuple(keys), **arrays)
-
-
-def _arrays(view: View) -> dict[str, NDArray[Any]]:
-    """All arrays but the vectors, and the keys of the keywords as bytes."""
     positions = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).astype(np.int64)
-    number = {found.decode(): i for i, found in enumerate(view.ids[positions])}
-    edges = [edge for edge in view.edges() if edge.source in number]
-    indptr, neighbors, features = _adjacency(
-        [edge for edge in edges if edge.kind == INTERACTS and edge.target in number], number
+    table = InteractionTable.from_note(view.note(GRAPH_NOTE))
+    if table is not None and np.array_equal(table.passages, view.ids[positions]):
+        links, keywords = table.links, table.keywords
+    else:  # another process changed the index meanwhile, or an organizer of another layout made it
+        links, keywords = _of_edges(view.edges(), [passage.decode() for passage in view.ids[positions]])
+    size = len(positions)
+    indptr, neighbors, features = _adjacency(links, size)
+    nodes = np.repeat(np.arange(size), np.diff(keywords.indptr))
+    return ChainGraph(
+        positions=positions,
+        vectors=view.matrix if size == view.size else np.ascontiguousarray(view.matrix[positions]),
+        indptr=indptr,
+        neighbors=neighbors,
+        features=features,
+        keyword_indptr=keywords.indptr,
+        keyword_numbers=keywords.numbers,
+        posting_indptr=_pointers(keywords.numbers, len(keywords.keys)),
+        postings=nodes[np.argsort(keywords.numbers, kind="stable")],
+        keyword_of={key: number for number, key in enumerate(keywords.keys)},
+        keys=tuple(keywords.keys),
     )
-    keyword_of: dict[str, int] = {}
-    owners, numbers = [], []
-    for edge in sorted((edge for edge in edges if edge.kind == KEYWORD), key=lambda edge: number[edge.source]):
-        owners.append(number[edge.source])
-        numbers.append(keyword_of.setdefault(name_key(str(edge.metadata["phrase"])), len(keyword_of)))
-    nodes, keywords = np.array(owners, dtype=np.int64), np.array(numbers, dtype=np.int64)
-    return {
-        "positions": positions,
-        "indptr": indptr,
-        "neighbors": neighbors,
-        "features": features,
-        "keyword_indptr": _pointers(nodes, len(positions)),
-        "keyword_numbers": keywords,
-        "posting_indptr": _pointers(keywords, len(keyword_of)),
-        "postings": nodes[np.argsort(keywords, kind="stable")],
-        "keys": join_words(list(keyword_of)),
-    }
 
 
-def _adjacency(edges: Sequence[Edge], number: Mapping[str, int]) -> tuple[IntArray, IntArray, FloatArray]:
-    left = np.array([number[edge.source] for edge in edges], dtype=np.int64)
-    right = np.array([number[edge.target] for edge in edges], dtype=np.int64)
-    rows = [[float(edge.metadata.get(name, 0.0)) for name in FEATURES] for edge in edges]
-    features = np.array(rows, dtype=np.float32).reshape(-1, len(FEATURES))
-    sources, targets = np.concatenate((left, right)), np.concatenate((right, left))
-    order = np.lexsort((targets, sources))
-    return _pointers(sources, len(number)), targets[order], np.concatenate((features, features))[order]
+def _of_edges(edges: Iterable[Edge], passages: Sequence[str]) -> tuple[PassageLinks, KeywordTable]:
+    """What the stored edges say; nothing where there are none."""
+    number = {passage: i for i, passage in enumerate(passages)}
+    found, keys = [], dict[int, list[str]]()
+    for edge in edges:
+        if edge.source in number and edge.kind == KEYWORD:
+            keys.setdefault(number[edge.source], []).append(name_key(str(edge.metadata["phrase"])))
+        elif edge.source in number and edge.kind == INTERACTS and edge.target in number:
+            found.append(edge)
+    everyone = {node: keys.get(node, []) for node in range(len(passages))}
+    places = np.zeros(len(passages), dtype=np.int64)
+    return PassageLinks.of_edges(found, number), KeywordTable.empty().followed(places, everyone)
+
+
+def _adjacency(links: PassageLinks, size: int) -> tuple[IntArray, IntArray, FloatArray]:
+    left, right = links.pairs.T
+    features = np.stack((links.structural, links.similarity, links.keywords), axis=1).astype(np.float32)
+    # Pairs are ascending, so a node's edges are those that end at it, by their beginnings, and then those that begin.
+    order = np.argsort(right, kind="stable")
+    ends, begins = np.bincount(right, minlength=size), np.bincount(left, minlength=size)
+    indptr = np.concatenate(([0], np.cumsum(ends + begins))).astype(np.int64)
+    back = np.arange(len(left)) + np.repeat(indptr[:-1] - (np.cumsum(ends) - ends), ends)
+    forth = np.arange(len(left)) + np.repeat(indptr[:-1] + ends - (np.cumsum(begins) - begins), begins)
+    neighbors = np.empty(2 * len(left), dtype=np.int64)
+    both = np.empty((2 * len(left), len(FEATURES)), dtype=np.float32)
+    neighbors[back], neighbors[forth] = left[order], right
+    both[back], both[forth] = features[order], features
+    return indptr, neighbors, both
 
 
 def _pointers(rows: IntArray, size: int) -> IntArray:

@@ -32,6 +32,7 @@ class PoolView:
         embedder: Embeds questions.
         language_model: For rankers and selectors that ask one.
         load_edges: Reads the pool's edges when somebody wants them.
+        load_note: Reads a note of the pool's organizers by its key, likewise.
     """
 
     def __init__(
@@ -40,11 +41,13 @@ class PoolView:
         embedder: Embedder,
         language_model: LanguageModel | None,
         load_edges: Callable[[], Sequence[Edge]],
+        load_note: Callable[[str], bytes | None],
     ) -> None:
         self.pool = pool
         self._embedder = embedder
         self._language_model = language_model
         self._load_edges = load_edges
+        self._load_note = load_note
         self._derived: dict[str, Any] = {}
         self._lock = threading.RLock()
 
@@ -183,6 +186,10 @@ class PoolView:
         """All edges of the pool."""
         edges: Sequence[Edge] = self.derived("edges", self._load_edges)
         return edges
+
+    def note(self, key: str) -> bytes | None:
+        """A note that an organizer of the pool left for queries; of the newest generation, so compare it."""
+        return self._load_note(key)
 
     def derived(self, name: str, make: Callable[[], Any]) -> Any:
         """A structure derived from this snapshot, made once and shared by queries."""

@@ -23,9 +23,14 @@ KEYWORDS = [
 SIMILARITY = np.array([0.40, 0.90, 0.30, 0.55, 0.20], dtype=np.float32)
 
 
+def rows(keywords):
+    numbers = [number for found in keywords for number in sorted(found)]
+    return np.cumsum([0, *map(len, keywords)]), np.array(numbers, dtype=np.int64)
+
+
 def numbered(keywords):
     number = {word: i for i, word in enumerate(sorted(set().union(*keywords)))}
-    return [sorted(number[word] for word in found) for found in keywords], len(number)
+    return rows([{number[word] for word in found} for found in keywords])
 
 
 def pairs_of(keywords, **settings):
@@ -57,7 +62,7 @@ def test_keyword_pairs_are_those_of_all_comparisons(keywords, least, cap):
         for i, j in itertools.combinations(range(len(rare)), 2)
         if len(rare[i] & rare[j]) >= least
     }
-    pairs, counts = keyword_pairs([sorted(found) for found in keywords], 9, least, cap)
+    pairs, counts = keyword_pairs(*rows(keywords), least, cap)
     found = [tuple(pair) for pair in pairs.tolist()]
     assert found == sorted(expected)
     assert dict(zip(found, counts.tolist(), strict=True)) == expected
@@ -65,9 +70,9 @@ def test_keyword_pairs_are_those_of_all_comparisons(keywords, least, cap):
 
 def test_impossible_thresholds_are_refused():
     with pytest.raises(ConfigurationError, match="at least 1"):
-        keyword_pairs([[0]], 1, least=0)
+        keyword_pairs(*rows([{0}]), least=0)
     with pytest.raises(ConfigurationError, match="at least 1"):
-        keyword_pairs([[0]], 1, cap=0)
+        keyword_pairs(*rows([{0}]), cap=0)
 
 
 def test_oracle_I2_greedy_cover():
@@ -103,7 +108,7 @@ def test_oracle_I3_semantic_edges():
 
 def test_no_neighbours_no_pairs():
     assert semantic_pairs(np.zeros((0, 0), np.int64), np.zeros((0, 0)))[0].shape == (0, 2)
-    assert keyword_pairs([], 0)[0].shape == (0, 2)
+    assert keyword_pairs(*rows([]))[0].shape == (0, 2)
 
 
 def test_oracle_I4_structural_edges():

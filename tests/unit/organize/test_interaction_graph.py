@@ -7,7 +7,9 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
-from sire_core.organize.interaction_graph import INTERACTS, KEYWORD, InteractionGraph
+from sire_core.organize.interaction_graph import InteractionGraph
+from sire_core.organize.keyword_table import KEYWORD
+from sire_core.organize.passage_links import INTERACTS
 from sire_core.recipes import iier
 from sire_core.search.chain_graph import ChainGraph
 from sire_core.testing.contents import read_contents
@@ -83,36 +85,6 @@ def test_an_add_compares_with_the_new_passages_only(tmp_path, monkeypatch):
         assert cells == [78 * 78]
         index.add(documents[39:])
     assert sum(cells[1:]) <= 2 * 2 * 80
-
-
-def test_another_embedder_state_makes_the_lists_anew(tmp_path):
-    class Turned(HashEmbedder):
-        turn = 0
-
-        async def embed(self, texts, kind="document"):
-            vectors = await super().embed(texts, kind)
-            return np.roll(vectors, self.turn, axis=1) * (1 + np.arange(vectors.shape[1]) % (1 + self.turn))
-
-    documents = corpus(10)
-    embedder = Turned()
-    with folder(tmp_path / "a", embedder) as index:
-        index.build(documents)
-        stored = edges_of(tmp_path / "a")
-    embedder.turn = 3
-    with folder(tmp_path / "b", embedder) as index:
-        index.build(documents)
-    assert edges_of(tmp_path / "b") != stored  # otherwise the check below would show nothing
-
-    view = type("V", (), {})()
-    contents = read_contents(tmp_path / "b")
-    view.chunk_units = [unit for unit in contents.units.values() if unit.kind.value == "chunk"]
-    from sire_core.organize.semantic_links import nearest_passages
-
-    vectors = np.stack([np.frombuffer(contents.vectors[unit.id], np.float32) for unit in view.chunk_units])
-    old = read_contents(tmp_path / "a").edges
-    fresh = nearest_passages(vectors, view.chunk_units, (), 5, 1000)
-    found = nearest_passages(vectors, view.chunk_units, old, 5, 1000)
-    assert (fresh[0] == found[0]).all()
 
 
 def test_every_kind_of_edge_can_be_left_out(tmp_path):

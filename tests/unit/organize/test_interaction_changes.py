@@ -1,0 +1,202 @@
+"""Any history of changes leaves the graph, and the arrays that queries read, of a build of what is left."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sire_core import Document, Index
+from sire_core.organize.interaction_table import GRAPH_NOTE
+from sire_core.organize.passage_phrases import WORDS_NOTE
+from sire_core.recipes import iier
+from sire_core.search.chain_graph import ChainGraph
+from sire_core.search.passage_words import PassageWords
+from sire_core.testing.contents import read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import ExtractionRecord
+
+WORDS = ("harbor", "bridge", "mill", "ferry", "lamp", "tide")
+SETTINGS = {
+    "default": {},
+    "mutual": {"links": "mutual", "n_sim": 1},
+    "raw": {"raw_kw": True, "kw_min": 2, "kw_df_cap": 3, "title_keywords": False},
+    "capped": {"kw_df_cap": 2, "n_sim": 2},
+    "approximate": {"exact_below": 7, "n_sim": 2},
+    "keywords": {"use_sim": False, "use_struc": False, "kw_df_cap": 4},
+    "similarity": {"use_kw": False, "use_struc": False, "n_sim": 3},
+}
+
+
+class Keywords:
+    """The words of the list that a passage contains are its keywords, as they are written there."""
+
+    fingerprint = "keywords"
+    links_titles = False
+
+    async def extract(self, chunks):
+        for item in chunks:
+            words = [word.strip(".") for word in item.chunk.text.split()]
+            found = tuple(word for word in words if word.lower() in WORDS)
+            yield [ExtractionRecord(item.chunk.hash, "m", "p", keywords=found[:5])]
+
+
+class Counting(Keywords):
+    asked = 0
+
+    async def extract(self, chunks):
+        self.asked += len(chunks)
+        async for batch in super().extract(chunks):
+            yield batch
+
+
+PASSAGES = st.lists(
+    st.lists(st.sampled_from((*WORDS, "Harbor", "old", "new")), min_size=1, max_size=4).map(" ".join),
+    min_size=1,
+    max_size=3,
+)
+CONTENTS = st.tuples(PASSAGES, st.sampled_from(("", "Harbor", "Mill (film)", "Mill")), st.sampled_from(({}, {"a": 1})))
+CHANGES = st.lists(
+    st.one_of(
+        st.lists(CONTENTS, min_size=1, max_size=4),
+        st.tuples(st.integers(0, 20), CONTENTS),
+        st.lists(st.integers(0, 20), min_size=1, max_size=4),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def document(name, contents):
+    passages, title, metadata = contents
+    return Document(name, title=title, chunks=tuple(passages), metadata=metadata)
+
+
+def changed(index, documents, change, number):
+    """Apply a change: contents to add, (which, contents) to replace, or whom to delete."""
+    names = list(documents)
+    if isinstance(change, tuple):
+        if names:
+            name = names[change[0] % len(names)]
+            documents[name] = document(name, change[1])
+            index.update([documents[name]])
+    elif isinstance(change[0], tuple):
+        new = {f"d{number}-{i}": document(f"d{number}-{i}", contents) for i, contents in enumerate(change)}
+        index.add(list(new.values()))
+        documents |= new
+    elif names:
+        gone = list(dict.fromkeys(names[i % len(names)] for i in change))
+        index.delete(gone)
+        for name in gone:
+            del documents[name]
+
+
+def told(index):
+    """What the store holds, and what queries read."""
+    view = index.view()
+    graph = ChainGraph.of(view)
+    words = PassageWords.of(view, graph.positions)
+    edges = {(e.kind, e.source, e.target): (e.weight, dict(e.metadata)) for e in view.edges()}
+    arrays = {
+        name: getattr(graph, name).tolist() for name in ChainGraph.__slots__ if name not in ("keyword_of", "keys")
+    }
+    found = {word: words.with_phrase(word).tolist() for word in (*WORDS, "old", "harbor mill")}
+    titles = {title: words.titled(title).tolist() for title in ("Mill", "Mill (film)", "harbor")}
+    return edges, arrays, list(graph.keys), dict(graph.keyword_of), found, titles
+
+
+def opened(name, embedder=None, path=None):
+    return Index(path, recipe=iier(**SETTINGS[name]), embedder=embedder or HashEmbedder(8), extractor=Keywords())
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(name=st.sampled_from(sorted(SETTINGS)), start=st.lists(CONTENTS, min_size=1, max_size=8), changes=CHANGES)
+def test_any_history_ends_as_a_build_of_what_is_left(name, start, changes):
+    documents = {f"s{i}": document(f"s{i}", contents) for i, contents in enumerate(start)}
+    with opened(name) as grown, opened(name) as fresh:
+        grown.build(list(documents.values()))
+        for number, change in enumerate(changes):
+            changed(grown, documents, change, number)
+        if documents:
+            fresh.build(list(documents.values()))
+            assert told(grown) == told(fresh)
+        else:
+            assert not grown.view().edges()
+
+
+def forget(path, *keys):
+    with sqlite3.connect(path / "index.sqlite") as db:
+        marks = ",".join("?" * len(keys))
+        assert db.execute(f"DELETE FROM notes WHERE key IN ({marks})", keys).rowcount == len(keys)
+    db.close()
+
+
+@pytest.mark.parametrize("lost", [(GRAPH_NOTE,), (WORDS_NOTE,), (GRAPH_NOTE, WORDS_NOTE)])
+def test_an_index_without_notes_works_and_gets_them_with_the_next_change(tmp_path, lost):
+    documents = [
+        document(f"d{i}", (words, "", {})) for i, words in enumerate([["harbor mill"], ["mill"], ["tide old"]])
+    ]
+    seen = []
+    for name in ("whole", "lost"):
+        with opened("default", path=tmp_path / name) as index:
+            index.build(documents)
+        if name == "lost":
+            forget(tmp_path / name, *lost)
+        with opened("default", path=tmp_path / name) as index:
+            before = told(index)
+            index.delete(["d1"])
+            index.add([document("d9", (["lamp mill", "harbor"], "", {}))])
+            seen.append((before, told(index), index.view().note(GRAPH_NOTE), index.view().note(WORDS_NOTE)))
+    assert seen[0][:2] == seen[1][:2]
+    assert None not in seen[1]
+    assert [len(note) for note in seen[0][2:]] == [len(note) for note in seen[1][2:]]
+
+
+def test_a_change_after_which_the_embedder_was_fitted_again_makes_the_lists_anew(tmp_path):
+    rng = np.random.default_rng(5)
+    documents = [document(f"d{i}", ([" ".join(rng.choice(WORDS, 4))], "", {})) for i in range(20)]
+    from sire_core.models.lexical_embedder import LexicalEmbedder
+
+    edges = []
+    for name in ("followed", "anew"):
+        path = tmp_path / name
+        with opened("default", LexicalEmbedder(), path) as index:
+            index.build(documents[:8])
+            first = index.view().embedder_fingerprint
+        if name == "anew":
+            forget(path, GRAPH_NOTE)
+        with opened("default", LexicalEmbedder(), path) as index:
+            index.add(documents[8:])
+            assert index.view().embedder_fingerprint != first
+        edges.append(read_contents(path).edges)
+    assert edges[0] == edges[1]
+
+
+def test_a_small_change_writes_and_reads_only_what_it_touches(tmp_path, monkeypatch):
+    from sire_core.organize.build_view import OrganizerView
+
+    rng = np.random.default_rng(3)
+    names = [f"word{i}" for i in range(400)]
+    documents = [document(f"d{i}", ([" ".join(rng.choice(names, 12))], "", {})) for i in range(120)]
+    read, deltas = [], []
+    records, commit = OrganizerView.records, None
+
+    def asked(view, chunk_ids=None):
+        read.append(chunk_ids)
+        return records(view, chunk_ids)
+
+    from sire_core.storage.store import Store
+
+    commit = Store.commit
+    monkeypatch.setattr(OrganizerView, "records", asked)
+    monkeypatch.setattr(OrganizerView, "edges", lambda view: [] if not deltas else pytest.fail("all edges were read"))
+    monkeypatch.setattr(Store, "commit", lambda store, found: (deltas.append(found), commit(store, found)))
+    with opened("default", HashEmbedder(64), tmp_path / "i") as index:
+        index.build(documents[:-1])
+        index.add(documents[-1:])
+        index.delete(["d7"])
+    assert read[0] is None
+    assert [len(ids) for ids in read[1:]] == [1, 0]
+    sizes = [sum(len(d.put_edges) + len(d.drop_edges) for d in found.deltas.values()) for found in deltas]
+    assert all(0 < size < sizes[0] / 8 for size in sizes[1:])
