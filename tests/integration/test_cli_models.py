@@ -116,7 +116,7 @@ def test_the_key_is_used_and_neither_written_nor_shown(tmp_path, source, server,
     words = (*model(server), "--api-key-env", "MY_KEY")
     run("index", source, "--to", tmp_path / "ix", *words, "--yes")
     assert server.keys == {f"Bearer {SECRET}"}
-    run("delete", tmp_path / "ix", "d0", *words)
+    run("delete", tmp_path / "ix", "d0", *words, "--yes")
     files = [path for path in (tmp_path / "ix").rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files if SECRET.encode() in path.read_bytes()]
@@ -179,20 +179,50 @@ def test_a_folder_of_a_model_is_searched_without_it_and_changed_only_with_it(tmp
     ):
         assert "--llm m" in run(*words, code=1).stderr
     if recipe == "sirerag":
-        assert "--native" not in run("add", folder, more, *model(server)).stderr
+        assert "--native" not in run("add", folder, more, *model(server), "--yes").stderr
         assert "no --native" in run("delete", folder, "new", *model(server), "--native", code=1).stderr
         assert server.passages.count("Ister lies far from Holm.") == 1
     else:
-        run("update", folder, more, *model(server))
-    run("delete", folder, "d0", *model(server))
+        run("update", folder, more, *model(server), "--yes")
+    run("delete", folder, "d0", *model(server), "--yes")
     assert json.loads(run("stats", folder, "--json").stdout)["documents"] == 8
+
+
+@pytest.mark.parametrize("command", ["add", "update", "delete"])
+def test_a_change_says_its_price_and_nothing_is_spent_when_nobody_can_agree(tmp_path, source, server, command):
+    folder, more, prices = tmp_path / "ix", tmp_path / "more.jsonl", tmp_path / "prices.json"
+    prices.write_text('{"prices": {"m": [1.0, 2.0]}}')
+    run("index", source, "--to", folder, *model(server), "--yes")
+    asked = server.received
+    more.write_text(json.dumps({"id": "new", "text": "Ister lies far from Holm.", "title": "Ister"}) + "\n")
+    words = (command, folder, "d1" if command == "delete" else more, *model(server), "--prices", prices)
+    refused = run(*words, code=2)
+    new = 0 if command == "delete" else 1
+    assert f"{9 if new else 7} passages, " in refused.stderr
+    assert f"extraction: {new} call" in refused.stderr  # of the new document, not of the others
+    assert "$" in refused.stderr
+    assert "--yes" in refused.stderr
+    assert server.received == asked
+    assert json.loads(run("stats", folder, "--json").stdout)["documents"] == 8
+    done = json.loads(run(*words, "--yes", "--json").stdout)
+    assert done["calls"] == server.received - asked > 0
+    assert (done["added"], done["removed"]) == (new, 1 - new)
+
+
+def test_a_change_that_costs_nothing_asks_nobody(tmp_path, source, server):
+    folder = tmp_path / "ix"
+    run("index", source, "--to", folder, *model(server), "--yes")
+    again = run("add", folder, source, *model(server))
+    assert "Nothing changed" in again.stdout
+    assert "The model will be asked nothing." in again.stderr
+    assert "Not in the index: 1 id" in run("delete", folder, "nobody", *model(server), code=1).stderr
 
 
 def test_native_folders_stay_native_and_a_folder_without_organizers_needs_no_model(tmp_path, source, server):
     run("index", source, "--to", tmp_path / "ix", *model(server), "--native", "--yes")
     assert len(server.log) > 3 * len(TOWNS)
     assert "--native" in run("delete", tmp_path / "ix", "d0", *model(server), code=1).stderr
-    run("delete", tmp_path / "ix", "d0", *model(server), "--native")
+    run("delete", tmp_path / "ix", "d0", *model(server), "--native", "--yes")
     run("index", source, "--to", tmp_path / "flat", "-r", "flat", *model(server), "--yes")
     run("delete", tmp_path / "flat", "d0")
 

@@ -21,14 +21,17 @@ __all__ = [
     "MaxCalls",
     "MaxFailureRatio",
     "MaxTokens",
+    "Media",
     "Native",
     "NoChunking",
     "Prices",
     "Ranker",
     "RecipeName",
+    "SearchSettings",
     "Settings",
     "Sources",
     "Workers",
+    "Yes",
 ]
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder.")]
@@ -64,6 +67,15 @@ Settings = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="A setting of the recipe, such as `depth=2`; may be repeated. The value is JSON or a plain word.",
+    ),
+]
+SearchSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Search with another value of a setting, such as `follow=0.5` of pagerank; may be repeated. Settings that "
+        "decide what is built need `sire index`.",
     ),
 ]
 Ranker = Annotated[
@@ -114,6 +126,15 @@ MaxCalls = Annotated[
 MaxTokens = Annotated[
     int | None,
     typer.Option("--max-tokens", metavar="N", min=0, help="Most tokens of prompts and answers; as --max-calls."),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Pay for --llm without asking.")]
+Media = Annotated[
+    bool,
+    typer.Option(
+        "--media",
+        help="Make every Markdown table and image a passage of its own; give it again with every change. The text of "
+        "an image is its alternative text. To let a model describe images, use describe_images from Python.",
+    ),
 ]
 Prices = Annotated[
     Path | None,

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.answers import answer_json, say_answer, say_step
+from sire_core.cli.answers import answer_json, say_answer, say_piece, say_step
 from sire_core.cli.models import DEFAULT_KEY, language_model
 from sire_core.cli.options import IndexOptions, open_index
-from sire_core.cli.output import say_json
+from sire_core.cli.output import on_terminal, say_json
+from sire_core.cli.recipe_options import parse_settings
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from sire_core.index import Index
-    from sire_core.reason.steps import Step, Trace
+    from sire_core.reason.steps import Answer, Step, Trace
 
 __all__ = ["ask"]
 
@@ -51,6 +52,7 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
     ] = None,
     where: arguments.Filter = None,
     recipe: arguments.RecipeName = None,
+    settings: arguments.SearchSettings = None,
     ranker: arguments.Ranker = None,
     embedder: arguments.Embedder = None,
     llm: Annotated[
@@ -71,7 +73,7 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
 ) -> None:
     """Answer a question, with citations.
 
-    Every step is shown as it happens.
+    Every step is shown as it happens, and on a terminal the answer while it is written.
 
     Example: sire ask my-index "When did Lothair II's mother die?" --via ircot --llm gpt-4o-mini
 
@@ -83,42 +85,61 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
     """
     from sire_core.reason import ReasoningLimits, reason
 
-    settings = _settings(via, flavor)
+    strategy = _strategy(via, flavor)
     # The limits are the reasoning's, not the client's: so one call is kept for the answer.
     calls, tokens = (max_calls, max_tokens) if llm is None else (None, None)
     model = language_model(llm, base_url, api_key_env, max_calls=calls, max_tokens=tokens)
     if model is None:
-        via, settings = "single", {"answer": False}
-    settings["limits"] = ReasoningLimits(max_steps, max_calls, max_tokens, timeout)
-    options = IndexOptions(folder=folder, recipe=recipe, ranker=ranker, embedder=embedder, language_model=model)
+        via, strategy = "single", {"answer": False}
+    strategy["limits"] = ReasoningLimits(max_steps, max_calls, max_tokens, timeout)
+    options = IndexOptions(
+        folder=folder,
+        recipe=recipe,
+        settings=parse_settings(settings),
+        ranker=ranker,
+        embedder=embedder,
+        language_model=model,
+    )
     with open_index(options) as index:
-        steps = reason(via, index, question, k=k, filter=where, **settings)
-        trace = _run(steps, shows=not as_json and model is not None)
+        shows = not as_json and model is not None
+        streams = shows and on_terminal()
+        steps = reason(via, index, question, k=k, filter=where, stream=streams, **strategy)
+        trace, shown = _run(steps, shows=shows)
         hint = "" if model else _no_model(index)
     if as_json:
         say_json(answer_json(question, trace, hint))
     else:
-        say_answer(trace.answer, hint)
-    if model is not None and not trace.answer.text and trace.answer.stop != "empty_index":
+        say_answer(trace.answer, hint, shown=shown)
+    if model is not None and _failed(trace.answer):
         raise typer.Exit(1)
 
 
-def _run(steps: AsyncGenerator[Step, None], *, shows: bool) -> Trace:
-    """Run a strategy to its end, showing every step as it happens."""
+def _run(steps: AsyncGenerator[Step, None], *, shows: bool) -> tuple[Trace, bool]:
+    """Run a strategy to its end, showing every step as it happens; also whether the answer was shown in pieces."""
     from sire_core.reason import iterate_sync
-    from sire_core.reason.steps import Answer, Trace
+    from sire_core.reason.steps import Answer, AnswerPiece, Trace
 
-    made = []
+    made: list[Step] = []
+    pieces = 0
     for step in iterate_sync(steps):
+        if isinstance(step, AnswerPiece):
+            say_piece(step, begins=not pieces)
+            pieces += 1
+            continue
         made.append(step)
         if shows:
             say_step(step)
     answer = made[-1]
     assert isinstance(answer, Answer)  # what every strategy ends with
-    return Trace(tuple(made), answer)
+    return Trace(tuple(made), answer), pieces > 0
 
 
-def _settings(via: str, flavor: str | None) -> dict[str, Any]:
+def _failed(answer: Answer) -> bool:
+    """Whether there is no answer, or a part of one that broke off."""
+    return answer.stop in ("model_failed", "timeout") or (not answer.text and answer.stop != "empty_index")
+
+
+def _strategy(via: str, flavor: str | None) -> dict[str, Any]:
     """Settings of a strategy.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,15 +10,12 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.changes import run_change
-from sire_core.cli.models import DEFAULT_KEY, language_model
+from sire_core.cli.models import DEFAULT_KEY, Spending
 from sire_core.cli.options import IndexOptions, check_folder, manifest_of
 from sire_core.errors import IndexMissingError
 from sire_core.index import Index
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sire_core.protocols import LanguageModel
     from sire_core.types import BuildReport, Document
 
 __all__ = ["add", "delete", "update"]
@@ -27,6 +25,7 @@ def add(  # noqa: PLR0917 - typer passes every option by name
     folder: arguments.Folder,
     sources: arguments.Sources,
     embedder: arguments.Embedder = None,
+    media: arguments.Media = False,
     extractions: arguments.Extractions = None,
     llm: arguments.Llm = None,
     base_url: arguments.BaseUrl = None,
@@ -34,6 +33,8 @@ def add(  # noqa: PLR0917 - typer passes every option by name
     native: arguments.Native = False,
     max_calls: arguments.MaxCalls = None,
     max_tokens: arguments.MaxTokens = None,
+    prices: arguments.Prices = None,
+    yes: arguments.Yes = False,
     workers: arguments.Workers = 8,
     max_failure_ratio: arguments.MaxFailureRatio = 0.1,
     as_json: arguments.AsJson = False,
@@ -41,18 +42,18 @@ def add(  # noqa: PLR0917 - typer passes every option by name
     """Add documents to an index. Those that are there already and did not change are left alone.
 
     All recipes of the folder follow. A document that is there with another text is an error; `sire update` replaces it.
+    With --llm it shows what that will cost and asks before it spends.
     """
-    model = language_model(
-        llm, base_url, api_key_env, native=native, max_calls=max_calls, max_tokens=max_tokens, workers=workers
-    )
-    options = _existing(folder, embedder, extractions, model, native, workers, max_failure_ratio)
-    run_change(options, Index.add, sources=sources, as_json=as_json)
+    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers)
+    options = _existing(folder, spending, embedder, extractions, max_failure_ratio, media=media)
+    run_change(options, Index.add, sources=sources, as_json=as_json, approve=_approval(spending, _with))
 
 
 def update(  # noqa: PLR0917 - typer passes every option by name
     folder: arguments.Folder,
     sources: arguments.Sources,
     embedder: arguments.Embedder = None,
+    media: arguments.Media = False,
     extractions: arguments.Extractions = None,
     llm: arguments.Llm = None,
     base_url: arguments.BaseUrl = None,
@@ -60,16 +61,19 @@ def update(  # noqa: PLR0917 - typer passes every option by name
     native: arguments.Native = False,
     max_calls: arguments.MaxCalls = None,
     max_tokens: arguments.MaxTokens = None,
+    prices: arguments.Prices = None,
+    yes: arguments.Yes = False,
     workers: arguments.Workers = 8,
     max_failure_ratio: arguments.MaxFailureRatio = 0.1,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Replace documents by id, and add those that are new. Others stay; all recipes of the folder follow."""
-    model = language_model(
-        llm, base_url, api_key_env, native=native, max_calls=max_calls, max_tokens=max_tokens, workers=workers
-    )
-    options = _existing(folder, embedder, extractions, model, native, workers, max_failure_ratio)
-    run_change(options, Index.update, sources=sources, as_json=as_json)
+    """Replace documents by id, and add those that are new.
+
+    Others stay; all recipes of the folder follow. With --llm it shows what that will cost and asks before it spends.
+    """
+    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers)
+    options = _existing(folder, spending, embedder, extractions, max_failure_ratio, media=media)
+    run_change(options, Index.update, sources=sources, as_json=as_json, approve=_approval(spending, _with))
 
 
 def delete(  # noqa: PLR0917 - typer passes every option by name
@@ -83,6 +87,8 @@ def delete(  # noqa: PLR0917 - typer passes every option by name
     native: arguments.Native = False,
     max_calls: arguments.MaxCalls = None,
     max_tokens: arguments.MaxTokens = None,
+    prices: arguments.Prices = None,
+    yes: arguments.Yes = False,
     purge: Annotated[
         bool, typer.Option("--purge", help="Overwrite all that these and earlier deleted documents left on disk.")
     ] = False,
@@ -90,10 +96,11 @@ def delete(  # noqa: PLR0917 - typer passes every option by name
 ) -> None:
     """Remove documents and everything that was derived from them. With an unknown id nothing is removed.
 
-    Records and model answers about them are kept in case they come back, unless --purge is given.
+    Records and model answers about them are kept in case they come back, unless --purge is given. Summaries that knew
+    them are written anew: with --llm it shows what that will cost and asks before it spends.
     """
-    model = language_model(llm, base_url, api_key_env, native=native, max_calls=max_calls, max_tokens=max_tokens)
-    options = _existing(folder, embedder, extractions, model, native)
+    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes)
+    options = _existing(folder, spending, embedder, extractions)
 
     def change(index: Index, _: Sequence[Document]) -> BuildReport:
         report = index.delete(doc_ids)
@@ -101,23 +108,45 @@ def delete(  # noqa: PLR0917 - typer passes every option by name
             index.purge()
         return report
 
-    run_change(options, change, as_json=as_json)
+    def without(index: Index, _: Sequence[Document]) -> Sequence[Document]:
+        return [document for document in index.documents() if document.id not in doc_ids]
+
+    run_change(options, change, as_json=as_json, approve=_approval(spending, without))
+
+
+def _with(index: Index, documents: Sequence[Document]) -> Sequence[Document]:
+    """What the index would hold with these documents."""
+    return list({document.id: document for document in (*index.documents(), *documents)}.values())
+
+
+def _approval(
+    spending: Spending, after: Callable[[Index, Sequence[Document]], Sequence[Document]]
+) -> Callable[[Index, Sequence[Document]], None] | None:
+    """Asks whether a change may be paid; None where nothing is paid.
+
+    Args:
+        spending: What was said.
+        after: From the index and the given documents to those that it would hold.
+    """
+    approve = spending.approval()
+    return None if approve is None else lambda index, documents: approve(index, after(index, documents))
 
 
 def _existing(
     folder: Path,
+    spending: Spending,
     embedder: str | None,
     extractions: Path | None,
-    model: LanguageModel | None,
-    native: bool,
-    workers: int = 8,
     max_failure_ratio: float = 0.1,
+    *,
+    media: bool = False,
 ) -> IndexOptions:
     """Options of a change; the index must be there, so that a typing error does not start a new one.
 
     Raises:
         IndexMissingError: There is no index.
     """
+    model = spending.model()
     check_folder(folder)
     if not manifest_of(folder).generation:
         raise IndexMissingError(f"There is no index in {folder}. Build one: sire index SRC... --to {folder}")
@@ -125,9 +154,10 @@ def _existing(
         folder=folder,
         embedder=embedder,
         extractions=extractions,
+        media=media,
         language_model=model,
-        native=native,
-        workers=workers,
+        native=spending.native,
+        workers=spending.workers,
         max_failure_ratio=max_failure_ratio,
         writes=True,
     )

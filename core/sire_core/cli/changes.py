@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from sire_core.cli.models import say_usage, usage_json
-from sire_core.cli.options import IndexOptions, manifest_of, open_index
+from sire_core.cli.options import IndexOptions, chunker_of, manifest_of, open_index
 from sire_core.cli.output import count, kinds, note, say, say_json, shorten
 from sire_core.cli.progress import reporting
 from sire_core.errors import ConfigurationError
@@ -56,14 +56,14 @@ def run_change(
     """
     before = manifest_of(options.folder)
     corpus = None
-    if approve is not None and sources is not None:
-        # Apart from the build: bars and a question do not go together.
+    if approve is not None:
+        # Apart from the change: bars and a question do not go together.
         with open_index(options) as index:
-            corpus = read_sources(sources, options.folder)
-            approve(index, corpus.documents)
+            corpus = None if sources is None else read_sources(sources, options)
+            approve(index, corpus.documents if corpus else ())
     with reporting() as progress, open_index(options, progress) as index:
         if corpus is None and sources is not None:
-            corpus = read_sources(sources, options.folder)
+            corpus = read_sources(sources, options)
         try:
             report = change(index, corpus.documents if corpus else ())
         except KeyboardInterrupt:
@@ -86,8 +86,12 @@ def run_change(
     )
 
 
-def read_sources(sources: Sequence[Path], folder: Path | None) -> Corpus:
+def read_sources(sources: Sequence[Path], options: IndexOptions) -> Corpus:
     """Read documents, and say on stderr what was read, repeated or skipped.
+
+    Args:
+        sources: Files and folders.
+        options: Where the index will be, and whether tables and images are passages of their own.
 
     Raises:
         ConfigurationError: The index would lie where documents are read from.
@@ -96,12 +100,22 @@ def read_sources(sources: Sequence[Path], folder: Path | None) -> Corpus:
     from sire_core.corpus.readers import read_documents
 
     for source in sources:
-        _refuse_inside(source, folder)
+        _refuse_inside(source, options.folder)
     corpus = read_documents(list(sources))
     twice = f", {count(len(corpus.duplicates), 'identical repeat')} left out" if corpus.duplicates else ""
     note(f"Read {count(len(corpus.documents), 'document')}{twice}.")
     _list_failures(corpus.failures, "could not be read and was skipped", "could not be read and were skipped")
-    return corpus
+    return _split_media(corpus, options) if options.media else corpus
+
+
+def _split_media(corpus: Corpus, options: IndexOptions) -> Corpus:
+    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.corpus.media import split_media
+
+    chunker = chunker_of(options, manifest_of(options.folder))
+    found = split_media(corpus.documents, chunker if isinstance(chunker, SentenceChunker) else None)
+    note(f"Passages of their own: {count(found.tables, 'table')} and {count(found.images, 'image')}.")
+    return replace(corpus, documents=found.documents)
 
 
 def _say(result: _Result, folder: Path | None) -> None:

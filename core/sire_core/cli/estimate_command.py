@@ -10,8 +10,9 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.changes import read_sources
 from sire_core.cli.models import estimate_json, find_price, language_model
-from sire_core.cli.options import IndexOptions, open_index, parse_settings
+from sire_core.cli.options import IndexOptions, open_index
 from sire_core.cli.output import say, say_json
+from sire_core.cli.recipe_options import parse_settings
 
 __all__ = ["estimate"]
 
@@ -26,6 +27,7 @@ def estimate(  # noqa: PLR0917 - typer passes every option by name
     settings: arguments.Settings = None,
     chunk_tokens: arguments.ChunkTokens = None,
     no_chunking: arguments.NoChunking = False,
+    media: arguments.Media = False,
     extractions: arguments.Extractions = None,
     native: arguments.Native = False,
     prices: arguments.Prices = None,
@@ -43,17 +45,18 @@ def estimate(  # noqa: PLR0917 - typer passes every option by name
     options = IndexOptions(
         folder=to,
         recipe=recipe,
-        settings=parse_settings(settings or ()),
+        settings=parse_settings(settings),
         extractions=extractions,
         chunk_tokens=chunk_tokens,
         no_chunking=no_chunking,
+        media=media,
         language_model=language_model(llm, asks=False),
         native=native,
         writes=True,
     )
     price = find_price(llm, prices)
     with open_index(options) as index:
-        found = index.estimate(read_sources(sources, to).documents, price)
+        found = index.estimate(read_sources(sources, options).documents, price)
     if as_json:
         say_json(estimate_json(found))
     else:

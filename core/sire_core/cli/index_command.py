@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +9,9 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.changes import run_change
-from sire_core.cli.models import DEFAULT_KEY, approve_cost, find_price, language_model
-from sire_core.cli.options import IndexOptions, parse_settings
+from sire_core.cli.models import DEFAULT_KEY, Spending
+from sire_core.cli.options import IndexOptions
+from sire_core.cli.recipe_options import parse_settings
 from sire_core.index import Index
 
 __all__ = ["index"]
@@ -25,6 +25,7 @@ def index(  # noqa: PLR0917 - typer passes every option by name
     embedder: arguments.Embedder = None,
     chunk_tokens: arguments.ChunkTokens = None,
     no_chunking: arguments.NoChunking = False,
+    media: arguments.Media = False,
     extractions: arguments.Extractions = None,
     llm: arguments.Llm = None,
     base_url: arguments.BaseUrl = None,
@@ -33,7 +34,7 @@ def index(  # noqa: PLR0917 - typer passes every option by name
     max_calls: arguments.MaxCalls = None,
     max_tokens: arguments.MaxTokens = None,
     prices: arguments.Prices = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Pay for --llm without asking.")] = False,
+    yes: arguments.Yes = False,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of every random choice. Default: 0.")] = None,
     workers: arguments.Workers = 8,
     max_failure_ratio: arguments.MaxFailureRatio = 0.1,
@@ -49,23 +50,21 @@ def index(  # noqa: PLR0917 - typer passes every option by name
 
     Example: sire index papers/ notes.jsonl --to my-index --recipe sirerag
     """
-    model = language_model(
-        llm, base_url, api_key_env, native=native, max_calls=max_calls, max_tokens=max_tokens, workers=workers
-    )
+    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers)
     options = IndexOptions(
         folder=to,
         recipe=recipe,
-        settings=parse_settings(settings or ()),
+        settings=parse_settings(settings),
         embedder=embedder,
         extractions=extractions,
         chunk_tokens=chunk_tokens,
         no_chunking=no_chunking,
-        language_model=model,
+        media=media,
+        language_model=spending.model(),
         native=native,
         seed=seed,
         workers=workers,
         max_failure_ratio=max_failure_ratio,
         writes=True,
     )
-    approve = None if llm is None else partial(approve_cost, price=find_price(llm, prices), yes=yes)
-    run_change(options, Index.build, sources=sources, as_json=as_json, approve=approve)
+    run_change(options, Index.build, sources=sources, as_json=as_json, approve=spending.approval())

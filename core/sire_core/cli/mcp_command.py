@@ -10,6 +10,7 @@ from sire_core.cli import arguments
 from sire_core.cli.models import DEFAULT_KEY, language_model
 from sire_core.cli.options import IndexOptions, open_index
 from sire_core.cli.output import note
+from sire_core.cli.recipe_options import parse_settings
 from sire_core.errors import ConfigurationError
 
 __all__ = ["mcp"]
@@ -17,7 +18,7 @@ __all__ = ["mcp"]
 _LOOPBACK = "127.0.0.1"
 
 
-def mcp(
+def mcp(  # noqa: PLR0917 - typer passes every option by name
     folder: arguments.Folder,
     http: Annotated[
         int | None,
@@ -30,6 +31,7 @@ def mcp(
         ),
     ] = _LOOPBACK,
     recipe: arguments.RecipeName = None,
+    settings: arguments.SearchSettings = None,
     embedder: arguments.Embedder = None,
     llm: Annotated[
         str | None, typer.Option("--llm", metavar="MODEL", help="Let this model answer questions, for the tool `ask`.")
@@ -60,7 +62,9 @@ def mcp(
     from sire_core.reason.limits import ReasoningLimits
 
     model = language_model(llm, base_url, api_key_env)
-    with open_index(IndexOptions(folder=folder, recipe=recipe, embedder=embedder, language_model=model)) as index:
+    chosen = parse_settings(settings)
+    options = IndexOptions(folder=folder, recipe=recipe, settings=chosen, embedder=embedder, language_model=model)
+    with open_index(options) as index:
         server = make_server(index, model, ReasoningLimits(max_calls=max_calls, max_tokens=max_tokens))
         if http is None:
             asyncio.run(serve_stdio(server))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,66 @@ if TYPE_CHECKING:
     from sire_core.pipeline.estimate import Estimate
     from sire_core.types import BuildReport, Document
 
-__all__ = ["DEFAULT_KEY", "approve_cost", "estimate_json", "find_price", "language_model", "say_usage", "usage_json"]
+__all__ = [
+    "DEFAULT_KEY",
+    "Spending",
+    "estimate_json",
+    "find_price",
+    "language_model",
+    "say_usage",
+    "usage_json",
+]
 
 DEFAULT_KEY = "OPENAI_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What a command that changes an index may ask of a model, as it was said on the command line.
+
+    Attributes:
+        llm: The model's name; None asks nobody.
+        base_url: Address of an OpenAI-compatible server.
+        api_key_env: Name of the environment variable that holds the key.
+        native: Whether extraction takes the paper's separate steps.
+        max_calls: Most requests.
+        max_tokens: Most tokens of prompts and answers.
+        prices: File with the user's own prices.
+        yes: Pays without asking.
+        workers: Calls in flight at once.
+    """
+
+    llm: str | None = None
+    base_url: str | None = None
+    api_key_env: str = DEFAULT_KEY
+    native: bool = False
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    prices: Path | None = None
+    yes: bool = False
+    workers: int = 8
+
+    def model(self) -> OpenAIChat | None:
+        """The model; None without `--llm`. Raises what `language_model` does."""
+        return language_model(
+            self.llm,
+            self.base_url,
+            self.api_key_env,
+            native=self.native,
+            max_calls=self.max_calls,
+            max_tokens=self.max_tokens,
+            workers=self.workers,
+        )
+
+    def approval(self) -> Callable[[Index, Sequence[Document]], None] | None:
+        """Asks whether a build of these documents may be paid, see `approve_cost`; None where nothing is paid.
+
+        Raises:
+            ConfigurationError: The price table cannot be read, or does not have the model.
+        """
+        if self.llm is None:
+            return None
+        return partial(approve_cost, price=find_price(self.llm, self.prices), yes=self.yes)
 
 
 def language_model(
@@ -111,11 +169,11 @@ def find_price(llm: str, prices: Path | None) -> Price | None:
 
 
 def approve_cost(index: Index, documents: Sequence[Document], price: Price | None, *, yes: bool) -> None:
-    """Show what a build would cost and ask whether to go on, unless it costs nothing.
+    """Show what a build or change would cost and ask whether to go on, unless it costs nothing.
 
     Args:
-        index: What would be built.
-        documents: From these.
+        index: What would be built or changed.
+        documents: What it would hold then.
         price: Of the model; None means the packaged table's.
         yes: Shows, and does not ask.
 
@@ -123,8 +181,11 @@ def approve_cost(index: Index, documents: Sequence[Document], price: Price | Non
         Exit: With 1 when the answer is no, with 2 when nobody is there to answer.
     """
     estimate = index.estimate(documents, price)
+    if estimate.total.calls[1] == 0:
+        note("The model will be asked nothing.")
+        return
     note(f"What the model will be asked:\n{estimate.describe()}")
-    if yes or estimate.total.calls[1] == 0:
+    if yes:
         return
     if not sys.stdin.isatty():
         note("error: Nobody is there to agree (stdin is no terminal). Add --yes to go on without asking.", "red")

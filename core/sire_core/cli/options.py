@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sire_core.cli.recipe_options import recipe_to_build, recipe_to_search
 from sire_core.errors import ConfigurationError, IndexMissingError
 
 if TYPE_CHECKING:
@@ -15,17 +15,8 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.manifest import BuiltRecipe, Manifest
     from sire_core.protocols import Embedder, LanguageModel, Progress
-    from sire_core.recipes.base import Recipe
 
-_TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
-    ((bool,), "true or false"),
-    ((int,), "a whole number"),
-    ((int, float), "a number"),
-    ((str,), "a word"),
-    ((tuple, list), "a list"),
-)
-
-__all__ = ["IndexOptions", "check_folder", "manifest_of", "open_index", "parse_settings"]
+__all__ = ["IndexOptions", "check_folder", "chunker_of", "manifest_of", "open_index"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +26,13 @@ class IndexOptions:
     Attributes:
         folder: The index folder; None keeps it in memory.
         recipe: Name of a recipe.
-        settings: Settings of the recipe.
-        ranker: Ranker that replaces the recipe's own.
+        settings: Settings of the recipe; for a search those that decide how is searched.
+        ranker: Ranker that replaces the recipe's own, in searches.
         embedder: See `resolve_embedder`.
         extractions: File of recorded extractions.
         chunk_tokens: Longest passage.
         no_chunking: Takes documents as they are.
+        media: Whether Markdown tables and images are passages of their own.
         language_model: Extracts and summarizes.
         native: Whether it extracts in the paper's separate steps.
         seed: Seed of every random choice.
@@ -57,6 +49,7 @@ class IndexOptions:
     extractions: Path | None = None
     chunk_tokens: int | None = None
     no_chunking: bool = False
+    media: bool = False
     language_model: LanguageModel | None = None
     native: bool = False
     seed: int | None = None
@@ -81,17 +74,20 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
     from sire_core.models.embedders import resolve_embedder
 
     manifest = manifest_of(options.folder)
+    given = options.settings or {}
     if options.writes:
         _check_writing(options, manifest)
+        recipe = recipe_to_build(options.recipe, given, manifest)
     else:
         check_folder(options.folder)
+        recipe = recipe_to_search(options.recipe, given, options.ranker, manifest)
     return Index(
         options.folder,
-        recipe=_recipe(options, manifest),
+        recipe=recipe,
         language_model=options.language_model,
         embedder=None if options.embedder is None else resolve_embedder(options.embedder),
         extractor=_extractor(options),
-        chunker=_chunker(options, manifest),
+        chunker=chunker_of(options, manifest),
         seed=options.seed or 0,
         workers=options.workers,
         max_failure_ratio=options.max_failure_ratio,
@@ -132,60 +128,12 @@ def manifest_of(folder: Path | None) -> Manifest:
         library.close()
 
 
-def parse_settings(given: Sequence[str]) -> dict[str, Any]:
-    """Read `key=value` words; a value is JSON, or else a string.
+def chunker_of(options: IndexOptions, manifest: Manifest) -> SentenceChunker | str | None:
+    """What cuts documents: as options say, else as the folder was cut.
 
     Raises:
-        ConfigurationError: A word has no `=` or no key.
+        ConfigurationError: Options contradict each other.
     """
-    settings: dict[str, Any] = {}
-    for word in given:
-        key, mark, value = word.partition("=")
-        if not mark or not key.strip():
-            raise ConfigurationError(f"--set takes key=value, for example --set depth=2, not {word!r}.")
-        try:
-            parsed = json.loads(value)
-        except json.JSONDecodeError:
-            parsed = value
-        settings[key.strip()] = tuple(parsed) if isinstance(parsed, list) else parsed
-    return settings
-
-
-def _recipe(options: IndexOptions, manifest: Manifest) -> Recipe | str | None:
-    from sire_core.recipes import recipe_by_name
-
-    settings = dict(options.settings or {})
-    if options.ranker is not None:
-        if not settings and manifest.generation:
-            settings.update(manifest.find(None, options.recipe or "").config)
-        settings["ranker"] = options.ranker
-    if not settings and options.recipe is None:
-        return None
-    name = options.recipe or (manifest.recipes[-1].name if manifest.recipes else "sirerag")
-    recipe = recipe_by_name(name)  # an unknown name is an error now, not after the sources were read
-    if not settings:
-        return options.recipe
-    _check_settings(settings, recipe)
-    try:
-        return recipe_by_name(name, **settings)
-    except TypeError as error:
-        raise ConfigurationError(f"A setting of {name} has a value that cannot be used: {error}.") from error
-
-
-def _check_settings(settings: Mapping[str, Any], recipe: Recipe) -> None:
-    """Refuse values of another type than the default's; null passes, because some settings can be switched off."""
-    for key, value in settings.items():
-        default = recipe.config.get(key)
-        for kinds, wanted in _TYPES:
-            if isinstance(default, kinds) and value is not None:
-                if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
-                    raise ConfigurationError(
-                        f"{key} of {recipe.name} takes {wanted}, such as {key}={json.dumps(default)}, not {value!r}."
-                    )
-                break
-
-
-def _chunker(options: IndexOptions, manifest: Manifest) -> SentenceChunker | str | None:
     from sire_core.corpus.chunker import SentenceChunker
 
     if options.no_chunking and options.chunk_tokens is not None:

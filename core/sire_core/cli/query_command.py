@@ -9,6 +9,7 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.options import IndexOptions, open_index
 from sire_core.cli.output import note, say, say_json, shorten, some
+from sire_core.cli.recipe_options import parse_settings
 
 if TYPE_CHECKING:
     from sire_core.types import Hit
@@ -24,6 +25,7 @@ def query(
     k: arguments.K = 10,
     where: arguments.Filter = None,
     recipe: arguments.RecipeName = None,
+    settings: arguments.SearchSettings = None,
     ranker: arguments.Ranker = None,
     embedder: arguments.Embedder = None,
     explain: Annotated[
@@ -38,7 +40,9 @@ def query(
     JSON: a list of {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "path"}; path is a list of
     {"step", "ids", "note"}.
     """
-    options = IndexOptions(folder=folder, recipe=recipe, ranker=ranker, embedder=embedder)
+    options = IndexOptions(
+        folder=folder, recipe=recipe, settings=parse_settings(settings), ranker=ranker, embedder=embedder
+    )
     with open_index(options) as index:
         if explain and not as_json:
             say(index.explain(question, k, filter=where))

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.options import parse_settings
 from sire_core.cli.output import say, say_json
 from sire_core.cli.progress import reporting
+from sire_core.cli.recipe_options import parse_settings
 from sire_core.cli.training import check_target, run_training
 
 __all__ = ["train_chains"]
@@ -77,7 +77,7 @@ def train_chains(  # noqa: PLR0917 - typer passes every option by name
     need_torch()
     check_target(to)
     config = TrainingConfig(labels=labels, loss=loss, epochs=epochs, seed=seed)
-    chosen = parse_settings(settings or ())
+    chosen = parse_settings(settings)
     sets = [load_dataset(path) for path in (dataset_dir, *(tests or ()))]
     with reporting() as progress:
         trained = run_training(sets[0], sets[1:], questions, resolve_embedder(embedder), chosen, config, progress)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Trial", "known_recipes", "try_change"]
 
-_SAMPLE = 1000
-"""Most changed documents, and most of the others, that are tried; larger changes are scaled up from it."""
+_MOVED, _CALM = 1000, 400
+"""Most changed documents, and most of the others, that are tried; larger changes are scaled up from the former."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ async def try_change(
     if not moved or not any(organizer.needs_summaries for recipe in recipes for organizer in recipe.organizers):
         return None
     calm = [found for found in together if before.get(found) == after.get(found)]
-    scale = _step(moved)
-    tried = {*moved[::scale], *calm[:: _step(calm)]}
+    scale = _step(moved, _MOVED)
+    tried = {*moved[::scale], *calm[:: _step(calm, _CALM)]}
     library = IndexFiles(None)
     free = replace(
         workers,
@@ -133,5 +133,5 @@ def _documents(chunks: Sequence[Chunk]) -> dict[str, Document]:
     }
 
 
-def _step(items: Sequence[str]) -> int:
-    return max(1, -(-len(items) // _SAMPLE))
+def _step(items: Sequence[str], most: int) -> int:
+    return max(1, -(-len(items) // most))

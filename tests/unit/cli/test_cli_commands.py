@@ -254,6 +254,28 @@ def test_a_report_shows_its_title_once(tmp_path):
         assert all(any(title in line for line in lines if line.startswith("[")) for title in titles)
 
 
+def test_tables_and_images_are_passages_of_their_own_when_asked_for(tmp_path):
+    page = tmp_path / "docs" / "piers.md"
+    page.parent.mkdir()
+    page.write_text("# Piers\n\nTwo piers.\n\n| pier | built |\n|---|---|\n| north | 1884 |\n\n![A map](map.png)\n")
+    words = ("index", page.parent, "--to", tmp_path / "ix", "-r", "flat")
+    assert json.loads(run(*words, "--json").stdout)["kinds"] == {"chunk": 1}
+    result = run(*words, "--media", "--json")
+    assert "Passages of their own: 1 table and 1 image." in result.stderr
+    assert json.loads(result.stdout)["kinds"] == {"chunk": 3}
+    texts = [hit["text"] for hit in json.loads(run("query", tmp_path / "ix", "map", "--json").stdout)]
+    assert "Image: A map" in texts
+    assert "Nothing changed" in run("update", tmp_path / "ix", page, "--media").stdout
+    assert "3 passages" in run("estimate", page.parent, "--media", "--llm", "m").stdout
+
+
+def test_query_takes_settings_of_the_search(index):
+    words = ("query", index, "Who founded Brackwater Press?", "--json", "-k", 3)
+    steps = [hit["path"][0]["step"] for hit in json.loads(run(*words, "--set", "ranker=bm25").stdout)]
+    assert all(step.startswith("words:") for step in steps)
+    assert "decides what is built" in run(*words, "--set", "depth=1", code=1).stderr
+
+
 def test_numbers_agree_with_their_nouns(tmp_path):
     one = tmp_path / "one.jsonl"
     one.write_text(json.dumps({"id": "m-1", "text": "The Marl is a river."}))

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from sire_core.cli.options import IndexOptions, manifest_of, open_index, parse_settings
+from sire_core.cli.options import IndexOptions, manifest_of, open_index
+from sire_core.cli.recipe_options import parse_settings
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.types import Document
@@ -61,7 +62,6 @@ def test_bad_settings_are_named_before_a_folder_is_made(tmp_path, settings, mess
         ({"recipe": "nope"}, "There is no recipe 'nope'; choose one of .*raptor, sirerag"),
         ({"embedder": "nope"}, "unknown embedder 'nope'"),
         ({"chunk_tokens": 9, "no_chunking": True}, "not both"),
-        ({"ranker": "nope"}, "'dense', 'bm25', 'hybrid' or 'late'"),
     ],
 )
 def test_other_mistakes_are_found_before_a_folder_is_made(tmp_path, options, message):
@@ -108,6 +108,45 @@ def test_a_folder_of_recorded_extractions_keeps_them(tmp_path):
         build(folder=tmp_path / "ix", recipe="raptor")
     build(folder=tmp_path / "ix", recipe="raptor", extractions=recording)
     assert [built.name for built in manifest_of(tmp_path / "ix").recipes] == ["sirerag", "raptor"]
+
+
+def test_settings_of_the_search_are_laid_over_those_of_the_build(tmp_path):
+    build(folder=tmp_path, recipe="raptor", settings={"depth": 1, "summary_tokens": 30})
+    with open_index(IndexOptions(folder=tmp_path, settings={"ranker": "bm25"})) as index:
+        steps = {step.step for hit in index.search("maps", 5) for step in hit.path}
+        assert index.stats()["recipe"] == "raptor"
+    assert any(step.startswith("words:") for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"settings": {"depth": 2, "ranker": "bm25"}},
+            r"^depth of raptor decides what is built, and .* built with depth=1\. .*--recipe raptor --set depth=2;",
+        ),
+        ({"settings": {"nope": 2}}, "There is no setting 'nope'"),
+        ({"settings": {"depth": "x"}}, "depth of raptor takes a whole number"),
+        ({"ranker": "nope"}, "'dense', 'bm25', 'hybrid' or 'late'"),
+        ({"recipe": "iier", "ranker": "bm25"}, r"iier ranks in its own way and takes no --ranker \(these do: flat, "),
+        ({"recipe": "flat", "settings": {"ranker": "bm25"}}, "it holds: raptor, iier"),
+    ],
+)
+def test_what_cannot_be_set_at_a_search_is_refused_with_the_reason(tmp_path, options, message):
+    build(folder=tmp_path, recipe="raptor", settings={"depth": 1})
+    build(folder=tmp_path, recipe="iier")
+    with pytest.raises(ConfigurationError, match=message):
+        open_index(IndexOptions(folder=tmp_path, **{"recipe": "raptor", **options}))
+
+
+def test_a_setting_of_the_build_finds_the_recipe_that_was_built_with_it(tmp_path):
+    build(folder=tmp_path, recipe="raptor", settings={"depth": 1})
+    build(folder=tmp_path, recipe="raptor", settings={"depth": 2, "summary_tokens": 30})
+    with pytest.raises(ConfigurationError, match="depth"):
+        open_index(IndexOptions(folder=tmp_path, settings={"depth": 1}))
+    older = {"depth": 1, "summary_tokens": 200}
+    with open_index(IndexOptions(folder=tmp_path, settings=older)) as index:
+        assert index.search("maps", 1)
 
 
 def test_another_ranker_keeps_the_settings_that_the_recipe_was_built_with(tmp_path):

@@ -1,0 +1,155 @@
+"""From `--recipe`, `--set` and `--ranker` to a recipe, for building and for searching what was built."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sire_core.manifest import BuiltRecipe, Manifest
+    from sire_core.recipes.base import Recipe
+
+__all__ = ["parse_settings", "recipe_to_build", "recipe_to_search"]
+
+_TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((bool,), "true or false"),
+    ((int,), "a whole number"),
+    ((int, float), "a number"),
+    ((str,), "a word"),
+    ((tuple, list), "a list"),
+)
+
+
+def parse_settings(given: Sequence[str] | None) -> dict[str, Any]:
+    """Read `key=value` words; a value is JSON, or else a string.
+
+    Raises:
+        ConfigurationError: A word has no `=` or no key.
+    """
+    settings: dict[str, Any] = {}
+    for word in given or ():
+        key, mark, value = word.partition("=")
+        if not mark or not key.strip():
+            raise ConfigurationError(f"--set takes key=value, for example --set depth=2, not {word!r}.")
+        try:
+            parsed = json.loads(value)
+        except json.JSONDecodeError:
+            parsed = value
+        settings[key.strip()] = tuple(parsed) if isinstance(parsed, list) else parsed
+    return settings
+
+
+def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Manifest) -> Recipe | str | None:
+    """The recipe that a build makes; settings that are not given have their defaults.
+
+    Args:
+        name: `--recipe`.
+        settings: `--set`.
+        manifest: Of the folder.
+
+    Returns:
+        A name, or None for the folder's latest, when no setting is given.
+
+    Raises:
+        ConfigurationError: There is no such recipe or setting, or a value makes no sense.
+    """
+    if not settings and name is None:
+        return None
+    known = name or (manifest.recipes[-1].name if manifest.recipes else "sirerag")
+    return _made(known, settings, {}) if settings else _named(known)
+
+
+def recipe_to_search(
+    name: str | None, settings: Mapping[str, Any], ranker: str | None, manifest: Manifest
+) -> Recipe | str | None:
+    """The recipe that a search means; settings that are not given are those that it was built with.
+
+    Args:
+        name: `--recipe`.
+        settings: `--set`.
+        ranker: `--ranker`.
+        manifest: Of the folder.
+
+    Returns:
+        As `recipe_to_build`.
+
+    Raises:
+        ConfigurationError: As `recipe_to_build`; or a setting decides what is built, and that was not built.
+    """
+    given = {**settings, **({} if ranker is None else {"ranker": ranker})}
+    if not given or not manifest.generation:
+        return recipe_to_build(name, given, manifest)
+    if name is not None:
+        _named(name)
+    built = manifest.find(None, name or "")
+    if ranker is not None:
+        _check_ranker(built.name)
+    made = _made(built.name, given, built.config)
+    if not any(found.builds_like(made) for found in manifest.recipes):
+        raise ConfigurationError(_not_built(built, given))
+    return made
+
+
+def _named(name: str) -> str:
+    """The name; an unknown one is an error now, not after the sources were read."""
+    from sire_core.recipes import recipe_by_name
+
+    return recipe_by_name(name).name
+
+
+def _made(name: str, given: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:
+    from sire_core.recipes import recipe_by_name
+
+    _check_types(given, recipe_by_name(name))
+    try:
+        return recipe_by_name(name, **{**others, **given})
+    except TypeError as error:
+        raise ConfigurationError(f"A setting of {name} has a value that cannot be used: {error}.") from error
+
+
+def _check_types(settings: Mapping[str, Any], recipe: Recipe) -> None:
+    """Refuse values of another type than the default's; null passes, because some settings can be switched off."""
+    for key, value in settings.items():
+        default = recipe.config.get(key)
+        for kinds, wanted in _TYPES:
+            if isinstance(default, kinds) and value is not None:
+                if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
+                    raise ConfigurationError(
+                        f"{key} of {recipe.name} takes {wanted}, such as {key}={json.dumps(default)}, not {value!r}."
+                    )
+                break
+
+
+def _check_ranker(name: str) -> None:
+    from sire_core.recipes import REGISTRY
+
+    taking = [known for known in sorted(REGISTRY) if "ranker" in REGISTRY[known]().config]
+    if name not in taking:
+        raise ConfigurationError(
+            f"{name} ranks in its own way and takes no --ranker (these do: {', '.join(taking)}). `sire recipes` lists "
+            "its settings, for --set."
+        )
+
+
+def _not_built(built: BuiltRecipe, given: Mapping[str, Any]) -> str:
+    """Which of the settings decide what is built, and what to do for other ones."""
+    from sire_core.recipes import recipe_by_name
+
+    fixed = []
+    for key, value in given.items():
+        try:
+            alone = recipe_by_name(built.name, **{**built.config, key: value})
+        except ConfigurationError:  # it makes sense with the others only
+            continue
+        if not built.builds_like(alone):
+            fixed.append(key)
+    fixed = fixed or list(given)
+    was = ", ".join(f"{key}={json.dumps(built.config.get(key))}" for key in fixed)
+    words = " ".join(f"--set {key}={json.dumps(given[key])}" for key in fixed)
+    return (
+        f"{', '.join(fixed)} of {built.name} decides what is built, and the folder was built with {was}. Build it the "
+        f"other way, too: sire index SRC... --to DIR --recipe {built.name} {words}; both can live in one folder."
+    )
