@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import logging
 import socket
 import struct
 import threading
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["HttpRequest", "HttpResponse", "LoopbackServer"]
+
+_logger = logging.getLogger(__name__)
 
 _MAX_BODY = 64 * 1024 * 1024
 _MAX_HEAD = 64 * 1024
@@ -56,6 +60,8 @@ Handler = Callable[[HttpRequest], Awaitable[HttpResponse]]
 
 class LoopbackServer:
     """Serves a handler at 127.0.0.1 from `start` (or `with`) to `stop`, at the latest until the process ends.
+
+    A handler that raises answers 500 with the error, which is logged, too.
 
     Args:
         handler: Answers requests; runs in the server's own event loop.
@@ -130,7 +136,7 @@ class LoopbackServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while (request := await _read(reader)) is not None:
-                response = await self._handler(request)
+                response = await self._answer(request)
                 if response.deliver == "reset":
                     _reset(writer)
                     break
@@ -142,13 +148,24 @@ class LoopbackServer:
                 await writer.drain()
                 if response.deliver == "half":
                     break
-        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # the client has gone, or the server stops
+        except (OSError, asyncio.IncompleteReadError) as error:
+            _logger.debug("The client has gone in the middle of a request or an answer: %r", error)
+        except Exception:
+            _logger.exception("An answer broke off.")
         finally:
             writer.close()
+            # The client may be gone, or the server stops now: then the connection is aborted in any case.
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
                 self._writers.discard(writer)
+
+    async def _answer(self, request: HttpRequest) -> HttpResponse:
+        """What the handler says; a handler that fails must show up at the client, not vanish in a thread."""
+        try:
+            return await self._handler(request)
+        except Exception as error:
+            _logger.exception("The handler failed at %s %s.", request.method, request.path)
+            return HttpResponse(500, json.dumps({"error": {"message": f"the handler failed: {error!r}"}}).encode())
 
 
 async def _turns() -> None:
@@ -160,7 +177,10 @@ async def _turns() -> None:
 async def _read(reader: asyncio.StreamReader) -> HttpRequest | None:
     try:
         head = await reader.readuntil(b"\r\n\r\n")
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+    except asyncio.IncompleteReadError:
+        return None  # the client hangs up between requests, as it should
+    except asyncio.LimitOverrunError as error:
+        _logger.warning("A request with too long a head was refused: %s", error)
         return None
     lines = head.decode("latin-1").split("\r\n")
     method, path, _ = [*lines[0].split(" "), "", ""][:3]
@@ -169,6 +189,7 @@ async def _read(reader: asyncio.StreamReader) -> HttpRequest | None:
     said = headers.get("content-length", "")
     length = int(said) if said.isdigit() else 0
     if length > _MAX_BODY or len(head) > _MAX_HEAD:
+        _logger.warning("%s %s was refused: %d bytes.", method, path, len(head) + length)
         return None
     return HttpRequest(method, path, await reader.readexactly(length), headers)
 
