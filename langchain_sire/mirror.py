@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.vectorstores import VectorStore
 
@@ -10,6 +12,10 @@ from langchain_sire.callbacks import call
 from langchain_sire.transformer import pool_document
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import MirroredUnit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["VectorStoreMirror"]
 
@@ -19,23 +25,29 @@ class VectorStoreMirror:
 
     The documents are those of `pool_documents`, under the same ids; the store embeds them with its own embeddings. What
     the store missed, because a process died or it could not be reached, is told with the next change or by
-    `index.push()`. `over_vector_store` searches it and checks filters again. A search of your own in the store has to
-    filter by what must hold (`tenant == "a"`): a unit carries only what all its passages agree on, so that a negative
-    filter (`tenant != "b"`) lets one through that stands on several tenants.
+    `index.push()`; one that was emptied is filled anew.
+
+    `over_vector_store` searches it and checks filters again. A search of your own in the store has to filter by what
+    must hold (`tenant == "a"`): a unit carries only what all its passages agree on, so that a negative filter
+    (`tenant != "b"`) lets one through that stands on several tenants.
 
     Args:
         vector_store: Inserts documents under given ids and deletes by id.
         name: Tells several stores of one index apart, and must be the same in every process.
+        save: Called after each change, for stores that live in memory: `lambda: store.dump(path)`.
 
     Raises:
         ConfigurationError: This is no vector store.
     """
 
-    def __init__(self, vector_store: VectorStore, name: str = "langchain") -> None:
+    def __init__(
+        self, vector_store: VectorStore, name: str = "langchain", *, save: Callable[[], Any] | None = None
+    ) -> None:
         if not isinstance(vector_store, VectorStore):
             raise ConfigurationError(f"{type(vector_store).__name__} is no LangChain VectorStore.")
         self.vector_store = vector_store
         self._name = name
+        self._save = save
 
     @property
     def name(self) -> str:
@@ -47,7 +59,10 @@ class VectorStoreMirror:
         store = self.vector_store
         documents = [pool_document(found.unit, found.doc_ids, found.metadata) for found in units]
         ids = [found.unit.id for found in units]
-        if there := await self._there(ids):
+        there = await self._there(ids)
+        if there is None:
+            there = [found.unit.id for found in units if found.replaces]
+        if there:
             await call(lambda: store.delete(there), lambda: store.adelete(there))
         await call(lambda: store.add_documents(documents, ids=ids), lambda: store.aadd_documents(documents, ids=ids))
 
@@ -58,6 +73,16 @@ class VectorStoreMirror:
         if gone:
             store = self.vector_store
             await call(lambda: store.delete(gone), lambda: store.adelete(gone))
+
+    async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:  # noqa: ARG002 - the store is asked for the id
+        """Whether the store has a unit; of a store that cannot be asked it is taken for granted."""
+        there = await self._there([unit])
+        return there is None or bool(there)
+
+    async def flush(self) -> None:
+        """Save the store, where that was asked for."""
+        if self._save is not None:
+            await asyncio.to_thread(self._save)
 
     async def _there(self, ids: Sequence[str]) -> list[str] | None:
         """Those of the ids that the store has; None when it cannot be asked."""

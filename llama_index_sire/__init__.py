@@ -17,6 +17,7 @@ from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.events import AnswerEvent, IntermediateAnswerEvent, RetrievedEvent, SubQuestionEvent, ThoughtEvent
 from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
+from llama_index_sire.mirror import VectorStoreMirror
 from llama_index_sire.node_parser import SireNodeParser
 from llama_index_sire.query_engines import IRCoTQueryEngine, SelfAskQueryEngine
 from llama_index_sire.rerank import SireRerank
@@ -39,6 +40,7 @@ __all__ = [
     "SireRetriever",
     "SubQuestionEvent",
     "ThoughtEvent",
+    "VectorStoreMirror",
     "VectorStoreSource",
     "create_sire_tool",
     "over_vector_store",

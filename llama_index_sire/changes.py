@@ -29,7 +29,6 @@ class PoolSnapshot:
         children: Ids one level below a summary.
         vectors: Rows of the index, by unit id.
         documents: Ids of all documents, those without text too.
-        generation: Generation of the index; 0 before anything was built.
     """
 
     units: Mapping[str, tuple[Unit, tuple[str, ...]]] = field(default_factory=dict)
@@ -37,7 +36,6 @@ class PoolSnapshot:
     children: Mapping[str, Sequence[str]] = field(default_factory=dict)
     vectors: Mapping[str, Any] = field(default_factory=dict)
     documents: tuple[str, ...] = ()
-    generation: int = 0
 
     @property
     def derived(self) -> list[str]:
@@ -112,7 +110,6 @@ def read_pool(index: Index, kinds: Collection[str] | None = None) -> PoolSnapsho
         children={parent: sorted(found) for parent, found in children.items()},
         vectors={unit.id: view.matrix[position] for position, unit, _ in rows},
         documents=tuple(known) if kinds is None or UnitKind.CHUNK in kinds else (),
-        generation=view.generation,
     )
 
 

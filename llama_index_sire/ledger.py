@@ -1,4 +1,4 @@
-"""Which derived nodes a vector store may hold: written down, so that a run that died leaves nothing stale behind."""
+"""Which derived nodes a pipeline was given: written down, so that a run that died leaves nothing stale behind."""
 
 from __future__ import annotations
 
@@ -31,21 +31,13 @@ class Ledger:
         """
         return [str(name) for name in self._load().get("derived", ())]
 
-    def generation(self) -> int:
-        """Generation of the index that the store is in step with: 0 at first, -1 while it is being written.
-
-        Raises:
-            StorageError: The file is damaged.
-        """
-        return int(self._load().get("generation", 0))
-
-    def write(self, derived: Collection[str], generation: int = -1) -> None:
+    def write(self, derived: Collection[str]) -> None:
         """Replace everything, atomically.
 
         Raises:
             StorageError: The file cannot be written.
         """
-        self._memory = {"generation": generation, "derived": list(derived)}
+        self._memory = {"derived": list(derived)}
         if self._file is None:
             return
         partial = self._file.with_suffix(".partial")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,11 @@ from llama_index_instrumentation import get_dispatcher
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, to_filter
+from llama_index_sire.mirror import VectorStoreMirror
 from llama_index_sire.models import EmbedModelLike, LLMLike, resolve_embed_model, resolve_llm
 from llama_index_sire.nodes import to_scored_node
-from llama_index_sire.vector_store import StoreMirror, open_index
-from sire_core.errors import ConfigurationError
+from llama_index_sire.vector_store import open_index
+from sire_core.errors import ConfigurationError, IndexLockedError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 
@@ -74,7 +76,6 @@ class SireRetriever(BaseRetriever):
         self.index = index
         self.similarity_top_k = similarity_top_k
         self.filters = filters
-        self._mirror: StoreMirror | None = None
         super().__init__(
             callback_manager=callback_manager or Settings.callback_manager,
             object_map=object_map,
@@ -93,7 +94,7 @@ class SireRetriever(BaseRetriever):
         llm: LLMLike = None,
         embed_model: EmbedModelLike = None,
         persist_dir: str | os.PathLike[str] | None = None,
-        vector_store: BasePydanticVectorStore | None = None,
+        vector_store: BasePydanticVectorStore | VectorStoreMirror | None = None,
         similarity_top_k: int = 10,
         filters: FilterLike = None,
         **options: Any,
@@ -106,7 +107,8 @@ class SireRetriever(BaseRetriever):
             llm: See `resolve_llm`; without one nothing is spent.
             embed_model: See `resolve_embed_model`.
             persist_dir: The index folder; in memory when left out. Documents that it holds already cost nothing.
-            vector_store: The user's store: it gets the nodes with their vectors, follows every change, and ranks.
+            vector_store: The user's store: it gets the nodes with their vectors, follows every change, and ranks. A
+                `VectorStoreMirror` of it where it needs a name or a file.
             similarity_top_k: See the class.
             filters: See the class.
             **options: Further arguments of `sire_core.Index`.
@@ -133,13 +135,13 @@ class SireRetriever(BaseRetriever):
         llm: LLMLike = None,
         embed_model: EmbedModelLike = None,
         persist_dir: str | os.PathLike[str] | None = None,
-        vector_store: BasePydanticVectorStore | None = None,
+        vector_store: BasePydanticVectorStore | VectorStoreMirror | None = None,
         similarity_top_k: int = 10,
         filters: FilterLike = None,
         **options: Any,
     ) -> SireRetriever:
         """See `from_documents`."""
-        index, mirror = open_index(
+        index = open_index(
             persist_dir,
             recipe,
             vector_store,
@@ -148,7 +150,6 @@ class SireRetriever(BaseRetriever):
             **options,
         )
         retriever = cls(index, similarity_top_k=similarity_top_k, filters=filters)
-        retriever._mirror = mirror
         given = to_documents(documents)
         await retriever._follow(lambda: index.abuild(given))
         return retriever
@@ -161,7 +162,7 @@ class SireRetriever(BaseRetriever):
         recipe: Recipe | str | None = None,
         llm: LLMLike = None,
         embed_model: EmbedModelLike = None,
-        vector_store: BasePydanticVectorStore | None = None,
+        vector_store: BasePydanticVectorStore | VectorStoreMirror | None = None,
         similarity_top_k: int | None = None,
         filters: FilterLike = None,
         **options: Any,
@@ -184,7 +185,7 @@ class SireRetriever(BaseRetriever):
         """
         with Index(persist_dir) as known:
             bridged = str(known.stats()["embedder"]).startswith("llama-index:")
-        index, mirror = open_index(
+        index = open_index(
             persist_dir,
             recipe,
             vector_store,
@@ -194,7 +195,8 @@ class SireRetriever(BaseRetriever):
         )
         k = similarity_top_k or _saved_settings(Path(persist_dir)).get("similarity_top_k", 10)
         retriever = cls(index, similarity_top_k=k, filters=filters)
-        retriever._mirror = mirror
+        with suppress(IndexLockedError):  # whoever writes tells the store
+            index.push()
         return retriever
 
     def persist(self, persist_dir: str | os.PathLike[str]) -> None:
@@ -247,7 +249,10 @@ class SireRetriever(BaseRetriever):
         return await self._follow(lambda: self.index.adelete(given))
 
     async def _follow(self, change: Callable[[], Awaitable[BuildReport]]) -> BuildReport:
-        return await (change() if self._mirror is None else self._mirror.follow(change))
+        report = await change()
+        if report.failures:
+            await self.index.apush()  # a store that missed the change is told again; it raises what the store raises
+        return report
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 

@@ -152,7 +152,7 @@ class Index:
         return await self._session.apply(lambda stored: plan_delete(stored, wanted))
 
     def purge(self) -> None:
-        """Overwrite on disk all that deleted and replaced documents left: records, model answers, derived files.
+        """Overwrite on disk all that deleted and replaced documents left, then `push`, so that no mirror keeps it.
 
         Raises:
             IndexLockedError: Somebody else reads or writes; try again later.
@@ -163,20 +163,20 @@ class Index:
         """See `purge`."""
         await self._session.purge()
 
-    def push(self) -> dict[str, int]:
+    def push(self, *, anew: bool = False) -> dict[str, int]:
         """Tell the mirrors what they missed, after a crash or when they could not be reached; units told, by name.
 
-        Every change does this, too. A mirror that is new is told everything.
+        Every change does this, too. A mirror that is new, or each of them when it is done `anew`, is told everything.
 
         Raises:
             IndexLockedError: Another process is writing to the folder.
             Exception: Whatever a vector store raises; nothing is lost.
         """
-        return _run(self.apush())
+        return _run(self.apush(anew=anew))
 
-    async def apush(self) -> dict[str, int]:
+    async def apush(self, *, anew: bool = False) -> dict[str, int]:
         """See `push`."""
-        return await self._session.push()
+        return await self._session.push(anew=anew)
 
     def estimate(self, documents: Iterable[Document], price: Price | None = None) -> Estimate:
         """What `build(documents)` would ask of the language model, without asking it anything.

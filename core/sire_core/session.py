@@ -234,23 +234,21 @@ class Session:
         given, chunker = check_documents(documents), self._configuration.chunker_object()
         return await self.apply(lambda stored: plan_put(stored, given, chunker, may_replace=may_replace))
 
-    async def push(self) -> dict[str, int]:
+    async def push(self, *, anew: bool = False) -> dict[str, int]:
         """Tell the vector stores what they have not heard of; units told, by the store's name."""
-        from sire_core.pipeline.mirroring import push
+        from sire_core.pipeline.mirroring import push_all
 
-        _, built = self.built()
-        library = self.files()
-        with library.writing():
-            return {mirror.name: await push(library, built, mirror) for mirror in self._configuration.mirrors}
+        return await push_all(self.files(), self.built()[1], self._configuration.mirrors, anew=anew)
 
     async def purge(self) -> None:
-        """Overwrite what documents that are gone left behind."""
+        """Overwrite what documents that are gone left behind, and have the vector stores forget them."""
         from sire_core.pipeline.finish import finish_in_thread
 
         self.built()
         library = self.files()
         with library.writing():
             await finish_in_thread(library.purge)
+        await self.push()
 
     async def estimate(self, documents: Sequence[Document], price: Price | None) -> Estimate:
         """What building these documents would ask of the model."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sire_core.protocols import MirroredUnit
+from sire_core.protocols import AskableMirror, BufferedMirror, MirroredUnit
 from sire_core.storage.store import CORPUS
 from sire_core.types import Failure
 
@@ -13,21 +14,26 @@ if TYPE_CHECKING:
     from sire_core.manifest import BuiltRecipe
     from sire_core.protocols import Mirror
     from sire_core.storage.index_files import IndexFiles
+    from sire_core.storage.outbox import Outbox
 
-__all__ = ["push", "tell"]
+__all__ = ["push", "push_all", "tell"]
 
 _BATCH = 500
 
+_logger = logging.getLogger(__name__)
 
-async def push(library: IndexFiles, built: BuiltRecipe, mirror: Mirror) -> int:
+
+async def push(library: IndexFiles, built: BuiltRecipe, mirror: Mirror, *, anew: bool = False) -> int:
     """Bring a vector store up to date with a recipe's pool; call it while `writing`.
 
-    What the store was told is written down batch by batch: after a crash the rest is told, and at most one batch again.
+    What the store was told is written down batch by batch (of a `BufferedMirror`: once at the end): after a crash the
+    rest is told, and at most one batch again.
 
     Args:
         library: The open index.
         built: The recipe whose pool the store holds.
         mirror: The store.
+        anew: Tell everything, whatever the store was told before.
 
     Returns:
         How many units were put or dropped.
@@ -37,25 +43,43 @@ async def push(library: IndexFiles, built: BuiltRecipe, mirror: Mirror) -> int:
     """
     import asyncio
 
-    owners = [CORPUS, *built.owners]
+    owners = _owners(built)
     outbox = library.store.outbox(mirror.name)
-    await asyncio.to_thread(outbox.enroll, owners)
-    metadata = await asyncio.to_thread(lambda: {d.id: d.metadata for d in library.store.documents().values()})
-    document_of = await asyncio.to_thread(library.store.documents_of_chunks)
-    told = 0
-    while pending := await asyncio.to_thread(outbox.pending, _BATCH):
-        units = await asyncio.to_thread(_read, library, owners, pending, document_of, metadata)
-        present = {found.unit.id for found in units}
-        gone = [unit for unit in pending if unit not in present]
-        dropped = await asyncio.to_thread(outbox.held, gone)
-        if dropped:
-            await mirror.drop(dropped)
-        if units:
-            await asyncio.to_thread(outbox.begin, present)
-            await mirror.put(units)
-        await asyncio.to_thread(outbox.done, present, gone)
-        told += len(units) + len(dropped)
+    follows = await asyncio.to_thread(outbox.follows, owners)
+    if anew or not follows or await _is_lost(library, owners, mirror):
+        await asyncio.to_thread(outbox.restart, owners)
+    waiting = await asyncio.to_thread(outbox.pending)
+    if not waiting:
+        return 0
+    reader = await asyncio.to_thread(_Reader, library, owners)
+    flushes = isinstance(mirror, BufferedMirror)
+    told, put, dropped = 0, list[str](), list[str]()
+    for at in range(0, len(waiting), _BATCH):
+        present, gone, count = await _send(outbox, mirror, reader, waiting[at : at + _BATCH])
+        told += count
+        if not flushes:
+            await asyncio.to_thread(outbox.done, present, gone)
+        put += present
+        dropped += gone
+    if isinstance(mirror, BufferedMirror):
+        await mirror.flush()
+        await asyncio.to_thread(outbox.done, put, dropped)
     return told
+
+
+async def push_all(
+    library: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror], *, anew: bool = False
+) -> dict[str, int]:
+    """Push to several stores; units told, by the store's name. Without need nothing is written and no lock taken.
+
+    Raises:
+        IndexLockedError: Another process is writing to the folder.
+        Exception: Whatever a store raises.
+    """
+    if not anew and not any([await _is_behind(library, built, mirror) for mirror in mirrors]):
+        return dict.fromkeys([mirror.name for mirror in mirrors], 0)
+    with library.writing():
+        return {mirror.name: await push(library, built, mirror, anew=anew) for mirror in mirrors}
 
 
 async def tell(library: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror]) -> list[Failure]:
@@ -65,26 +89,83 @@ async def tell(library: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror
         try:
             await push(library, built, mirror)
         except Exception as error:  # noqa: BLE001, PERF203 - a user's store may raise anything; the next one is told
-            failures.append(Failure(f"vector store {mirror.name!r}", f"{type(error).__name__}: {error}"[:500]))
+            reason = f"{type(error).__name__}: {error}"[:500]
+            _logger.warning("The vector store %r missed a change, which waits for it: %s", mirror.name, reason)
+            failures.append(Failure(f"vector store {mirror.name!r}", reason))
     return failures
 
 
-def _read(
-    library: IndexFiles,
-    owners: Sequence[str],
-    ids: Sequence[str],
-    document_of: Mapping[str, str],
-    metadata: Mapping[str, Mapping[str, Any]],
-) -> list[MirroredUnit]:
-    """Those of the units that are in the pool, in the given order."""
-    found = {unit.id: (unit, vector) for unit, vector in library.store.units_of(ids, owners)}
-    units = []
-    for name in ids:
-        if name in found:
-            unit, vector = found[name]
-            documents = tuple(dict.fromkeys(document_of[chunk] for chunk in unit.chunk_ids))
-            units.append(MirroredUnit(unit, documents, _shared([metadata[doc] for doc in documents]), vector))
-    return units
+def _owners(built: BuiltRecipe) -> list[str]:
+    return [CORPUS, *built.owners]
+
+
+async def _is_behind(library: IndexFiles, built: BuiltRecipe, mirror: Mirror) -> bool:
+    """Whether a vector store has to be told anything."""
+    import asyncio
+
+    owners = _owners(built)
+    outbox = library.store.outbox(mirror.name)
+    if not await asyncio.to_thread(outbox.follows, owners):
+        return True
+    return bool(await asyncio.to_thread(outbox.pending)) or await _is_lost(library, owners, mirror)
+
+
+async def _is_lost(library: IndexFiles, owners: Sequence[str], mirror: Mirror) -> bool:
+    """Whether a store that can be asked does not have what it was told; one unit is asked for."""
+    import asyncio
+
+    if not isinstance(mirror, AskableMirror):
+        return False
+    told = await asyncio.to_thread(library.store.outbox(mirror.name).told)
+    found = await asyncio.to_thread(lambda: list(library.store.units_of(told, owners)))
+    return bool(found) and not await mirror.holds(found[0][0].id, found[0][1])
+
+
+async def _send(
+    outbox: Outbox, mirror: Mirror, reader: _Reader, batch: Sequence[str]
+) -> tuple[list[str], list[str], int]:
+    """Tell one batch; gives what was put, what is gone, and how many units the store was told."""
+    import asyncio
+
+    held = await asyncio.to_thread(outbox.held, batch)
+    units = await asyncio.to_thread(reader.read, batch, held)
+    present = [found.unit.id for found in units]
+    there = set(present)
+    dropped = [unit for unit in held if unit not in there]
+    if dropped:
+        await mirror.drop(dropped)
+    if units:
+        await asyncio.to_thread(outbox.begin, present)
+        await mirror.put(units)
+    return present, [unit for unit in batch if unit not in there], len(units) + len(dropped)
+
+
+class _Reader:
+    """Reads units as stores are told of them.
+
+    Args:
+        library: The open index.
+        owners: Owners of the recipe's pool.
+    """
+
+    def __init__(self, library: IndexFiles, owners: Sequence[str]) -> None:
+        self._store = library.store
+        self._owners = owners
+        self._metadata = {document.id: document.metadata for document in self._store.documents().values()}
+        self._document_of = self._store.documents_of_chunks()
+
+    def read(self, ids: Sequence[str], held: Sequence[str]) -> list[MirroredUnit]:
+        """Those of the units that are in the pool, in the given order."""
+        found = {unit.id: (unit, vector) for unit, vector in self._store.units_of(ids, self._owners)}
+        replaced = set(held)
+        units = []
+        for name in ids:
+            if name in found:
+                unit, vector = found[name]
+                documents = tuple(dict.fromkeys(self._document_of[chunk] for chunk in unit.chunk_ids))
+                shared = _shared([self._metadata[doc] for doc in documents])
+                units.append(MirroredUnit(unit, documents, shared, vector, name in replaced))
+        return units
 
 
 def _shared(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from sire_core.protocols.building import (
 )
 from sire_core.protocols.models import Completion, Embedder, Fittable, LanguageModel, Prompt, StreamingModel
 from sire_core.protocols.searching import Background, RankedSource, Ranker, Ranking, Selector, View
-from sire_core.protocols.storing import Mirror, MirroredUnit
+from sire_core.protocols.storing import AskableMirror, BufferedMirror, Mirror, MirroredUnit
 
 if TYPE_CHECKING:
     from sire_core.protocols.arrays import BoolArray as BoolArray
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from sire_core.protocols.arrays import IntArray as IntArray
 
 __all__ = [
+    "AskableMirror",
     "Background",
+    "BufferedMirror",
     "BuildView",
     "Change",
     "ChunkInContext",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sire_core.types import Unit
 
-__all__ = ["Mirror", "MirroredUnit"]
+__all__ = ["AskableMirror", "BufferedMirror", "Mirror", "MirroredUnit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,14 @@ class MirroredUnit:
         metadata: What the metadata of all these documents agree on, so that a filter of the store never lets a unit
             through that also stands on something else.
         vector: Its vector in the index, float32 `[dimension]`.
+        replaces: Whether the store may hold something under this id already.
     """
 
     unit: Unit
     doc_ids: tuple[str, ...]
     metadata: Mapping[str, Any]
     vector: NDArray[np.float32]
+    replaces: bool = True
 
 
 class Mirror(Protocol):
@@ -45,3 +47,19 @@ class Mirror(Protocol):
 
     async def drop(self, ids: Sequence[str]) -> None:
         """Delete units; those that are not there count as deleted."""
+
+
+@runtime_checkable
+class AskableMirror(Mirror, Protocol):
+    """A `Mirror` whose store can lose everything, for example because it lives in memory only."""
+
+    async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:
+        """Whether the store still has a unit that it was told, by id; where not, it is told everything again."""
+
+
+@runtime_checkable
+class BufferedMirror(Mirror, Protocol):
+    """A `Mirror` that keeps what it was told only when it is flushed, for example in a file that is written whole."""
+
+    async def flush(self) -> None:
+        """Keep it; called after the last `put` or `drop` of a push, which counts as told when this has returned."""

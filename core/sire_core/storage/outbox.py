@@ -62,31 +62,41 @@ class Outbox:
         self._db = db
         self._mirror = mirror
 
-    def enroll(self, owners: Sequence[str]) -> None:
-        """Begin to follow, or follow another recipe: everything in its pool, and all that is held, has to be told.
+    def follows(self, owners: Sequence[str]) -> bool:
+        """Whether the store follows just these owners."""
+        known = self._db.read("SELECT owners FROM mirrors WHERE name=?", [self._mirror])
+        return bool(known) and known[0][0] == json.dumps(list(owners))
+
+    def restart(self, owners: Sequence[str]) -> None:
+        """Follow these owners from now on: everything in their pool, and all that is held, has to be told.
 
         Args:
-            owners: Owners of the recipe's pool.
+            owners: Owners of a recipe's pool.
         """
-        wanted = json.dumps(list(owners))
-        known = self._db.read("SELECT owners FROM mirrors WHERE name=?", [self._mirror])
-        if known and known[0][0] == wanted:
-            return
         marks = ",".join("?" * len(owners))
         with self._db.transaction() as db:
-            db.execute("INSERT OR REPLACE INTO mirrors VALUES (?,?)", (self._mirror, wanted))
+            db.execute("INSERT OR REPLACE INTO mirrors VALUES (?,?)", (self._mirror, json.dumps(list(owners))))
             db.execute("INSERT OR IGNORE INTO outbox SELECT mirror, unit FROM mirrored WHERE mirror=?", (self._mirror,))
             db.execute(
                 f"INSERT OR IGNORE INTO outbox SELECT ?, id FROM units WHERE owner IN ({marks})",
                 (self._mirror, *owners),
             )
 
-    def pending(self, n: int) -> list[str]:
-        """Ids of up to `n` units that have to be told: passages first, then by level, then those that are gone."""
+    def pending(self) -> list[str]:
+        """Ids of the units that have to be told: passages first, then by level, then those that are gone."""
         rows = self._db.read(
             "SELECT o.unit FROM outbox o LEFT JOIN units u ON u.id=o.unit WHERE o.mirror=? "
-            "ORDER BY u.id IS NULL, u.kind<>?, u.level, o.unit LIMIT ?",
-            [self._mirror, UnitKind.CHUNK.value, n],
+            "ORDER BY u.id IS NULL, u.kind<>?, u.level, o.unit",
+            [self._mirror, UnitKind.CHUNK.value],
+        )
+        return [str(row[0]) for row in rows]
+
+    def told(self) -> list[str]:
+        """Id of one unit that the store was told and that has not changed since; empty when there is none."""
+        rows = self._db.read(
+            "SELECT unit FROM mirrored m WHERE mirror=? AND NOT EXISTS "
+            "(SELECT 1 FROM outbox o WHERE o.mirror=m.mirror AND o.unit=m.unit) LIMIT 1",
+            [self._mirror],
         )
         return [str(row[0]) for row in rows]
 

@@ -37,6 +37,7 @@ def test_all_names_exist_and_nothing_else_is_promised():
         "SireRetriever",
         "SubQuestionEvent",
         "ThoughtEvent",
+        "VectorStoreMirror",
         "VectorStoreSource",
         "create_sire_tool",
         "over_vector_store",

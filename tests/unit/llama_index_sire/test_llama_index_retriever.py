@@ -208,7 +208,7 @@ async def test_insert_refresh_delete(documents):
     )
     assert retriever.delete("new").removed == 1
     assert (await retriever.adelete([documents[0].id_])).removed == 1
-    with pytest.raises(CorpusError, match="not in the index"):
+    with pytest.raises(CorpusError, match="Not in the index"):
         retriever.delete("new")
 
 

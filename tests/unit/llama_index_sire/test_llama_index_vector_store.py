@@ -205,6 +205,6 @@ async def test_a_truly_async_store_is_used_natively(documents, question):
 
 
 def test_it_is_a_ranked_source():
-    source: RankedSource = VectorStoreSource(SimpleVectorStore())
+    index = SireRetriever.from_documents(as_llama_index()[:5], vector_store=SimpleVectorStore()).index
+    source: RankedSource = VectorStoreSource(SimpleVectorStore(), index.view().embed_query)
     assert callable(source.rank)
-    assert as_llama_index()

@@ -1,0 +1,115 @@
+"""`VectorStoreMirror`: a LlamaIndex vector store that follows an index."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInfo, TextNode
+from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQuery
+
+from llama_index_sire.calls import awaits, call, overrides
+from llama_index_sire.nodes import to_node
+from sire_core.errors import ConfigurationError
+from sire_core.protocols import MirroredUnit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["VectorStoreMirror"]
+
+_logger = logging.getLogger(__name__)
+
+
+class VectorStoreMirror:
+    """Writes every change of an index to a vector store: `Index(path, mirrors=[VectorStoreMirror(store)])`.
+
+    The nodes carry the vectors of the index: nothing is embedded twice. What the store missed, because a process died
+    or it could not be reached, is told with the next change or by `index.push()`; one that was emptied is filled anew.
+
+    A node has the metadata that all its documents agree on, so that a filter of the store (`tenant == "a"`) lets no
+    summary through that also stands on another tenant's passage. Its SOURCE is the document of a passage; of anything
+    derived, and in stores that cannot delete by node id (`delete_nodes`), it is the node itself.
+
+    Args:
+        vector_store: The user's store. A store that was filled for another index folder has to be emptied first.
+        name: Tells several stores of one index apart, and must be the same in every process.
+        persist_path: File that the store is written to after each change, for stores that live in memory, such as
+            `SimpleVectorStore`; load it with the store's own `from_persist_path`.
+
+    Raises:
+        ConfigurationError: This is no vector store.
+    """
+
+    def __init__(
+        self,
+        vector_store: BasePydanticVectorStore,
+        name: str = "llama-index",
+        *,
+        persist_path: str | os.PathLike[str] | None = None,
+    ) -> None:
+        if not isinstance(vector_store, BasePydanticVectorStore):
+            raise ConfigurationError(f"{type(vector_store).__name__} is no LlamaIndex vector store.")
+        self.vector_store = vector_store
+        self._name = name
+        self._file = None if persist_path is None else Path(persist_path)
+        self._by_id = any(overrides(vector_store, BasePydanticVectorStore, way) for way in _BY_ID)
+
+    @property
+    def name(self) -> str:
+        """The name that was given."""
+        return self._name
+
+    async def put(self, units: Sequence[MirroredUnit]) -> None:
+        """Add units; what the store has under their ids goes first, since not every store replaces."""
+        replaced = [found.unit.id for found in units if found.replaces]
+        if replaced:
+            try:
+                await self.drop(replaced)
+            except Exception as error:  # noqa: BLE001 - stores make their collection when they first add; else adding fails, too
+                _logger.warning("The vector store %r could not delete %d nodes: %s", self._name, len(replaced), error)
+        store, nodes = self.vector_store, [self._node(found) for found in units]
+        await call(store.add, store.async_add, nodes, is_async=awaits(store.async_add))
+
+    async def drop(self, ids: Sequence[str]) -> None:
+        """Delete units."""
+        store = self.vector_store
+        if self._by_id:
+            await call(store.delete_nodes, store.adelete_nodes, list(ids), is_async=awaits(store.adelete_nodes))
+            return
+        for name in ids:
+            await call(store.delete, store.adelete, name, is_async=awaits(store.adelete))
+
+    async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:  # noqa: ARG002 - stores cannot all be asked for ids
+        """Whether the store finds anything near a unit that it was told."""
+        store, asked = self.vector_store, VectorStoreQuery(query_embedding=vector.tolist(), similarity_top_k=1)
+        found = await call(store.query, store.aquery, asked, is_async=awaits(store.aquery))
+        return bool(found.ids or found.nodes)
+
+    async def flush(self) -> None:
+        """Write the file, atomically, where there is one."""
+        if self._file is not None:
+            await asyncio.to_thread(self._persist, self._file)
+
+    def _persist(self, file: Path) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_name(f"{file.name}.partial")
+        self.vector_store.persist(str(partial))
+        partial.replace(file)
+
+    def _node(self, found: MirroredUnit) -> TextNode:
+        node = to_node(found.unit, found.doc_ids, found.metadata)
+        if not self._by_id:
+            node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(
+                node_id=node.node_id, node_type=ObjectType.TEXT
+            )
+        node.embedding = found.vector.tolist()
+        return node
+
+
+_BY_ID: tuple[Any, ...] = ("delete_nodes", "adelete_nodes")
