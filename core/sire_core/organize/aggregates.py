@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import accumulate
 
 from sire_core.algorithms.text import count_tokens, name_key
 from sire_core.errors import ConfigurationError
@@ -126,6 +128,9 @@ def split_aggregate(
 ) -> list[tuple[str, tuple[str, ...]]]:
     """Cut an aggregate into texts of at most `max_tokens`, never inside a fact.
 
+    Parts end where the facts themselves say so, between half the limit and the limit: a fact that comes or goes
+    changes the part that it is in and seldom another, so that a hub's other parts and their summaries stay.
+
     Args:
         aggregate: What is cut.
         max_tokens: Length of a part; None leaves it whole.
@@ -138,16 +143,28 @@ def split_aggregate(
     if max_tokens is None or count_tokens(aggregate.text) <= max_tokens:
         return [(aggregate.text, aggregate.chunk_ids)]
     room = max(1, max_tokens - count_tokens(aggregate.name))
-    parts: list[list[FactLine]] = []
-    spent = room + 1
-    for fact in aggregate.facts:
-        length = count_tokens(fact.text)
-        if spent + length > room:
-            parts.append([])
-            spent = 0
-        parts[-1].append(fact)
-        spent += length
+    facts = aggregate.facts
+    starts = _starts([count_tokens(fact.text) for fact in facts], [hash64(fact.text) for fact in facts], room)
+    parts = [facts[start:end] for start, end in zip(starts, [*starts[1:], len(facts)], strict=True)]
     return [_part(aggregate.name, part, states) for part in parts]
+
+
+def _starts(lengths: Sequence[int], hashes: Sequence[int], room: int) -> list[int]:
+    """Where parts begin.
+
+    A part ends before the fact of the smallest hash, of those that leave between half the room and all of it to the
+    part; what is left stays together as soon as it fits.
+    """
+    ends = [0, *accumulate(lengths)]
+    starts = [0]
+    while ends[-1] - ends[starts[-1]] > room:
+        start = starts[-1]
+        last = max(start + 1, bisect_right(ends, ends[start] + room) - 1)
+        first = min(last, max(start + 1, bisect_left(ends, ends[start] + room / 2)))
+        if first >= len(lengths):
+            break
+        starts.append(min(range(first, min(last, len(lengths) - 1) + 1), key=lambda place: (hashes[place], place)))
+    return starts
 
 
 def _part(

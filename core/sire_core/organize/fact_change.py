@@ -102,13 +102,13 @@ class FactChange:
     def heirs(self, remade: Remade) -> dict[str, str]:
         """Units of changed aggregates by those of the aggregates under the same key before the change."""
         old = {self.before.heads[signature]: ids for signature, ids in self.before.made.items()}
-        return {
-            was: now
-            for signature, ids in remade.made.items()
-            if signature not in self.before.made
-            for was, now in zip(old.get(remade.heads[signature], ()), ids, strict=False)
-            if was != now
-        }
+        heirs: dict[str, str] = {}
+        for signature, ids in remade.made.items():
+            if signature not in self.before.made:
+                known = old.get(remade.heads[signature], ())
+                gone, new = ([i for i in one if i not in other] for one, other in ((known, ids), (ids, known)))
+                heirs.update(zip(gone, new, strict=False))
+        return heirs
 
     def notes(self, *remade: Remade) -> dict[str, bytes | None]:
         """Everything to remember."""

@@ -125,3 +125,16 @@ def test_parts_are_headed_only_by_a_name_that_their_chunks_state():
     facts = (FactLine("one two three", ("Ann",), ("c0",)), FactLine("four five six", ("Ann",), ("c1",)))
     parts = split_aggregate(Aggregate(("ann",), "Ann", facts), 4, lambda chunks, name: "c0" in chunks and name == "Ann")
     assert parts == [("Ann\none two three", ("c0",)), ("four five six", ("c1",))]
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_a_fact_that_comes_or_goes_leaves_the_other_parts_of_a_hub_alone(comes):
+    facts = [FactLine(f"fact {i} says seven words of Ann", ("Ann",), (f"c{i}",)) for i in range(200)]
+    before = set(split_aggregate(Aggregate(("ann",), "Ann", tuple(facts)), 100))
+    assert len(before) >= 16
+    changed = []
+    for place in range(0, 200, 5):
+        new = [FactLine("a new one", ("Ann",), ("new",)), facts[place]] if comes else []
+        after = (*facts[:place], *new, *facts[place + 1 :])
+        changed.append(len(before.difference(split_aggregate(Aggregate(("ann",), "Ann", after), 100))))
+    assert sum(changed) / len(changed) < 3  # packing from the front would change all parts behind the fact
