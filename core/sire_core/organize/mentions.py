@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.aliases import AliasMerges, merge_aliases
-from sire_core.algorithms.text import name_key
-from sire_core.extraction.subjects import base_title
+from sire_core.extraction.names import cached_key
+from sire_core.organize.passage_names import PassageNames
 
 if TYPE_CHECKING:
     from sire_core.types import Chunk, ExtractionRecord
 
-__all__ = ["Mentions", "StatedTriple", "entity_names", "find_mentions"]
+__all__ = ["Mention", "Mentions", "StatedTriple", "entity_names", "find_mentions", "merge_names", "resolved"]
 
 
 @dataclass(slots=True)
@@ -72,79 +72,98 @@ def find_mentions(
         max_names: See `merge_aliases`.
         skip_types: Entity types that are left out unless a passage is titled by the entity.
     """
-    titles = {name_key(base_title(chunk.title)) for chunk, _ in passages if chunk.title}
-    merges = _merges(passages, titles, synonyms, max_names) if disambiguate else merge_aliases(())
+    said = [PassageNames.of(chunk, record) for chunk, record in passages]
+    titles = {names.title_key for names in said}
+    types: dict[str, str] = {}
+    for names in said:
+        for entity in names.entities:
+            types.setdefault(entity.key, entity.type)
+    known = types.keys() | titles
+    claims = [(e.key, *(alias for alias in e.aliases if alias in known)) for names in said for e in names.entities]
+    merges = merge_names(claims if disambiguate else (), types, synonyms if disambiguate else (), max_names)
     entities: dict[str, dict[str, Mention]] = {}
     triples: list[StatedTriple] = []
-    for chunk, record in passages:
-        said = name_key(chunk.index_text)
-        if chunk.title and (base := name_key(base_title(chunk.title))):
-            mention = entities.setdefault(merges.canonical.get(base, base), {}).setdefault(chunk.id, Mention())
-            mention.is_title = True
-            mention.names.update(dict.fromkeys((chunk.title, base_title(chunk.title))))
-        keys: dict[str, str] = {}
-        for entity in record.entities if record else ():
-            key = name_key(entity.name)
-            if not key or (entity.type in skip_types and key not in titles):
-                continue
-            keys[entity.id] = merges.canonical.get(key, key)
-            mention = entities.setdefault(keys[entity.id], {}).setdefault(chunk.id, Mention())
-            mention.names.update((name, None) for name in (entity.name, *entity.aliases) if name_key(name) in said)
-        triples += _triples(chunk, record, keys, entities) if record else ()
+    for names in said:
+        mentions, stated = resolved(names, merges.canonical, titles.__contains__, skip_types)
+        for key, mention in mentions.items():
+            entities.setdefault(key, {})[names.chunk_id] = mention
+        triples += stated
     return Mentions(entities, triples, merges)
 
 
-def entity_names(passages: Sequence[tuple[Chunk, ExtractionRecord | None]]) -> dict[str, str]:
-    """The first name of every entity key, in corpus order; titles included."""
-    names: dict[str, str] = {}
-    for chunk, record in passages:
-        title = base_title(chunk.title)
-        for name in (title, *(entity.name for entity in (record.entities if record else ()))):
-            if key := name_key(name):
-                names.setdefault(key, name)
-    return names
-
-
-def _merges(
-    passages: Sequence[tuple[Chunk, ExtractionRecord | None]],
-    titles: set[str],
+def merge_names(
+    claims: Iterable[tuple[str, ...]],
+    types: Mapping[str, str],
     synonyms: Sequence[tuple[str, str]],
     max_names: int,
 ) -> AliasMerges:
-    """Alias groups of all records, restricted to names that are entities somewhere."""
-    types: dict[str, str] = {}
-    for _, record in passages:
-        for entity in record.entities if record else ():
-            types.setdefault(name_key(entity.name), entity.type)
-    known = types.keys() | titles
-    groups: list[tuple[str, ...]] = []
-    for _, record in passages:
-        for entity in record.entities if record else ():
-            aliases = [key for key in map(name_key, entity.aliases) if key in known]
-            if aliases:
-                groups.append((name_key(entity.name), *aliases))
-    groups += synonyms
+    """Merge what passages call one entity.
+
+    Args:
+        claims: Key of an entity and those keys of its aliases that are entities somewhere, in corpus order.
+        types: First type of each key of a claim, where there is one.
+        synonyms: See `find_mentions`.
+        max_names: See `merge_aliases`.
+    """
+    groups = [claim for claim in claims if len(claim) > 1] + list(synonyms)
     return merge_aliases(groups, {key: kind for key, kind in types.items() if kind not in _VAGUE}, max_names)
 
 
 _VAGUE = ("", "Name", "Other")
 
 
-def _triples(
-    chunk: Chunk, record: ExtractionRecord, keys: Mapping[str, str], entities: Mapping[str, Mapping[str, Mention]]
-) -> Iterator[StatedTriple]:
-    values = {entity.id: entity.name for entity in record.entities}
-    for fact in record.facts:
-        for triple in fact.triples:
-            ends = []
-            names = []
-            for end in (triple.head, triple.tail):
-                if end in keys:
-                    ends.append(keys[end])
-                    names += list(entities[keys[end]][chunk.id].names)[:1]
-                else:  # a literal, or a value such as a date that is no node
-                    ends.append(name_key(values.get(end, end)))
-                    names.append(values.get(end, end))
-            # A name that only another passage spells out must not show: the fact itself speaks instead.
-            text = f"{names[0]} {triple.predicate} {names[1]}" if len(names) == 2 else fact.text
-            yield StatedTriple(chunk.id, ends[0], triple.predicate, ends[1], text)
+def entity_names(passages: Iterable[PassageNames]) -> dict[str, str]:
+    """The first name of every entity key, in corpus order; titles included."""
+    names: dict[str, str] = {}
+    for said in passages:
+        if said.title_key:
+            names.setdefault(said.title_key, said.title_names[-1])
+        for entity in said.entities:
+            if entity.key:
+                names.setdefault(entity.key, entity.name)
+    return names
+
+
+def resolved(
+    said: PassageNames, canonical: Mapping[str, str], is_titled: Callable[[str], bool], skip_types: Sequence[str]
+) -> tuple[dict[str, Mention], list[StatedTriple]]:
+    """What a passage names and states, once it is known which names are one entity.
+
+    Args:
+        said: The passage.
+        canonical: Key of the entity by key of a merged name; a name that is not there is its own.
+        is_titled: Whether some passage is titled by a key.
+        skip_types: See `find_mentions`.
+
+    Returns:
+        Mentions by entity key, in order of appearance; and the triples.
+    """
+    mentions: dict[str, Mention] = {}
+    if said.title_key:
+        mention = mentions.setdefault(canonical.get(said.title_key, said.title_key), Mention())
+        mention.is_title = True
+        mention.names.update(dict.fromkeys(said.title_names))
+    keys: dict[str, str] = {}
+    for entity in said.entities:
+        if not entity.key or (entity.type in skip_types and not is_titled(entity.key)):
+            continue
+        keys[entity.id] = canonical.get(entity.key, entity.key)
+        mentions.setdefault(keys[entity.id], Mention()).names.update(dict.fromkeys(entity.names))
+    return mentions, list(_triples(said, keys, mentions))
+
+
+def _triples(said: PassageNames, keys: Mapping[str, str], mentions: Mapping[str, Mention]) -> Iterator[StatedTriple]:
+    values = {entity.id: entity.name for entity in said.entities}
+    for head, predicate, tail, fact in said.statements:
+        ends = []
+        names = []
+        for end in (head, tail):
+            if end in keys:
+                ends.append(keys[end])
+                names += list(mentions[keys[end]].names)[:1]
+            else:  # a literal, or a value such as a date that is no node
+                ends.append(cached_key(values.get(end, end)))
+                names.append(values.get(end, end))
+        # A name that only another passage spells out must not show: the fact itself speaks instead.
+        text = f"{names[0]} {predicate} {names[1]}" if len(names) == 2 else fact
+        yield StatedTriple(said.chunk_id, ends[0], predicate, ends[1], text)

@@ -1,0 +1,114 @@
+"""`NameLists`: the names by which passages know entities, and the ways to write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.grouping import ranges
+from sire_core.extraction.names import cached_key
+from sire_core.extraction.titles import WORD, title_forms
+from sire_core.organize.aggregates import hash64
+from sire_core.organize.grouped_rows import GroupedRows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["NameLists", "list_hash"]
+
+_FORM = {"keys": np.uint64, "first": np.uint64, "last": np.uint64}
+
+
+def list_hash(names: Iterable[str]) -> int:
+    """Hash of the names that one passage gives one entity, in their order."""
+    return hash64("\0".join(names))
+
+
+@dataclass(frozen=True, slots=True)
+class NameLists:
+    """Distinct lists of names, by hash.
+
+    Attributes:
+        hashes: See `list_hash`; ascending, uint64 `[lists]`.
+        ends: List i is `text[ends[i]:ends[i + 1]]`, int64 `[lists + 1]`.
+        text: Lists as JSON, uint8.
+        forms: Ways to write the names of each list (see `TitleLinker`): hash of the form's key, and of its first and
+            last word, 0 for a form without words.
+    """
+
+    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    ends: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    text: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    forms: GroupedRows = field(default_factory=lambda: GroupedRows.of((), _FORM))
+
+    def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Numbers of lists that are there, by hash."""
+        return np.searchsorted(self.hashes, hashes)
+
+    def place(self, found: int) -> int:
+        """Number of a list that is there, by its hash."""
+        return int(np.searchsorted(self.hashes, np.uint64(found)))
+
+    def names(self, place: int) -> list[str]:
+        """The names of a list by its number."""
+        found: list[str] = json.loads(
+            self.text[self.ends[place] : self.ends[place + 1]].tobytes().decode("utf-8", "surrogatepass")
+        )
+        return found
+
+    def followed(self, needed: NDArray[np.uint64], told: Mapping[int, Sequence[str]]) -> NameLists:
+        """The lists of these hashes: those that are here already, and new ones.
+
+        Args:
+            needed: Distinct hashes, ascending.
+            told: Lists by hash; those that are not here must be among them.
+        """
+        kept = np.flatnonzero(np.isin(self.hashes, needed))
+        new = needed[~np.isin(needed, self.hashes)].tolist()
+        bodies = [json.dumps(list(told[found]), ensure_ascii=False).encode("utf-8", "surrogatepass") for found in new]
+        hashes = np.concatenate([self.hashes[kept], np.array(new, dtype=np.uint64)])
+        sizes = np.diff(self.ends)
+        lengths = np.concatenate([sizes[kept], np.array([len(body) for body in bodies], dtype=np.int64)])
+        text = np.concatenate([self.text[ranges(self.ends[:-1][kept], sizes[kept])], _bytes(b"".join(bodies))])
+        forms = self.forms.take(kept).followed_by(GroupedRows.of([_forms(told[found]) for found in new], _FORM))
+        order = np.argsort(hashes)
+        starts = np.cumsum(lengths) - lengths
+        return NameLists(
+            hashes=hashes[order],
+            ends=np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.int64),
+            text=text[ranges(starts[order], lengths[order])],
+            forms=forms.take(order),
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All arrays by name, for a file."""
+        own = {"lists.hashes": self.hashes, "lists.ends": self.ends, "lists.text": self.text}
+        return {**own, **self.forms.arrays("forms")}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> NameLists:
+        """What `arrays` gave."""
+        own = (arrays[f"lists.{name}"] for name in ("hashes", "ends", "text"))
+        return cls(*own, GroupedRows.from_arrays("forms", arrays))
+
+
+def _forms(names: Sequence[str]) -> list[tuple[int, ...]]:
+    rows = {}
+    for name in names:
+        for form in title_forms({name: None} if name.strip() else {}):
+            words = WORD.findall(form.text.lower())
+            ends = (hash64(_plain(words[0])), hash64(_plain(words[-1]))) if words else (0, 0)
+            rows[(hash64(cached_key(form.text)), *ends)] = None
+    return list(rows)
+
+
+def _plain(word: str) -> str:
+    return "and" if word == "&" else word
+
+
+def _bytes(body: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(body, dtype=np.uint8)

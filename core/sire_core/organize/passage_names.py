@@ -1,0 +1,113 @@
+"""What one passage contributes to the knowledge graph, small enough to be kept as a note."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from sire_core.algorithms.text import name_key
+from sire_core.extraction.names import cached_key
+from sire_core.extraction.subjects import base_title
+
+if TYPE_CHECKING:
+    from sire_core.types import Chunk, ExtractionRecord, Unit
+
+__all__ = ["NamedEntity", "PassageNames", "Statement"]
+
+
+class NamedEntity(NamedTuple):
+    """An entity of a record.
+
+    Attributes:
+        id: Local to the record.
+        name: As the record has it.
+        type: Entity type.
+        key: Of the name.
+        names: Name and aliases that the passage spells out, in order.
+        aliases: Keys of the aliases that have one.
+    """
+
+    id: str
+    name: str
+    type: str
+    key: str
+    names: tuple[str, ...]
+    aliases: tuple[str, ...]
+
+
+class Statement(NamedTuple):
+    """A triple of a record: its ends are ids of entities or literals; `fact` is the text that states it."""
+
+    head: str
+    predicate: str
+    tail: str
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassageNames:
+    """Names and statements of one passage, before anything is known of other passages.
+
+    Attributes:
+        chunk_id: The passage's first chunk.
+        title_key: Key of the title without its bracketed part; empty for none.
+        title_names: The title with and without that part.
+        entities: Of the record, in order.
+        statements: Of the record, in order.
+    """
+
+    chunk_id: str
+    title_key: str = ""
+    title_names: tuple[str, ...] = ()
+    entities: tuple[NamedEntity, ...] = ()
+    statements: tuple[Statement, ...] = ()
+
+    @classmethod
+    def of(cls, chunk: Chunk | Unit, record: ExtractionRecord | None) -> PassageNames:
+        """From a passage and its record, if it has one."""
+        base = base_title(chunk.title)
+        key = cached_key(base) if chunk.title else ""
+        names = tuple(dict.fromkeys((chunk.title, base))) if key else ()
+        if record is None:
+            return cls(chunk.id, key, names)
+        said = name_key(chunk.index_text)
+        entities = tuple(
+            NamedEntity(
+                entity.id,
+                entity.name,
+                entity.type,
+                cached_key(entity.name),
+                tuple(name for name in dict.fromkeys((entity.name, *entity.aliases)) if cached_key(name) in said),
+                tuple(alias for alias in map(cached_key, entity.aliases) if alias),
+            )
+            for entity in record.entities
+        )
+        statements = tuple(
+            Statement(triple.head, triple.predicate, triple.tail, fact.text)
+            for fact in record.facts
+            for triple in fact.triples
+        )
+        return cls(chunk.id, key, names, entities, statements)
+
+    def to_note(self) -> bytes:
+        """Bytes for the store."""
+        facts = {fact: place for place, fact in enumerate(dict.fromkeys(row.fact for row in self.statements))}
+        rows = [(head, predicate, tail, facts[fact]) for head, predicate, tail, fact in self.statements]
+        body = [self.title_key, self.title_names, self.entities, rows, list(facts)]
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def from_note(cls, chunk_id: str, note: bytes) -> PassageNames:
+        """What `to_note` wrote."""
+        key, names, entities, rows, facts = json.loads(note.decode("utf-8", "surrogatepass"))
+        return cls(
+            chunk_id,
+            key,
+            tuple(names),
+            tuple(
+                NamedEntity(found, name, kind, own, tuple(said), tuple(aliases))
+                for found, name, kind, own, said, aliases in entities
+            ),
+            tuple(Statement(head, predicate, tail, facts[place]) for head, predicate, tail, place in rows),
+        )

@@ -1,0 +1,211 @@
+"""A knowledge graph follows every history of changes as if it had been built at the end."""
+
+import shutil
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from sire_core.algorithms.text import name_key
+from sire_core.corpus.units import chunk_units
+from sire_core.extraction.titles import TitleLinker
+from sire_core.index import Index
+from sire_core.organize.graph_note import GRAPH_NOTE
+from sire_core.organize.graph_table import TABLE_NOTE
+from sire_core.organize.knowledge_graph import KnowledgeGraph
+from sire_core.organize.mentions import find_mentions
+from sire_core.recipes.base import Recipe
+from sire_core.search.pagerank import PageRank
+from sire_core.storage.index_files import IndexFiles
+from sire_core.testing.contents import read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import Chunk, Document, Entity, ExtractionRecord, Fact, Triple, unit_id
+
+NAMES = (
+    "Ann",
+    "Ann Lee",
+    "Ann Lee Roe",
+    "Bob",
+    "Robert",
+    "Bo (film)",
+    "Bo",
+    "1912",
+    "The Dun",
+    "Dun",
+    "Eve, Queen of Bo",
+)
+WORD = st.sampled_from(NAMES)
+ENTITY = st.tuples(WORD, st.sampled_from(("", "Person", "Work", "Date")), st.lists(WORD, max_size=2))
+STATED = st.tuples(st.integers(0, 4), st.sampled_from(("met", "Met", "saw")), st.integers(0, 4) | WORD)
+CONTENT = st.tuples(
+    st.sampled_from(("", *NAMES)),
+    st.lists(WORD, max_size=4),
+    st.lists(ENTITY, max_size=4),
+    st.lists(STATED, max_size=3),
+)
+IDS = [f"d{i}" for i in range(7)]
+
+
+class Told:
+    """An extractor that says of a passage what a test told it."""
+
+    fingerprint = "told/1"
+    links_titles = True
+
+    def __init__(self, said):
+        self.said = said
+
+    async def extract(self, chunks):
+        yield [self.record(item.chunk) for item in chunks]
+
+    def record(self, chunk):
+        entities, stated = self.said[(chunk.title, chunk.text)]
+        made = tuple(Entity(f"n{i}", name, kind, tuple(also)) for i, (name, kind, also) in enumerate(entities))
+        end = lambda found: found if isinstance(found, str) else f"n{found}"  # noqa: E731 - short, and of this place only
+        triples = tuple(Triple(end(head), predicate, end(tail)) for head, predicate, tail in stated)
+        facts = (Fact("f1", chunk.text, tuple(entity.id for entity in made), triples=triples),)
+        return ExtractionRecord(chunk.hash, "told", "1", entities=made, facts=facts)
+
+
+class Histories(RuleBasedStateMachine):
+    """Adds, updates and deletes; a fresh index is made of what is left."""
+
+    graph = KnowledgeGraph(hub_floor=2, max_names=3)
+
+    def __init__(self):
+        super().__init__()
+        self.place = Path(tempfile.mkdtemp())
+        self.said = {}
+        self.corpus = {}
+        self.index = self.open("grown")
+
+    def open(self, name):
+        recipe = Recipe(name="graph", summary="", paper="", organizers=(self.graph,), ranker=PageRank())
+        return Index(self.place / name, recipe=recipe, embedder=HashEmbedder(), extractor=Told(self.said))
+
+    def teardown(self):
+        self.index.close()
+        shutil.rmtree(self.place)
+
+    def make(self, name, content):
+        title, spelled, entities, stated = content
+        text = f"Here {' and '.join(spelled) or 'nobody'} came."
+        while self.said.get((title, text), (entities, stated)) != (entities, stated):
+            text += " Again."
+        self.said[(title, text)] = (entities, stated)
+        return Document(name, text, title)
+
+    @initialize(contents=st.lists(CONTENT, min_size=2, max_size=4))
+    def build(self, contents):
+        made = [self.make(name, content) for name, content in zip(IDS, contents, strict=False)]
+        self.corpus = {document.id: document for document in made}
+        self.index.build(made)
+
+    @rule(name=st.sampled_from(IDS), content=CONTENT)
+    def put(self, name, content):
+        change = self.index.update if name in self.corpus else self.index.add
+        self.corpus[name] = self.make(name, content)
+        change([self.corpus[name]])
+
+    @rule(name=st.sampled_from(IDS))
+    def drop(self, name):
+        if name in self.corpus and len(self.corpus) > 1:
+            del self.corpus[name]
+            self.index.delete([name])
+
+    @invariant()
+    def equals_a_rebuild(self):
+        if not self.corpus:
+            return
+        order = dict.fromkeys(chunk.doc_id for chunk in read_contents(self.place / "grown").chunks.values())
+        with self.open("fresh") as index:
+            index.build([self.corpus[name] for name in order])
+        grown = contents(self.place / "grown")
+        assert grown == contents(self.place / "fresh")
+        shutil.rmtree(self.place / "fresh")
+        if self.graph.similar_names is None:
+            self.equals_its_definition(grown)
+
+    def equals_its_definition(self, grown):
+        """What the graph is, without any of the arrays that it is kept in."""
+        with closing(IndexFiles(self.place / "grown")) as library, library.store.snapshot():
+            (owner,) = library.refresh().find(None).owners
+            passages = chunk_units(library.store.chunks())
+        records = TitleLinker([unit.title for unit in passages]).link(
+            {unit.id: Told(self.said).record(as_chunk(unit)) for unit in passages}, passages
+        )
+        units, edges = expected([(unit, records[unit.id]) for unit in passages], owner, self.graph)
+        made = {unit.id: (unit.kind.value, unit.text, unit.chunk_ids) for unit in grown[0].values()}
+        assert {found: unit for found, unit in made.items() if unit[0] != "chunk"} == units
+        assert {
+            (edge.kind, edge.source, edge.target): (edge.metadata.get("names", []), "title" in edge.metadata)
+            for edge in grown[1]
+        } == edges
+
+
+def as_chunk(unit):
+    return Chunk(unit.id, "", 0, unit.title, unit.text)
+
+
+def expected(passages, fingerprint, graph):
+    """Units and edges by their definition, from all records at once (ALGORITHMS 5.1, 5.2)."""
+    found = find_mentions(
+        passages,
+        disambiguate=graph.disambiguate,
+        max_names=graph.max_names,
+        skip_types=graph.skip_types,
+    )
+    chunks_of = {unit.id: unit.chunk_ids for unit, _ in passages}
+    limit = max(graph.hub_floor, int(graph.hub_share * len(passages)))
+    units, edges, nodes = {}, {}, {}
+    for key, mentions in found.entities.items():
+        chunks = tuple(chunk for passage in mentions for chunk in chunks_of[passage])
+        names = [name for mention in mentions.values() for name in mention.names]
+        text = next((name for name in names if name_key(name) == key), "") or max(names, key=len, default="")
+        nodes[key] = (unit_id("entity", fingerprint, chunks, text or key), text)
+        if text:
+            units[nodes[key][0]] = ("entity", text, chunks)
+        for passage, mention in mentions.items():
+            if mention.is_title or len(mentions) <= limit:
+                edges[("mentions", passage, nodes[key][0])] = (list(mention.names), mention.is_title)
+    stated = {}
+    for triple in found.triples:
+        stated.setdefault((triple.head, name_key(triple.predicate), triple.tail), []).append(triple)
+    for (head, _, tail), triples in stated.items() if graph.index_units else ():
+        chunks = tuple(dict.fromkeys(chunk for triple in triples for chunk in chunks_of[triple.chunk_id]))
+        relation = unit_id("relation", fingerprint, chunks, triples[0].text)
+        units[relation] = ("relation", triples[0].text, chunks)
+        ends = [nodes[end][0] for end in (head, tail) if end in nodes and nodes[end][1]]
+        edges.update((("relates", relation, end), ([], False)) for end in ends)
+    return (units if graph.index_units else {}), edges
+
+
+def contents(path):
+    found = read_contents(path)
+    with closing(IndexFiles(path)) as library, library.store.snapshot():
+        (owner,) = library.refresh().find(None).owners
+        state, notes = library.store.state(owner), library.store.notes(owner, [GRAPH_NOTE, *found.units])
+        assert library.store.notes(owner, [TABLE_NOTE])
+    return found.units, found.edges, state, notes
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        KnowledgeGraph(hub_floor=2, max_names=3),
+        KnowledgeGraph(hub_floor=2, index_units=True),
+        KnowledgeGraph(hub_floor=1, hub_share=0.5, index_units=True, disambiguate=False),
+        KnowledgeGraph(hub_floor=2, index_units=True, similar_names=0.5),
+    ],
+    ids=["edges", "units", "apart", "similar"],
+)
+def test_every_history_equals_a_rebuild(graph):
+    machine = type("History", (Histories,), {"graph": graph}).TestCase
+    machine.settings = settings(
+        max_examples=5, stateful_step_count=7, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    machine().runTest()
