@@ -101,8 +101,7 @@ class InteractionGraph:
         """Bring the graph up to date. Of a small change only the passages that it touches are read and written."""
         import asyncio
 
-        if not change:
-            return Delta()
+        # Even a change of no chunk may tell apart passages that were one: those that differ in their metadata are two.
         vectors = await view.vectors(view.chunk_units)
         return await asyncio.to_thread(self._delta, {chunk.id for chunk in change.added}, view, vectors)
 

@@ -4,15 +4,18 @@ import sqlite3
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
+from sire_core.models.lexical_embedder import LexicalEmbedder
+from sire_core.organize.build_view import OrganizerView
 from sire_core.organize.interaction_table import GRAPH_NOTE
 from sire_core.organize.passage_phrases import WORDS_NOTE
 from sire_core.recipes import iier
 from sire_core.search.chain_graph import ChainGraph
 from sire_core.search.passage_words import PassageWords
+from sire_core.storage.store import Store
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import ExtractionRecord
@@ -40,15 +43,6 @@ class Keywords:
             words = [word.strip(".") for word in item.chunk.text.split()]
             found = tuple(word for word in words if word.lower() in WORDS)
             yield [ExtractionRecord(item.chunk.hash, "m", "p", keywords=found[:5])]
-
-
-class Counting(Keywords):
-    asked = 0
-
-    async def extract(self, chunks):
-        self.asked += len(chunks)
-        async for batch in super().extract(chunks):
-            yield batch
 
 
 PASSAGES = st.lists(
@@ -110,8 +104,9 @@ def opened(name, embedder=None, path=None):
     return Index(path, recipe=iier(**SETTINGS[name]), embedder=embedder or HashEmbedder(8), extractor=Keywords())
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(name=st.sampled_from(sorted(SETTINGS)), start=st.lists(CONTENTS, min_size=1, max_size=8), changes=CHANGES)
+@example("default", [(["harbor"], "", {}), (["harbor"], "", {})], [(0, (["harbor"], "", {"a": 1}))])
 def test_any_history_ends_as_a_build_of_what_is_left(name, start, changes):
     documents = {f"s{i}": document(f"s{i}", contents) for i, contents in enumerate(start)}
     with opened(name) as grown, opened(name) as fresh:
@@ -156,8 +151,6 @@ def test_an_index_without_notes_works_and_gets_them_with_the_next_change(tmp_pat
 def test_a_change_after_which_the_embedder_was_fitted_again_makes_the_lists_anew(tmp_path):
     rng = np.random.default_rng(5)
     documents = [document(f"d{i}", ([" ".join(rng.choice(WORDS, 4))], "", {})) for i in range(20)]
-    from sire_core.models.lexical_embedder import LexicalEmbedder
-
     edges = []
     for name in ("followed", "anew"):
         path = tmp_path / name
@@ -174,21 +167,16 @@ def test_a_change_after_which_the_embedder_was_fitted_again_makes_the_lists_anew
 
 
 def test_a_small_change_writes_and_reads_only_what_it_touches(tmp_path, monkeypatch):
-    from sire_core.organize.build_view import OrganizerView
-
     rng = np.random.default_rng(3)
     names = [f"word{i}" for i in range(400)]
     documents = [document(f"d{i}", ([" ".join(rng.choice(names, 12))], "", {})) for i in range(120)]
     read, deltas = [], []
-    records, commit = OrganizerView.records, None
+    records, commit = OrganizerView.records, Store.commit
 
     def asked(view, chunk_ids=None):
         read.append(chunk_ids)
         return records(view, chunk_ids)
 
-    from sire_core.storage.store import Store
-
-    commit = Store.commit
     monkeypatch.setattr(OrganizerView, "records", asked)
     monkeypatch.setattr(OrganizerView, "edges", lambda view: [] if not deltas else pytest.fail("all edges were read"))
     monkeypatch.setattr(Store, "commit", lambda store, found: (deltas.append(found), commit(store, found)))
