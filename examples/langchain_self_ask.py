@@ -38,9 +38,10 @@ async def ask() -> None:
                 print("Follow up:", step["text"])
             elif step["type"] == "intermediate_answer":
                 print("  it says:", step["text"])
-        if "answer" in chunk:
+        print(chunk.get("answer", ""), end="", flush=True)  # piece by piece, as the model writes it
+        if "citations" in chunk:  # the last chunk
             cited = [chunk["documents"][number - 1].metadata["title"] for number in chunk["citations"]]
-            print(f"Answer: {chunk['answer']} from {' and '.join(cited)}")
+            print(f" from {' and '.join(cited)}")
 
 
 if __name__ == "__main__":

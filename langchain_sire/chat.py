@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseChatModel
@@ -12,15 +13,18 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
 from langchain_sire.callbacks import call, inner_config
+from langchain_sire.chat_pieces import chat_pieces, streaming_part
 from langchain_sire.messages import of_error, of_message, of_structured, to_messages
-from sire_core.errors import ConfigurationError, ModelError, RefusalError, SireError
+from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.models.limits import Reservation, UsageLimits, UsageMeter
 from sire_core.models.prompt_format import render
-from sire_core.models.structured import ask_structured, schema_hint, schema_name, strict_json_schema
+from sire_core.models.streaming import stream_checked
+from sire_core.models.structured import ask_checked, schema_hint, schema_name, strict_json_schema
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, Prompt
 
 if TYPE_CHECKING:
+    from sire_core.models.streaming import AnswerParts
     from sire_core.protocols import LanguageModel
 
 __all__ = ["LangChainChat", "as_language_model"]
@@ -31,7 +35,7 @@ _REFUSED_FORMS = (400, 404, 422)
 
 
 class LangChainChat:
-    """A `LanguageModel` over a LangChain chat model.
+    """A `StreamingModel` over a LangChain chat model.
 
     Structured output is asked for with `with_structured_output(include_raw=True)` where the model has it, else in the
     prompt; either way an answer that does not fit is repaired once. Temperature, retries and rate limits are the
@@ -99,14 +103,27 @@ class LangChainChat:
         async def ask(asked: Prompt, room: int | None) -> Completion:
             return await self._ask(asked, schema, list(stop), room)
 
-        if schema is not None:
-            return await ask_structured(ask, prompt, schema, max_tokens)
-        answer = await ask(prompt, max_tokens)
-        if answer.finish == "refusal":
-            raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
-        if not answer.text.strip():
-            raise ModelError("the model answered nothing; it is not stored and the next build asks again")
-        return answer
+        return await ask_checked(ask, prompt, schema, max_tokens)
+
+    async def stream(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,  # noqa: ARG002 - as above
+    ) -> AnswerParts:
+        """Answer a prompt in pieces, with the model's `astream`; see `StreamingModel.stream`."""
+
+        async def ask(asked: Prompt, room: int | None) -> Completion:
+            return await self._ask(asked, schema, list(stop), room)
+
+        parts = self._pieces(prompt, schema, list(stop), max_tokens)
+        checked = stream_checked(parts, ask, prompt, schema=schema, stop=stop, max_tokens=max_tokens)
+        async with aclosing(checked) as walk:
+            async for part in walk:
+                yield part
 
     async def _ask(self, prompt: Prompt, schema: type[Any] | None, stop: list[str], room: int | None) -> Completion:
         """One request, in the strongest form that the model has."""
@@ -117,11 +134,29 @@ class LangChainChat:
         try:
             return await self._send(chain, prompt, "", stop, room)
         except ModelError as error:
-            if getattr(error.__cause__, "status_code", None) not in _REFUSED_FORMS:
+            if not _refused(error):
                 raise
         answer = await self._send(self._bounded(room), prompt, schema_hint(schema), stop, room)
         self._learnt["native"] = False  # the server took the plain form of the same request
         return answer
+
+    async def _pieces(self, prompt: Prompt, schema: type[Any] | None, stop: list[str], room: int | None) -> AnswerParts:
+        """One streamed request; its completion is not checked yet."""
+        native = None if schema is None else self._native(schema, room)
+        chain = self._bounded(room) if native is None else native
+        suffix = schema_hint(schema) if schema is not None and native is None else ""
+        came = False
+        try:
+            async with aclosing(self._send_streaming(chain, prompt, suffix, stop, room)) as parts:
+                async for part in parts:
+                    came = True
+                    yield part
+        except ModelError as error:
+            if came or native is None or not _refused(error):
+                raise
+            answer = await self._ask(prompt, schema, stop, room)  # learns how the next one is streamed
+            yield answer.text
+            yield answer
 
     def _native(self, schema: type[Any], room: int | None) -> Runnable[Any, Any] | None:
         """The model with structured output; None where it has none."""
@@ -143,17 +178,54 @@ class LangChainChat:
     ) -> Completion:
         rendered = render(prompt, suffix=suffix)
         size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
+        async with self._counted(size, room) as used:
+            completion = await _answer(chain, to_messages(rendered, prompt.images), stop, size)
+            used[:] = completion.input_tokens, completion.output_tokens
+        return completion
+
+    async def _send_streaming(
+        self, chain: Runnable[Any, Any], prompt: Prompt, suffix: str, stop: list[str], room: int | None
+    ) -> AnswerParts:
+        chat = streaming_part(chain)
+        if chat is None:
+            answer = await self._send(chain, prompt, suffix, stop, room)
+            yield answer.text
+            yield answer
+            return
+        rendered = render(prompt, suffix=suffix)
+        size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
+        plain = chat is chain
+        said = ""
+        async with self._counted(size, room) as used:
+            pieces = chat_pieces(chat, to_messages(rendered, prompt.images), _arguments(stop, plain=plain))
+            try:
+                async with aclosing(pieces) as walk:
+                    async for part in walk:
+                        if isinstance(part, str):
+                            said += part
+                            used[:] = size, estimate_tokens(said)  # should it break off here
+                            yield part
+                        else:
+                            answer = of_message(part, stop, size) if plain else of_structured({"raw": part}, size)
+            except SireError:
+                raise
+            except Exception as error:  # noqa: BLE001 - as in `_answer`
+                answer = of_error(error, size)
+            used[:] = answer.input_tokens, answer.output_tokens
+        yield answer
+
+    @asynccontextmanager
+    async def _counted(self, size: int, room: int | None) -> AsyncGenerator[list[int], None]:
+        """A request that is reserved on every meter; what it used is written into the list."""
         reserved: list[tuple[UsageMeter, Reservation]] = []
-        used = (0, 0)
+        used = [0, 0]
         try:
             for meter, stage in self._meters:
                 reserved.append((meter, await meter.reserve(size + (room or _UNBOUNDED_ANSWER), stage)))
-            completion = await _answer(chain, to_messages(rendered, prompt.images), stop, size)
-            used = (completion.input_tokens, completion.output_tokens)
+            yield used
         finally:
             for meter, reservation in reserved:
                 meter.settle(reservation, *used)
-        return completion
 
 
 def _structured(model: BaseChatModel, schema: type[BaseModel]) -> Runnable[Any, Any]:
@@ -168,7 +240,7 @@ def _structured(model: BaseChatModel, schema: type[BaseModel]) -> Runnable[Any, 
 async def _answer(chain: Runnable[Any, Any], messages: list[BaseMessage], stop: list[str], size: int) -> Completion:
     """Send messages; what goes wrong becomes our kind of error."""
     plain = isinstance(chain, BaseChatModel)
-    arguments = {"stop": stop} if stop and plain else {}
+    arguments = _arguments(stop, plain=plain)
 
     def sync() -> Any:
         return chain.invoke(messages, inner_config(), **arguments)
@@ -183,6 +255,15 @@ async def _answer(chain: Runnable[Any, Any], messages: list[BaseMessage], stop: 
     except Exception as error:  # noqa: BLE001 - whatever the user's class raises; `of_error` raises ours
         return of_error(error, size)
     return of_message(answer, stop, size) if plain else of_structured(answer, size)
+
+
+def _arguments(stop: list[str], *, plain: bool) -> dict[str, Any]:
+    return {"stop": stop} if stop and plain else {}
+
+
+def _refused(error: ModelError) -> bool:
+    """Whether the server did not like the form of the request."""
+    return getattr(error.__cause__, "status_code", None) in _REFUSED_FORMS
 
 
 def as_language_model(given: BaseChatModel | LanguageModel | None) -> LanguageModel | None:

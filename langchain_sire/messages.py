@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
 
 from sire_core.errors import ModelError
 from sire_core.models.prompt_format import RenderedPrompt
+from sire_core.models.stops import cut_at
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion
 
@@ -37,9 +38,7 @@ def of_message(message: Any, stop: Sequence[str], prompt_tokens: int) -> Complet
     """A plain answer. The text ends at the first stop text, for models that ignore `stop`."""
     if not isinstance(message, AIMessage):
         raise ModelError(f"the chat model answered a {type(message).__name__}, not an AIMessage")
-    text = str(message.text)
-    ends = [at for at in (text.find(word) for word in stop if word) if at >= 0]
-    return _completion(message, text[: min(ends)] if ends else text, prompt_tokens)
+    return _completion(message, cut_at(str(message.text), stop), prompt_tokens)
 
 
 def of_structured(answer: Any, prompt_tokens: int) -> Completion:
@@ -83,6 +82,9 @@ def _completion(message: AIMessage, text: str, prompt_tokens: int) -> Completion
 
 def _arguments(message: AIMessage) -> str:
     """The arguments of a tool call, which is how many models give structured output."""
+    if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
+        # As they came: in `tool_calls` LangChain has closed what was cut off.
+        return str(message.tool_call_chunks[0]["args"] or "")
     if message.tool_calls:
         return json.dumps(message.tool_calls[0]["args"], ensure_ascii=False)
     if message.invalid_tool_calls:

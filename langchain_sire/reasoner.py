@@ -56,8 +56,10 @@ class Reasoner:
         """Whether each sub-question is searched for."""
         return bool(getattr(self.config, "mode", "search") == "search")
 
-    async def steps(self, question: str, k: int | None = None, where: FilterLike = None) -> AsyncGenerator[Step, None]:
-        """The steps of a question; `k` and a filter of this call as with `SireRetriever`."""
+    async def steps(
+        self, question: str, k: int | None = None, where: FilterLike = None, *, stream: bool = False
+    ) -> AsyncGenerator[Step, None]:
+        """The steps of a question, perhaps with its answer in pieces; `k` and a filter as with `SireRetriever`."""
         if isinstance(self.retriever, SireDocumentIndex):
             await self.retriever.aflush()
         function, _ = _STRATEGIES[self.strategy]
@@ -70,6 +72,7 @@ class Reasoner:
             config=self.config,
             limits=self.limits,
             answer=self.answer,
+            stream=stream,
         )
         try:
             async with aclosing(steps) as walk:

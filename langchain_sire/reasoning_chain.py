@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, closing
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, Union
 
@@ -15,6 +15,7 @@ from langchain_sire.reasoner import Reasoner
 from langchain_sire.retriever import FilterLike
 from langchain_sire.runs import atraced, traced
 from langchain_sire.steps import question_of, step_to_chunk
+from sire_core.reason import AnswerPiece
 
 __all__ = ["ReasoningChain"]
 
@@ -25,8 +26,9 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
     """A question in, a cited answer out, with every step streamed as it happens.
 
     The input is a text, or a mapping with `question`, `input` or `query`. Calls take `k` and `filter` as those of
-    `SireRetriever` do. `stream` and `astream` yield one dictionary per step, `{"steps": [step]}`; see `step_to_dict`.
-    The last one also holds the result. The chunks add up to what `invoke` returns:
+    `SireRetriever` do. `stream` and `astream` yield one dictionary per step, `{"steps": [step]}`, see `step_to_dict`,
+    and then the answer while it is written, `{"steps": [], "answer": piece}`; a model that cannot stream gives one
+    piece. The last dictionary holds the rest of the result. The chunks add up to what `invoke` returns:
 
     * `answer`, with citations such as [1], and `citations`, the numbers of the documents it cites, from 1;
     * `documents`, the final context in order;
@@ -34,6 +36,9 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
     * `sufficient`, whether the reader found the evidence sufficient;
     * `usage`: calls, tokens, searches;
     * `steps` and `question`.
+
+    An answer that came malformed is asked for again: then the pieces hold both, the valid one below an empty line, and
+    the last step's `text` it alone. One that breaks off keeps what came; `stop` and `note` say so.
 
     Model calls and searches are child runs of the chain's run. A stream that is closed early makes no further call.
 
@@ -51,11 +56,14 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
 
     def invoke(self, input: Question, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:  # noqa: A002 - LangChain's name
         """Run to the end."""
-        return dict(reduce(add, self.stream(input, config, **kwargs)))
+        chunks = self._transform_stream_with_config(iter([input]), partial(self._run, streams=False), config, **kwargs)
+        return dict(reduce(add, chunks))
 
     async def ainvoke(self, input: Question, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:  # noqa: A002 - as above
         """Run to the end."""
-        return dict(reduce(add, [chunk async for chunk in self.astream(input, config, **kwargs)]))
+        run = partial(self._arun, streams=False)
+        chunks = self._atransform_stream_with_config(_once(input), run, config, **kwargs)
+        return dict(reduce(add, [chunk async for chunk in chunks]))
 
     def stream(
         self,
@@ -73,11 +81,7 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         **kwargs: Any,
     ) -> AsyncIterator[dict[str, Any]]:
         """Yield each step when it happens."""
-
-        async def given() -> AsyncIterator[Question]:
-            yield input
-
-        return self.atransform(given(), config, **kwargs)
+        return self.atransform(_once(input), config, **kwargs)
 
     def transform(
         self,
@@ -103,14 +107,18 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         run_manager: CallbackManagerForChainRun,
         k: int | None = None,
         filter: FilterLike = None,  # noqa: A002 - the word users look for
+        *,
+        streams: bool = True,
         **unknown: Any,
     ) -> Iterator[AddableDict]:
         _refuse(unknown)
         question, reasoner = question_of(reduce(add, given)), self.reasoner
-        steps = reasoner.steps(question, k, filter)
+        steps = reasoner.steps(question, k, filter, stream=streams)
+        streamed = False
         with closing(traced(steps, run_manager.get_child(), question, searches=reasoner.searches)) as walk:
             for step in walk:
-                yield step_to_chunk(question, step)
+                streamed |= isinstance(step, AnswerPiece)
+                yield step_to_chunk(question, step, streamed=streamed)
 
     async def _arun(
         self,
@@ -118,14 +126,22 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         run_manager: AsyncCallbackManagerForChainRun,
         k: int | None = None,
         filter: FilterLike = None,  # noqa: A002 - as above
+        *,
+        streams: bool = True,
         **unknown: Any,
     ) -> AsyncIterator[AddableDict]:
         _refuse(unknown)
         question, reasoner = question_of(reduce(add, [piece async for piece in given])), self.reasoner
-        steps = reasoner.steps(question, k, filter)
+        steps = reasoner.steps(question, k, filter, stream=streams)
+        streamed = False
         async with aclosing(atraced(steps, run_manager.get_child(), question, searches=reasoner.searches)) as walk:
             async for step in walk:
-                yield step_to_chunk(question, step)
+                streamed |= isinstance(step, AnswerPiece)
+                yield step_to_chunk(question, step, streamed=streamed)
+
+
+async def _once(given: Question) -> AsyncIterator[Question]:
+    yield given
 
 
 def _refuse(arguments: Mapping[str, Any]) -> None:

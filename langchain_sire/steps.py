@@ -10,7 +10,7 @@ from langchain_core.runnables import AddableDict
 
 from langchain_sire.documents import hit_to_langchain
 from sire_core.errors import QueryError
-from sire_core.reason import Answer, IntermediateAnswer, Retrieved, Step, SubQuestion, Thought
+from sire_core.reason import Answer, AnswerPiece, IntermediateAnswer, Retrieved, Step, SubQuestion, Thought
 
 __all__ = ["question_of", "step_to_chunk", "step_to_dict"]
 
@@ -57,13 +57,21 @@ def step_to_dict(step: Step) -> dict[str, Any]:
     return {**kind, **asdict(step)}
 
 
-def step_to_chunk(question: str, step: Step) -> AddableDict:
-    """What a chain streams for a step; the sum of all chunks is its result."""
+def step_to_chunk(question: str, step: Step, *, streamed: bool = False) -> AddableDict:
+    """What a chain streams for a step; the sum of all chunks is its result.
+
+    Args:
+        question: What was asked.
+        step: The step, or a piece of the answer.
+        streamed: Whether the answer's text has come in pieces.
+    """
+    if isinstance(step, AnswerPiece):
+        # Chunks can only be added to: what is void stays, and the answer begins anew below it.
+        return AddableDict(steps=[], answer="\n\n" * step.restart + step.text)
     chunk = AddableDict(steps=[step_to_dict(step)])
     if isinstance(step, Answer):
         chunk |= {
             "question": question,
-            "answer": step.text,
             "documents": [hit_to_langchain(hit) for hit in step.hits],
             "citations": list(step.citations),
             "stop": step.stop,
@@ -71,4 +79,6 @@ def step_to_chunk(question: str, step: Step) -> AddableDict:
             "usage": asdict(step.usage),
             "note": step.note,
         }
+        if not streamed:
+            chunk["answer"] = step.text
     return chunk

@@ -54,8 +54,8 @@ async def chat():
 @pytest.mark.parametrize(
     ("make", "script", "calls"),
     [
-        (create_ircot_chain, IRCOT, [0, 1, 1, 1, 2, 3]),
-        (create_self_ask_chain, SELF_ASK, [0, 1, 1, 2, 4]),
+        (create_ircot_chain, IRCOT, [0, 1, 1, 1, 2, 3, 3, 3, 3]),
+        (create_self_ask_chain, SELF_ASK, [0, 1, 1, 2, 4, 4, 4, 4]),
     ],
 )
 async def test_each_step_arrives_before_the_next_call_starts(retriever, chat, make, script, calls):

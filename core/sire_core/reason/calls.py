@@ -119,13 +119,15 @@ class ModelCalls:
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         # A task of its own: waiting with a time limit would run every piece of the generator in another one.
         asking = asyncio.create_task(_pump(model, prompt, schema, pieces))
+        asking.add_done_callback(_seen)
         try:
             while (piece := await self.timed(pieces.get())) is not None:
                 yield piece
             yield await self._reply(asking, schema)
         finally:
             asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
+            if not asking.done():  # when a loop ends it is: waiting would hold up those who close this generator
+                await asyncio.wait([asking])
 
     def _ready(self, prompt: Prompt, *, last: bool) -> LanguageModel:
         """The model, if it may be asked."""
@@ -191,6 +193,12 @@ class ModelCalls:
             left = self._limits.max_tokens - used.input_tokens - used.output_tokens
             if left < 2 * size:
                 raise StoppedError("token_limit")
+
+
+def _seen(task: asyncio.Task[Completion]) -> None:
+    """Whoever left does not want to hear of an error."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def _pump(

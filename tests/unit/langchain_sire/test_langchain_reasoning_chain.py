@@ -122,7 +122,9 @@ def test_steps_stream_as_they_happen_from_sync_code(retriever):
 async def test_steps_stream_as_they_happen_from_async_code(retriever):
     chat = model(*SELF_ASK)
     seen = [
-        (c["steps"][0]["type"], len(chat.log)) async for c in create_self_ask_chain(retriever, chat).astream(QUESTION)
+        (step["type"], len(chat.log))
+        async for c in create_self_ask_chain(retriever, chat).astream(QUESTION)
+        for step in c["steps"]
     ]
     assert seen == [("retrieved", 0), ("sub_question", 1), ("retrieved", 1), ("intermediate_answer", 2), ("answer", 4)]
 

@@ -125,7 +125,8 @@ async def test_events_show_the_steps_searches_and_calls(retriever):
     kinds = [event["event"] for event in events]
     assert kinds[0] == "on_chain_start"
     assert kinds[-1] == "on_chain_end"
-    streamed = [e["data"]["chunk"]["steps"][0]["type"] for e in events if e["event"] == "on_chain_stream"]
+    chunks = [event["data"]["chunk"] for event in events if event["event"] == "on_chain_stream"]
+    streamed = [step["type"] for chunk in chunks for step in chunk["steps"]]
     assert streamed == ["retrieved", "thought", "sub_question", "retrieved", "thought", "answer"]
     assert kinds.count("on_retriever_start") == kinds.count("on_retriever_end") == 2
     assert kinds.count("on_chat_model_start") == kinds.count("on_chat_model_end") == 3
