@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.text import name_key
-from sire_core.organize.knowledge_graph import MENTIONS
+import numpy as np
+
+from sire_core.algorithms.grouping import chained_hashes
+from sire_core.algorithms.undirected import UndirectedGraph
 
 if TYPE_CHECKING:
-    from sire_core.types import Edge, ExtractionRecord, Fact, Unit
+    from numpy.typing import NDArray
 
-__all__ = ["EntityNetwork", "Statement", "read_network"]
+    from sire_core.organize.network_table import NetworkTable
+    from sire_core.organize.passage_statements import PassageTexts
 
-_MOST_PAIRS = 8
-"""Entities of one statement that are joined pairwise when it names no relation; a list of thirty names says little of
-any two of them."""
+    Ints = NDArray[np.int64]
+    Hashes = NDArray[np.uint64]
+
+__all__ = ["EntityNetwork", "Statement", "Statements", "id_hashes", "read_network"]
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,156 +33,199 @@ class Statement:
         text: The sentence, with the passage's title in front where it does not name it.
         passage: Number of the passage.
         names: By vertex, the name that the passage spells out.
-        weight: Sum of the strengths of its relations, at least 1.
     """
 
     text: str
     passage: int
     names: Mapping[int, str]
-    weight: float
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """All statements of a corpus, in corpus order; their words are elsewhere.
+
+    Attributes:
+        passages: Number of the passage of each.
+        first: Number of the first statement of every passage.
+        ends: Statement i names the vertices `vertices[ends[i]:ends[i + 1]]`.
+        vertices: See `ends`.
+        places: Numbers of these entities in their passages.
+        weights: Sum of the strengths of the relations, at least 1.
+        tokens: Length.
+        estimates: Length as a model may count it.
+        words: Hash of the normalized words.
+        codes: Hash of what is said, where, and under which names; no two are equal.
+    """
+
+    passages: Ints
+    first: Ints
+    ends: Ints
+    vertices: Ints
+    places: Ints
+    weights: NDArray[np.float64]
+    tokens: Ints
+    estimates: Ints
+    words: Hashes
+    codes: Hashes
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    def named(self, number: int) -> list[int]:
+        """Vertices that a statement names."""
+        found: list[int] = self.vertices[self.ends[number] : self.ends[number + 1]].tolist()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class EntityNetwork:
     """Entities as vertices 0.., joined by what passages state.
 
     Attributes:
-        keys: Name under which a vertex is found again after the corpus changed, each once.
+        keys: Hash of the name under which a vertex is found again after the corpus changed, each once.
         ids: Id of the entity in the knowledge graph, per vertex.
         passages: Chunks of every passage by its number.
-        pairs: Weight by pair of vertices (smaller one first).
-        statements: In corpus order.
-        named: Vertices that each passage names, by its number, with the name it spells out.
-        about: Type and description that some passage's record gives, with the passage's number, per vertex.
+        graph: The vertices and the weights between them.
+        statements: What is said.
+        mentions: Vertex of every mention, by passage and number there.
+        ends: Mentions of passage i are `mentions[ends[i]:ends[i + 1]]`.
+        described: The first mention that comes with a description, per vertex; -1 where there is none.
+        about: Hash of that description, 0 where there is none.
+        texts: Reads the words of some passages.
     """
 
-    keys: list[str] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-    passages: list[tuple[str, ...]] = field(default_factory=list)
-    pairs: dict[tuple[int, int], float] = field(default_factory=dict)
-    statements: list[Statement] = field(default_factory=list)
-    named: list[dict[int, str]] = field(default_factory=list)
-    about: dict[int, tuple[str, int]] = field(default_factory=dict)
+    keys: Hashes
+    ids: NDArray[np.bytes_]
+    passages: Sequence[tuple[str, ...]]
+    graph: UndirectedGraph
+    statements: Statements
+    mentions: Ints
+    ends: Ints
+    described: Ints
+    about: Hashes
+    texts: Callable[[Iterable[int]], Mapping[int, PassageTexts]]
 
     @property
     def size(self) -> int:
         """Number of vertices."""
         return len(self.keys)
 
-    def join(self, a: int, b: int, weight: float) -> None:
-        """Add to the weight between two vertices; a vertex is not joined with itself."""
-        if a != b:
-            pair = (min(a, b), max(a, b))
-            self.pairs[pair] = self.pairs.get(pair, 0.0) + weight
+    def read(self, numbers: Iterable[int]) -> dict[int, Statement]:
+        """Statements with their words, by number."""
+        wanted = list(dict.fromkeys(numbers))
+        passages = dict(zip(wanted, self.statements.passages[wanted].tolist(), strict=True))
+        texts = self.texts(dict.fromkeys(passages.values()))
+        found: dict[int, Statement] = {}
+        for number, passage in passages.items():
+            said = texts[passage]
+            places = self.statements.places[self.statements.ends[number] : self.statements.ends[number + 1]].tolist()
+            names = {v: said.names[p][1] for v, p in zip(self.statements.named(number), places, strict=True)}
+            text = said.statements[number - int(self.statements.first[passage])]
+            found[number] = Statement(text, passage, names)
+        return found
+
+    def descriptions(self, vertices: Iterable[int]) -> dict[int, tuple[str, int]]:
+        """Descriptions of those vertices that have one, each with the number of the passage that gives it."""
+        mentions = {v: int(self.described[v]) for v in vertices if self.described[v] >= 0}
+        passages = {v: int(np.searchsorted(self.ends, at, side="right")) - 1 for v, at in mentions.items()}
+        texts = self.texts(dict.fromkeys(passages.values()))
+        return {
+            v: (texts[passages[v]].about[at - int(self.ends[passages[v]])], passages[v]) for v, at in mentions.items()
+        }
 
 
 def read_network(
-    chunk_units: Sequence[Unit],
-    edges: Sequence[Edge],
-    records: Mapping[str, ExtractionRecord],
+    table: NetworkTable,
+    passages: Sequence[tuple[str, ...]],
+    texts: Callable[[Iterable[int]], Mapping[int, PassageTexts]],
     *,
     edge_weight: str = "strength",
 ) -> EntityNetwork:
-    """Vertices from the mentions of a knowledge graph, edges from the records.
+    """Vertices and edges from what every passage names and states.
 
-    Two entities are joined by the strengths of the relations between them; where a statement gives no relation, by
-    standing in it together; and an entity that no statement of a passage joins with another, with what the passage is
-    about. Entities that no passage spells out are no vertices.
+    Vertices are numbered as the corpus mentions them, those of one passage by their ids. Entities that no passage
+    spells out are no vertices.
 
     Args:
-        chunk_units: The passages, in corpus order.
-        edges: Edges of the `KnowledgeGraph` organizer.
-        records: By chunk id.
+        table: Rows of all passages.
+        passages: Chunks of every passage.
+        texts: Reads the words of some passages, by their numbers.
         edge_weight: `strength`, or `binary` (the paper's formulas): every pair counts 1.
     """
-    network = EntityNetwork(passages=[unit.chunk_ids for unit in chunk_units])
-    titles = _vertices(network, chunk_units, edges)
-    for number, unit in enumerate(chunk_units):
-        record = records.get(unit.chunk_ids[0])
-        named = network.named[number]
-        joined: set[int] = set()
-        if record is not None and named:
-            local = _local_vertices(record, named)
-            _describe(network, record, local, number)
-            for fact in record.facts:
-                joined |= _state(network, fact, local, number, unit.title)
-        if (title := titles.get(number)) is not None:
-            for vertex in named:
-                if vertex not in joined:
-                    network.join(title, vertex, 1.0)
+    named, about = table.parts["named"], table.parts["about"]
+    codes, groups = id_hashes(named["ids"]), named.groups()
+    order = np.lexsort((named["ids"], groups))
+    mentions, first = _numbered(codes, order)
+    ends = np.concatenate([[0], np.cumsum(named.counts)])
+    pairs = table.parts["pairs"]
+    start = np.repeat(ends[:-1], pairs.counts)
+    sides = np.stack([mentions[start + pairs["left"]], mentions[start + pairs["right"]]], axis=1)
+    graph = UndirectedGraph.from_edges(len(first), sides, pairs["weights"])
     if edge_weight == "binary":
-        network.pairs = dict.fromkeys(network.pairs, 1.0)
-    return network
+        graph = graph.with_weights(np.ones(len(graph.weights)))
+    described = np.full(len(first), -1, dtype=np.int64)
+    hashes = np.zeros(len(first), dtype=np.uint64)
+    at = np.repeat(ends[:-1], about.counts) + about["places"]
+    described[mentions[at][::-1]] = at[::-1]  # of several the first stays
+    hashes[mentions[at][::-1]] = about["codes"][::-1]
+    return EntityNetwork(
+        keys=_keys(mentions[order], named["keys"][order], len(first)),
+        ids=named["ids"][first],
+        passages=passages,
+        graph=graph,
+        statements=_statements(table, mentions, ends),
+        mentions=mentions,
+        ends=ends,
+        described=described,
+        about=hashes,
+        texts=texts,
+    )
 
 
-def _vertices(network: EntityNetwork, chunk_units: Sequence[Unit], edges: Sequence[Edge]) -> dict[int, int]:
-    """Fill `keys`, `ids` and `named`; returns the vertex that titles each passage."""
-    number = {unit.id: at for at, unit in enumerate(chunk_units)}
-    mentions = [edge for edge in edges if edge.kind == MENTIONS and edge.source in number and edge.metadata["names"]]
-    mentions.sort(key=lambda edge: (number[edge.source], edge.target))
-    names: dict[str, Counter[str]] = {}
-    for edge in mentions:
-        names.setdefault(edge.target, Counter())[name_key(edge.metadata["names"][0])] += 1
-    vertex: dict[str, int] = {}
-    taken: Counter[str] = Counter()
-    for entity, counted in names.items():
-        key = counted.most_common(1)[0][0]  # of equally frequent names the first
-        taken[key] += 1
-        vertex[entity] = len(network.keys)
-        network.keys.append(key if taken[key] == 1 else f"{key}\0{taken[key]}")
-        network.ids.append(entity)
-    network.named = [{} for _ in chunk_units]
-    titles: dict[int, int] = {}
-    for edge in mentions:
-        at = number[edge.source]
-        network.named[at][vertex[edge.target]] = edge.metadata["names"][-1 if edge.metadata.get("title") else 0]
-        if edge.metadata.get("title"):
-            titles.setdefault(at, vertex[edge.target])
-    return titles
+def _statements(table: NetworkTable, mentions: Ints, ends: Ints) -> Statements:
+    rows, members = table.parts["statements"], table.parts["members"]
+    places = members["places"].astype(np.int64)
+    return Statements(
+        passages=rows.groups(),
+        first=rows.starts(),
+        ends=np.concatenate([[0], np.cumsum(rows["sizes"], dtype=np.int64)]),
+        vertices=mentions[np.repeat(ends[:-1], members.counts) + places],
+        places=places,
+        weights=rows["weights"],
+        tokens=rows["tokens"].astype(np.int64),
+        estimates=rows["estimates"].astype(np.int64),
+        words=rows["words"],
+        codes=rows["codes"],
+    )
 
 
-def _local_vertices(record: ExtractionRecord, named: Mapping[int, str]) -> dict[str, int]:
-    """Vertex of every entity of a record that the passage spells out, by its id in the record."""
-    known = {name_key(name): vertex for vertex, name in reversed(list(named.items()))}
-    found: dict[str, int] = {}
-    for entity in record.entities:
-        keys = (name_key(name) for name in (entity.name, *entity.aliases))
-        vertex = next((known[key] for key in keys if key in known), None)
-        if vertex is not None:
-            found[entity.id] = vertex
-    return found
+def id_hashes(ids: NDArray[Any]) -> Hashes:
+    """Numbers that stand for ids of at most 24 bytes."""
+    parts = np.ascontiguousarray(ids, dtype="S24").view(np.uint64).reshape(-1, 3)
+    return np.asarray(chained_hashes(parts.ravel(), np.full(len(parts), 3, dtype=np.int64)), dtype=np.uint64)
 
 
-def _describe(network: EntityNetwork, record: ExtractionRecord, local: Mapping[str, int], passage: int) -> None:
-    for entity in record.entities:
-        vertex = local.get(entity.id)
-        if vertex is not None and entity.description:
-            network.about.setdefault(vertex, (entity.description, passage))
+def _numbered(codes: Hashes, order: Ints) -> tuple[Ints, Ints]:
+    """Values numbered as they come up in an order; and for every number the row where it comes up first."""
+    _, first, inverse = np.unique(codes[order], return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")
+    numbers = np.empty(len(codes), dtype=np.int64)
+    numbers[order] = rank[inverse.ravel()]
+    return numbers, order[np.sort(first)]
 
 
-def _state(network: EntityNetwork, fact: Fact, local: Mapping[str, int], passage: int, title: str) -> set[int]:
-    """Add a statement and its pairs; returns the vertices it joins."""
-    vertices = list(dict.fromkeys(local[name] for name in fact.entities if name in local))
-    weight = 0.0
-    joined: set[int] = set()
-    for a, b, strength in _relations(fact, local):
-        network.join(a, b, strength)
-        weight += strength
-        joined |= {a, b}
-        vertices += [end for end in (a, b) if end not in vertices]
-    if not joined and len(vertices) > 1:
-        for a, b in combinations(vertices[:_MOST_PAIRS], 2):
-            network.join(a, b, 1.0)
-            joined |= {a, b}
-    if len(vertices) > 1:
-        names = network.named[passage]
-        text = fact.text if not title or title.casefold() in fact.text.casefold() else f"{title}: {fact.text}"
-        network.statements.append(Statement(text, passage, {v: names[v] for v in vertices}, max(weight, 1.0)))
-    return joined
-
-
-def _relations(fact: Fact, local: Mapping[str, int]) -> Iterator[tuple[int, int, float]]:
-    for triple in fact.triples:
-        head, tail = local.get(triple.head), local.get(triple.tail)
-        if head is not None and tail is not None and head != tail:
-            yield head, tail, triple.strength if triple.strength > 0 else 1.0
+def _keys(vertices: Ints, keys: Hashes, size: int) -> Hashes:
+    """The most frequent key of every vertex, of equals the first; where several have the same, they are numbered."""
+    _, kinds = np.unique(keys, return_inverse=True)
+    codes, first, counts = np.unique(
+        vertices * max(1, len(keys)) + kinds.ravel(), return_index=True, return_counts=True
+    )
+    owners = codes // max(1, len(keys))
+    order = np.lexsort((first, -counts, owners))
+    best = order[np.diff(owners[order], prepend=-1) > 0]
+    found = keys[first[best]]
+    by_key = np.argsort(found, kind="stable")
+    runs = np.flatnonzero(np.diff(found[by_key], prepend=found[by_key[:1]] + np.uint64(1)) != 0)
+    repeat = np.empty(size, dtype=np.uint64)
+    repeat[by_key] = np.arange(size) - np.repeat(runs, np.diff(runs, append=size))
+    return np.asarray(found + repeat * _MIX, dtype=np.uint64)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.text import count_tokens, normalize_answer
+import numpy as np
 
 if TYPE_CHECKING:
-    from sire_core.organize.entity_network import EntityNetwork, Statement
+    from sire_core.organize.entity_network import EntityNetwork, Statement, Statements
     from sire_core.organize.report_nodes import ReportNode
 
 __all__ = ["Report", "central_names", "extract_report", "strongest"]
@@ -55,12 +55,11 @@ def extract_report(
     Returns:
         None when fewer than two passages say anything: a report would only repeat a passage.
     """
-    chosen = strongest(node.weights, [network.statements[number] for number in candidates], max_tokens)
-    picked = [candidates[at] for at in chosen]
-    quoted = [network.statements[number] for number in picked]
-    passages = tuple(dict.fromkeys(statement.passage for statement in quoted))
+    picked = strongest(node.weights, network.statements, candidates, max_tokens)
+    passages = tuple(dict.fromkeys(int(network.statements.passages[number]) for number in picked))
     if len(passages) < 2:
         return None
+    quoted = list(network.read(picked).values())
     title = central_names(node.weights, quoted)
     sentences = [statement.text for statement in sorted(quoted, key=lambda found: found.passage)]
     return Report(title, "\n".join((title, *sentences)), passages, tuple(picked))
@@ -77,40 +76,46 @@ def central_names(weights: Mapping[int, float], statements: Iterable[Statement])
     return ", ".join(dict.fromkeys(spelt[vertex] for vertex in first))
 
 
-def strongest(weights: Mapping[int, float], statements: Sequence[Statement], max_tokens: int) -> list[int]:
-    """Places of the statements that say most about weighted vertices, in the order of choice, within a length.
+def strongest(
+    weights: Mapping[int, float], statements: Statements, candidates: Sequence[int], max_tokens: int
+) -> list[int]:
+    """Numbers of the statements that say most about weighted vertices, in the order of choice, within a length.
 
     Args:
         weights: Of the vertices that matter.
-        statements: To choose from; equal sentences count once.
+        statements: All there are.
+        candidates: Numbers of those to choose from; equal sentences count once.
         max_tokens: Sum of the lengths; the first choice is made even when it is longer.
     """
-    lengths = [count_tokens(statement.text) for statement in statements]
-    named = [[vertex for vertex in statement.names if vertex in weights] for statement in statements]
-    said: set[str] = set()
+    named = {at: [vertex for vertex in statements.named(at) if vertex in weights] for at in candidates}
+    rows = np.array(candidates, dtype=np.int64)
+    lengths, passages, words = (
+        dict(zip(candidates, column[rows].tolist(), strict=True))
+        for column in (statements.tokens, statements.passages, statements.words)
+    )
+    said: set[int] = set()
     covered: set[int] = set()
     quoted: set[int] = set()
     chosen: list[int] = []
     left = max_tokens
-    pending = list(range(len(statements)))
+    pending = list(candidates)
 
     def gain(at: int) -> float:
         worth = sum((_SEEN_ENTITY if vertex in covered else 1.0) * weights[vertex] for vertex in named[at])
-        return worth * (_SEEN_PASSAGE if statements[at].passage in quoted else 1.0)
+        return round(worth * (_SEEN_PASSAGE if passages[at] in quoted else 1.0), 9)
 
     while pending:
         if chosen:
             pending = [at for at in pending if lengths[at] <= left]
         if not pending:
             break
-        best = max(pending, key=lambda at: (round(gain(at), 9), -at))
+        best = max(pending, key=gain)  # of equals the first
         pending.remove(best)
-        words = normalize_answer(statements[best].text)
-        if words in said:
+        if words[best] in said:
             continue
-        said.add(words)
+        said.add(words[best])
         chosen.append(best)
         covered.update(named[best])
-        quoted.add(statements[best].passage)
+        quoted.add(passages[best])
         left -= lengths[best]
     return chosen

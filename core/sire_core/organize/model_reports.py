@@ -95,22 +95,25 @@ def gather_evidence(
     if sum(estimate_tokens(text) + 2 for text in texts) > context_tokens // 2:
         texts = ["\n".join(text.split("\n")[:2]) for text in texts]
     shown = [at for at, text in enumerate(texts) if budget.takes(text)]
-    order = sorted(node.statements, key=lambda number: (-_worth(network.statements[number], node), number))
-    picked = [number for number in order if budget.takes(network.statements[number].text)]
-    stated = [network.statements[number] for number in picked]
-    passages = dict.fromkeys([*(p for at in shown for p in below[at].passages), *(s.passage for s in stated)])
+    stated = network.statements
+    order = sorted(node.statements, key=lambda number: (-_worth(number, node, network), number))
+    picked = [number for number in order if budget.holds(int(stated.estimates[number]))]
+    told = [int(stated.passages[number]) for number in picked]
+    passages = dict.fromkeys([*(p for at in shown for p in below[at].passages), *told])
     if len(passages) < 2:
         return None
-    data: dict[str, Any] = {"entities": _entities(node, stated, set(passages), network, budget)}
-    data["statements"] = [statement.text for statement in stated]
+    said = list(network.read(picked).values())
+    data: dict[str, Any] = {"entities": _entities(node, said, set(passages), network, budget)}
+    data["statements"] = [statement.text for statement in said]
     if shown:
         data["reports"] = [texts[at] for at in shown]
     chunk_ids = tuple(dict.fromkeys(chunk for passage in passages for chunk in network.passages[passage]))
     return Evidence(json.dumps(data, ensure_ascii=False), tuple(passages), chunk_ids, tuple(picked))
 
 
-def _worth(statement: Statement, node: ReportNode) -> float:
-    return statement.weight * sum(node.weights.get(vertex, 0.0) for vertex in statement.names)
+def _worth(number: int, node: ReportNode, network: EntityNetwork) -> float:
+    stated = network.statements
+    return float(stated.weights[number]) * sum(node.weights.get(vertex, 0.0) for vertex in stated.named(number))
 
 
 def _entities(
@@ -122,9 +125,10 @@ def _entities(
         for vertex, name in statement.names.items():
             if vertex in node.weights:
                 names.setdefault(vertex, name)
+    about = network.descriptions(names)
     found = []
     for vertex in sorted(names, key=lambda vertex: (-node.weights[vertex], vertex)):
-        description, passage = network.about.get(vertex, ("", -1))
+        description, passage = about.get(vertex, ("", -1))
         entry = {"name": names[vertex], **({"description": description} if passage in passages else {})}
         if budget.takes(" ".join(entry.values())):
             found.append(entry)
@@ -138,7 +142,10 @@ class _Budget:
         self._left = tokens
 
     def takes(self, text: str) -> bool:
-        size = estimate_tokens(text) + 4  # quotes, comma and key
+        return self.holds(estimate_tokens(text))
+
+    def holds(self, tokens: int) -> bool:
+        size = tokens + 4  # quotes, comma and key
         if size > self._left:
             return False
         self._left -= size

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sire_core.organize.extractive_reports import Report, extract_report
-from sire_core.organize.knowledge_graph import MENTIONS
-from sire_core.organize.report_nodes import ReportNode, report_nodes
+from sire_core.organize.report_forest import TreeReports, table_of
+from sire_core.organize.report_table import REPORTS, EdgeList, ReportTable
 from sire_core.protocols import Delta
-from sire_core.types import Edge, Failure, Unit, UnitKind, unit_id
+from sire_core.types import Failure, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
     from sire_core.algorithms.encoding_tree import EncodingTree
     from sire_core.organize.entity_network import EntityNetwork
     from sire_core.organize.model_reports import Evidence
-    from sire_core.protocols import BuildView, LanguageModel
+    from sire_core.organize.report_nodes import ReportNode
+    from sire_core.protocols import BuildView
 
-__all__ = ["ReportWriter", "WrittenReports", "tree_name"]
+__all__ = ["ReportWriter", "tree_name"]
 
 _TEMPLATE_BELOW = 3
 """Clusters of fewer entities get a text by template instead of a call (ALGORITHMS 6.6)."""
+_Open = list[tuple[TreeReports, int, "ReportNode"]]
 
 
 def tree_name(tree: int) -> str:
@@ -29,40 +30,8 @@ def tree_name(tree: int) -> str:
     return f"perspective {tree + 1}"
 
 
-@dataclass(slots=True)
-class WrittenReports:
-    """Units and edges of all reports.
-
-    Attributes:
-        units: By id, children before parents.
-        edges: `child` from a report to those below it, `mentions` to entities that have no report in between.
-        failures: Reports that the model could not write.
-    """
-
-    units: dict[str, Unit] = field(default_factory=dict)
-    edges: dict[tuple[str, str, str], Edge] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
-
-    def join(self, kind: str, source: str, target: str) -> None:
-        """Add an edge, once."""
-        self.edges[kind, source, target] = Edge(kind, source, target)
-
-    def delta(self, view: BuildView, state: Mapping[str, Any]) -> Delta:
-        """Only what differs from what is stored."""
-        old_units = {unit.id: unit for unit in view.units()}
-        old_edges = {(edge.kind, edge.source, edge.target): edge for edge in view.edges()}
-        return Delta(
-            put_units=tuple(unit for unit in self.units.values() if old_units.get(unit.id) != unit),
-            drop_units=tuple(unit for unit in old_units if unit not in self.units),
-            put_edges=tuple(edge for key, edge in self.edges.items() if key not in old_edges),
-            drop_edges=tuple(edge for key, edge in old_edges.items() if key not in self.edges),
-            state=state,
-            failures=tuple(self.failures),
-        )
-
-
 class ReportWriter:
-    """Writes reports from the leaves up.
+    """Writes reports from the leaves up, those anew whose evidence changed.
 
     Args:
         network: Entities and what is stated of them.
@@ -80,102 +49,151 @@ class ReportWriter:
         self._report_tokens = report_tokens
         self._extract_tokens = extract_tokens
         self._context_tokens = context_tokens
-        self._written = WrittenReports()
-        # Reports of before, by what they were written from.
-        self._known = {unit.metadata["evidence"]: unit for unit in view.units() if "evidence" in unit.metadata}
+        note = view.notes([REPORTS]).get(REPORTS)
+        self._before = ReportTable.of_units(view.units()) if note is None else ReportTable.from_note(note)
+        self._edges = EdgeList.of(view.edges()) if note is None else self._before.edges()
+        self._evidence = self._before.by_evidence()
+        self._numbers = {passage: number for number, found in enumerate(network.passages) for passage in found}
+        self._fresh: dict[str, Unit] = {}
+        self._failures: list[Failure] = []
 
-    async def write(self, trees: Sequence[EncodingTree]) -> WrittenReports:
+    async def write(self, trees: Sequence[EncodingTree]) -> ReportTable:
         """Reports on all clusters of all trees."""
         import asyncio
 
-        forest = await asyncio.to_thread(
-            lambda: [report_nodes(tree.filled(), number, self._network) for number, tree in enumerate(trees)]
-        )
-        reports: list[dict[int, Report]] = [{} for _ in forest]
-        model = self._view.language_model
-        for level in sorted({node.level for nodes in forest for node in nodes}):
-            if model is None:
-                for nodes, found in zip(forest, reports, strict=True):
-                    await asyncio.to_thread(self._extract, nodes, level, found)
+        forest = await asyncio.to_thread(self._plant, trees)
+        highest = max((int(found.nodes.levels.max(initial=0)) for found in forest), default=0)
+        for level in range(1, highest + 1):
+            opened = await asyncio.to_thread(_opened, forest, level)
+            if self._view.language_model is None:
+                await asyncio.to_thread(self._extract, opened)
             else:
-                await self._ask(model, forest, level, reports)
-        for nodes, found in zip(forest, reports, strict=True):
-            self._place(nodes, found)
-        return self._written
+                await self._ask(opened, level)
+            self._close(opened)
+        return await asyncio.to_thread(table_of, forest, self._network, self._before, self._fresh)
 
-    def _extract(self, nodes: Sequence[ReportNode], level: int, reports: dict[int, Report]) -> None:
-        for number, node in enumerate(nodes):
-            if node.level == level:
-                self._template(number, node, reports)
+    def delta(self, table: ReportTable, state: Mapping[str, Any], notes: Mapping[str, bytes | None]) -> Delta:
+        """Only what differs from what is stored.
 
-    def _template(self, number: int, node: ReportNode, reports: dict[int, Report]) -> None:
-        below = [statement for child in node.children if child in reports for statement in reports[child].statements]
-        candidates = list(dict.fromkeys((*node.statements, *below)))
+        Args:
+            table: Of `write`.
+            state: To be stored.
+            notes: Likewise, beside the table.
+        """
+        edges = table.edges()
+        old = set(self._before.reports.astype(str).tolist())
+        stored = {unit.id: unit for unit in self._view.units([found for found in self._fresh if found in old])}
+        now = set(table.reports.astype(str).tolist())
+        return Delta(
+            put_units=tuple(unit for unit in self._fresh.values() if stored.get(unit.id) != unit),
+            drop_units=tuple(sorted(old - now)),
+            put_edges=edges.without(self._edges),
+            drop_edges=self._edges.without(edges),
+            state=state,
+            notes={**notes, REPORTS: table.to_note()},
+            failures=tuple(self._failures),
+        )
+
+    def _plant(self, trees: Sequence[EncodingTree]) -> list[TreeReports]:
+        return [TreeReports(tree, number, self._network, self._before) for number, tree in enumerate(trees)]
+
+    def _extract(self, opened: _Open) -> None:
+        below = _kept_below(opened)
+        for tree, number, node in opened:
+            self._template(tree, number, node, below)
+
+    def _template(
+        self, tree: TreeReports, number: int, node: ReportNode, below: Mapping[tuple[int, int], tuple[int, ...]]
+    ) -> None:
+        quoted = [
+            tree.reports[child].statements if child in tree.reports else below.get((tree.nodes.tree, child), ())
+            for child in node.children
+        ]
+        candidates = list(dict.fromkeys((*node.statements, *(found for part in quoted for found in part))))
         report = extract_report(node, candidates, self._network, self._extract_tokens)
         if report is not None:
-            reports[number] = report
+            tree.reports[number] = report
 
-    async def _ask(
-        self,
-        model: LanguageModel,
-        forest: Sequence[Sequence[ReportNode]],
-        level: int,
-        reports: Sequence[dict[int, Report]],
-    ) -> None:
+    async def _ask(self, opened: _Open, level: int) -> None:
         """Reports of one level: by template, as written before, or by the model."""
+        import asyncio
+
         from sire_core.organize.model_reports import ModelReports
 
-        todo = [
-            (tree, number, shown)
-            for tree, nodes in enumerate(forest)
-            for number, node in enumerate(nodes)
-            if node.level == level and (shown := self._to_write(number, node, reports[tree])) is not None
-        ]
+        model = self._view.language_model
+        assert model is not None
+        todo = await asyncio.to_thread(self._to_write, opened)
         stage = f"reports of level {level}"
         self._view.progress(stage, 0, len(todo))
-        writer = ModelReports(model, max_tokens=self._report_tokens)
-        answers = await writer.write([shown for _, _, shown in todo])
+        answers = await ModelReports(model, max_tokens=self._report_tokens).write([shown for *_, shown in todo])
         self._view.progress(stage, len(todo), len(todo))
         for (tree, number, _), answer in zip(todo, answers, strict=True):
             if isinstance(answer, Failure):
-                self._written.failures.append(answer)
+                self._failures.append(answer)
+                tree.failed(number)
             else:
-                reports[tree][number] = answer
+                tree.reports[number] = answer
 
-    def _to_write(self, number: int, node: ReportNode, reports: dict[int, Report]) -> Evidence | None:
-        """What to show the model of a node; None when its report needs no call, or there is nothing to report."""
+    def _to_write(self, opened: _Open) -> list[tuple[TreeReports, int, Evidence]]:
+        """What to show the model of the nodes that need a call."""
         from sire_core.organize.model_reports import gather_evidence
 
-        if len(node.weights) < _TEMPLATE_BELOW:
-            self._template(number, node, reports)
-            return None
-        below = [reports[child] for child in node.children if child in reports]
-        shown = gather_evidence(node, below, self._network, self._context_tokens)
-        if shown is None:
-            return None
-        old = self._known.get(shown.digest)
-        if old is None:
-            return shown
-        reports[number] = Report(old.title, old.text, shown.passages, shown.statements, shown.digest)
-        return None
-
-    def _place(self, nodes: Sequence[ReportNode], reports: Mapping[int, Report]) -> None:
-        """Units of one tree's reports, and edges to the nearest reports and entities below."""
-        beneath: list[tuple[list[str], list[int]]] = []
-        for number, node in enumerate(nodes):
-            below = list(dict.fromkeys(found for child in node.children for found in beneath[child][0]))
-            alone = [*(vertex for child in node.children for vertex in beneath[child][1]), *node.alone]
-            report = reports.get(number)
-            if report is None or not report.text.strip():
-                beneath.append((below, alone))
+        below = _kept_below(opened)
+        kept = self._kept(opened, below)
+        shown: list[tuple[TreeReports, int, Evidence]] = []
+        for tree, number, node in opened:
+            if len(node.weights) < _TEMPLATE_BELOW:
+                self._template(tree, number, node, below)
                 continue
-            unit = self._unit(node, report)
-            self._written.units[unit.id] = unit
-            for child in below:
-                self._written.join("child", unit.id, child)
-            for vertex in alone:
-                self._written.join(MENTIONS, unit.id, self._network.ids[vertex])
-            beneath.append(([unit.id], []))
+            parts = (tree.reports.get(child) or kept.get((node.tree, child)) for child in node.children)
+            found = gather_evidence(
+                node, [part for part in parts if part is not None], self._network, self._context_tokens
+            )
+            if found is not None:
+                shown.append((tree, number, found))
+        return self._not_written(shown)
+
+    def _not_written(
+        self, shown: Sequence[tuple[TreeReports, int, Evidence]]
+    ) -> list[tuple[TreeReports, int, Evidence]]:
+        """Those whose evidence no stored report has; of the others the report is taken over."""
+        digests = [evidence.digest for *_, evidence in shown]
+        units = self._view.units(
+            list(dict.fromkeys(self._evidence[found] for found in digests if found in self._evidence))
+        )
+        old = {unit.id: unit for unit in units}
+        missing = []
+        for (tree, number, evidence), found in zip(shown, digests, strict=True):
+            if found in self._evidence:
+                unit = old[self._evidence[found]]
+                tree.reports[number] = Report(unit.title, unit.text, evidence.passages, evidence.statements, found)
+            else:
+                missing.append((tree, number, evidence))
+        return missing
+
+    def _kept(self, opened: _Open, below: Mapping[tuple[int, int], tuple[int, ...]]) -> dict[tuple[int, int], Report]:
+        """Reports right below some nodes that are as before, by tree and node."""
+        trees = {tree.nodes.tree: tree for tree, _, _ in opened}
+        wanted = {(tree, child): trees[tree].units[child].decode() for tree, child in below}
+        units = {unit.id: unit for unit in self._view.units(list(dict.fromkeys(wanted.values())))} if wanted else {}
+        found = {}
+        for place, unit in ((place, units[name]) for place, name in wanted.items()):
+            passages = tuple(dict.fromkeys(self._numbers[chunk] for chunk in unit.chunk_ids))
+            evidence = str(unit.metadata.get("evidence", ""))
+            found[place] = Report(unit.title, unit.text, passages, below[place], evidence)
+        return found
+
+    def _close(self, opened: _Open) -> None:
+        """Make units of the reports of one level."""
+        by_tree: dict[int, tuple[TreeReports, dict[int, Unit]]] = {}
+        for tree, number, node in opened:
+            _, units = by_tree.setdefault(node.tree, (tree, {}))
+            report = tree.reports.get(number)
+            if report is not None and report.text.strip():
+                units[number] = self._unit(node, report)
+                self._fresh[units[number].id] = units[number]
+        for tree, units in by_tree.values():
+            tree.close(units)
 
     def _unit(self, node: ReportNode, report: Report) -> Unit:
         chunk_ids = dict.fromkeys(chunk for passage in report.passages for chunk in self._network.passages[passage])
@@ -192,3 +210,20 @@ class ReportWriter:
             title=report.title,
             metadata={"entities": len(node.weights), **({"evidence": report.evidence} if report.evidence else {})},
         )
+
+
+def _opened(forest: Sequence[TreeReports], level: int) -> _Open:
+    """Nodes of a level whose reports are not as before."""
+    return [(tree, number, node) for tree in forest for number, node in zip(*tree.open(level), strict=True)]
+
+
+def _kept_below(opened: _Open) -> dict[tuple[int, int], tuple[int, ...]]:
+    """Statements behind the reports right below some nodes, of those that are as before, by tree and node."""
+    numbers: dict[int, tuple[TreeReports, list[int]]] = {}
+    for tree, number, _ in opened:
+        numbers.setdefault(tree.nodes.tree, (tree, []))[1].append(number)
+    return {
+        (place, child): statements
+        for place, (tree, found) in numbers.items()
+        for child, statements in tree.kept_below(found).items()
+    }

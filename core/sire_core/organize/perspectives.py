@@ -12,12 +12,13 @@ from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
     from sire_core.algorithms.encoding_tree import EncodingTree
-    from sire_core.algorithms.undirected import UndirectedGraph
     from sire_core.organize.entity_network import EntityNetwork
+    from sire_core.organize.network_change import NetworkChange
     from sire_core.protocols import BuildView, Change
 
 __all__ = ["Perspectives"]
 
+_TREES = "trees"
 _FEWEST = 4
 """Smaller graphs have no clusters worth a report (ALGORITHMS 6.5)."""
 
@@ -112,52 +113,50 @@ class Perspectives:
             return Delta()
         import asyncio
 
-        from sire_core.organize.entity_network import read_network
-        from sire_core.organize.perspective_quality import describe_trees, information
+        from sire_core.organize.network_change import NetworkChange
         from sire_core.organize.perspective_reports import ReportWriter
-        from sire_core.organize.perspective_trees import graph_of, labels_by_key
+        from sire_core.organize.perspective_trees import StoredTrees
 
-        edges = view.required("knowledge_graph")[1]
-        network = await asyncio.to_thread(
-            read_network, view.chunk_units, edges, view.records(), edge_weight=self.edge_weight
+        found = await asyncio.to_thread(NetworkChange, view, {chunk.id for chunk in change.added})
+        network = await asyncio.to_thread(self._network, found, view)
+        trees, built = await self._trees(network, view)
+        writer = await asyncio.to_thread(
+            ReportWriter, network, view, self.report_tokens, self.extract_tokens, self.context_tokens
         )
-        graph = graph_of(network)
-        trees, built = await self._trees(network, graph, view)
-        writer = ReportWriter(network, view, self.report_tokens, self.extract_tokens, self.context_tokens)
-        written = await writer.write(trees)
-        state = {
-            "labels": labels_by_key(trees, network),
-            "built": built or {"information": information(graph, trees), "new": 0},
-            "figures": {"perspectives": describe_trees(graph, trees)},
-        }
-        return written.delta(view, state)
+        reports = await writer.write(trees)
+        state = {"built": built, "figures": {"perspectives": await asyncio.to_thread(_figures, network, trees)}}
+        notes = {**found.notes(), _TREES: StoredTrees.of(trees, network.keys).to_note()}
+        return await asyncio.to_thread(writer.delta, reports, state, notes)
 
-    async def _trees(
-        self, network: EntityNetwork, graph: UndirectedGraph, view: BuildView
-    ) -> tuple[Sequence[EncodingTree], Mapping[str, Any] | None]:
-        """Trees, and what is noted of how they were made; None when they are made now."""
+    def _network(self, found: NetworkChange, view: BuildView) -> EntityNetwork:
+        from sire_core.organize.entity_network import read_network
+
+        passages = [unit.chunk_ids for unit in view.chunk_units]
+        return read_network(found.table, passages, found.texts, edge_weight=self.edge_weight)
+
+    async def _trees(self, network: EntityNetwork, view: BuildView) -> tuple[Sequence[EncodingTree], Mapping[str, Any]]:
+        """Trees, and what is noted of how they were made."""
         import asyncio
 
         from sire_core.organize.perspective_quality import information
-        from sire_core.organize.perspective_trees import carried_over
+        from sire_core.organize.perspective_trees import StoredTrees, carried_over
 
-        if network.size < _FEWEST or not len(graph.edges):
-            return (), None
-        before = view.state()
-        stored, built = before.get("labels", {}), before.get("built", {})
-        new = built.get("new", 0) + sum(key not in stored for key in network.keys)
-        if stored and new <= self.drift * network.size:
-            trees = await asyncio.to_thread(carried_over, stored, network, graph)
-            now = information(graph, trees)
+        if network.size < _FEWEST or not len(network.graph.edges):
+            return (), {"information": [], "new": 0}
+        stored, built = StoredTrees.from_note(view.notes([_TREES]).get(_TREES)), view.state().get("built", {})
+        new = built.get("new", 0) + stored.missing(network.keys)
+        if len(stored.labels) and len(stored.keys) and new <= self.drift * network.size:
+            carried = await asyncio.to_thread(carried_over, stored, network.keys, network.graph)
+            now = information(network.graph, carried)
             if all(n >= (1 - self.drift) * then for n, then in zip(now, built["information"], strict=True)):
-                return trees, {**built, "new": new}
-        return await self._abstract(network, graph, view), None
+                return carried, {**built, "new": new}
+        trees = await self._abstract(network, view)
+        return trees, {"information": information(network.graph, trees), "new": 0}
 
-    async def _abstract(
-        self, network: EntityNetwork, graph: UndirectedGraph, view: BuildView
-    ) -> Sequence[EncodingTree]:
+    async def _abstract(self, network: EntityNetwork, view: BuildView) -> Sequence[EncodingTree]:
         import asyncio
 
+        graph = network.graph
         seed = int(view.rng("perspectives").integers(2**31))
         view.progress("perspectives", 0, self.kappa)
         if self.abstractor == "greedy":
@@ -178,11 +177,19 @@ class Perspectives:
         return tuple(trees)
 
 
+def _figures(network: EntityNetwork, trees: Sequence[EncodingTree]) -> dict[str, Any]:
+    from sire_core.organize.perspective_quality import describe_trees
+
+    return describe_trees(network.graph, trees)
+
+
 def _described(network: EntityNetwork) -> list[Unit]:
-    """Entities as texts to embed: name and description. They are not stored."""
-    texts = []
-    for vertex, key in enumerate(network.keys):
-        name = key.split("\0")[0]
-        description = network.about.get(vertex, ("", 0))[0]
-        texts.append(f"{name}: {description}" if description else name)
+    """Entities as texts to embed: a name and the description. They are not stored."""
+    names: dict[int, str] = {}
+    for passage, said in network.texts(range(len(network.passages))).items():
+        start = int(network.ends[passage])
+        for place, (_, name) in enumerate(said.names):
+            names.setdefault(int(network.mentions[start + place]), name)
+    about = network.descriptions(range(network.size))
+    texts = [f"{names[v]}: {about[v][0]}" if v in about else names[v] for v in range(network.size)]
     return [Unit(digest("entity text", text), UnitKind.ENTITY, text, ("",)) for text in texts]

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from sire_core.algorithms.grouping import chained_hashes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.organize.entity_network import EntityNetwork, Statement
+    from sire_core.organize.entity_network import EntityNetwork
 
-__all__ = ["ReportNode", "report_nodes"]
+    Ints = NDArray[np.int64]
+    Hashes = NDArray[np.uint64]
+
+__all__ = ["ReportNode", "ReportNodes", "report_nodes"]
+
+_KEY, _WEIGHT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +30,7 @@ class ReportNode:
     Attributes:
         tree: Number of the tree.
         level: 1 for the finest clusters.
-        children: Numbers of the nodes right below, in the list of all nodes of the tree.
-        alone: Vertices right below.
+        children: Numbers of the nodes right below, by their first vertices.
         statements: Numbers of the statements that join entities of different children.
         weights: By vertex below the node, the weight of its edges to others below it.
     """
@@ -32,70 +38,158 @@ class ReportNode:
     tree: int
     level: int
     children: tuple[int, ...]
-    alone: tuple[int, ...]
     statements: tuple[int, ...]
     weights: dict[int, float]
 
 
-def report_nodes(labels: Sequence[NDArray[np.int64]], tree: int, network: EntityNetwork) -> list[ReportNode]:
-    """Nodes of one tree, children before parents; a cluster with a single part is that part (contraction).
+@dataclass(frozen=True, slots=True)
+class ReportNodes:
+    """All such nodes of one tree, children before parents.
+
+    Attributes:
+        tree: Number of the tree.
+        levels: Of each node, 1 for the finest clusters.
+        parents: Number of the node right above, -1 where there is none.
+        lowest: Per vertex the node right above it, -1 where there is none.
+        sizes: Vertices below each node.
+        vertices: The vertices below node 0, ascending, then those below node 1, and so on.
+        weights: Of these vertices' edges to others below the same node.
+        stated: Statements of each node.
+        statements: Their numbers: those of node 0, ascending, then those of node 1, and so on.
+    """
+
+    tree: int
+    levels: Ints
+    parents: Ints
+    lowest: Ints
+    sizes: Ints
+    vertices: Ints
+    weights: NDArray[np.float64]
+    stated: Ints
+    statements: Ints
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def children(self) -> list[list[int]]:
+        """Nodes right below each node, by their first vertices."""
+        found: list[list[int]] = [[] for _ in range(len(self))]
+        first = self.vertices[np.cumsum(self.sizes) - self.sizes]
+        for child in np.argsort(first, kind="stable").tolist():
+            if self.parents[child] >= 0:
+                found[self.parents[child]].append(child)
+        return found
+
+    def some(self, numbers: Sequence[int], children: Sequence[Sequence[int]]) -> list[ReportNode]:
+        """Nodes by number."""
+        ends, told = np.cumsum(self.sizes), np.cumsum(self.stated)
+        found = []
+        for number in numbers:
+            inside = slice(int(ends[number] - self.sizes[number]), int(ends[number]))
+            said = slice(int(told[number] - self.stated[number]), int(told[number]))
+            weights = dict(zip(self.vertices[inside].tolist(), self.weights[inside].tolist(), strict=True))
+            statements = tuple(self.statements[said].tolist())
+            found.append(ReportNode(self.tree, int(self.levels[number]), tuple(children[number]), statements, weights))
+        return found
+
+    def signatures(self, network: EntityNetwork) -> Hashes:
+        """A hash per node of everything that its report is made of, but for the reports below it."""
+        bits = np.ascontiguousarray(self.weights).view(np.uint64)
+        members = (network.keys ^ network.about)[self.vertices] * _KEY ^ bits * _WEIGHT
+        stated = network.statements
+        said = stated.codes ^ chained_hashes(network.keys[stated.vertices], np.diff(stated.ends))
+        kind = np.uint64(self.tree * 1_000) + self.levels.astype(np.uint64)
+        parts = [kind, chained_hashes(members, self.sizes), chained_hashes(said[self.statements], self.stated)]
+        return chained_hashes(np.stack(parts, axis=1).ravel(), np.full(len(self), len(parts), dtype=np.int64))
+
+
+def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork) -> ReportNodes:
+    """Nodes of one tree; a cluster with a single part is that part (contraction).
 
     Args:
         labels: Cluster of every vertex at each level, finest first, nested, without -1 (`EncodingTree.filled`).
         tree: Number of the tree.
         network: Whose vertices and statements.
     """
-    pairs = np.array(list(network.pairs), dtype=np.int64).reshape(-1, 2)
-    weights = np.fromiter(network.pairs.values(), dtype=np.float64, count=len(network.pairs))
-    nodes: list[ReportNode] = []
     finer = np.arange(network.size, dtype=np.int64)
-    below: dict[int, int] = {}  # node of each cluster of the level below, where it has one
-    for level, clusters in enumerate(labels, 1):
-        inner = _inner_weights(clusters, pairs, weights)
-        stated = _statements(network.statements, clusters.tolist(), finer.tolist())
-        current: dict[int, int] = {}
-        for cluster, members in _groups(clusters):
-            parts = list(dict.fromkeys(finer[members].tolist()))
-            if len(parts) == 1:
-                if parts[0] in below:
-                    current[cluster] = below[parts[0]]
-                continue
-            current[cluster] = len(nodes)
-            alone = [vertex for vertex in members.tolist() if finer[vertex] not in below]
-            own = dict(zip(members.tolist(), inner[members].tolist(), strict=True))
-            found = tuple(below[part] for part in parts if part in below)
-            nodes.append(ReportNode(tree, level, found, tuple(alone), tuple(stated.get(cluster, ())), own))
-        below, finer = current, clusters
-    return nodes
+    below = np.full(network.size, -1, dtype=np.int64)  # node of each cluster of the level below, where it has one
+    lowest = below
+    parents: list[Ints] = [np.empty(0, dtype=np.int64)]
+    rows = _Rows(network)
+    for clusters in labels:
+        above = clusters[_first(finer)]
+        real = np.bincount(above, minlength=int(clusters.max(initial=-1)) + 1) > 1
+        start = sum(map(len, parents))
+        numbers = np.where(real, start + np.cumsum(real) - 1, -1)
+        rows.add(clusters, finer, real)
+        so_far = np.concatenate([*parents, np.full(int(real.sum()), -1, dtype=np.int64)])
+        joined = (below >= 0) & real[above]
+        so_far[below[joined]] = numbers[above[joined]]
+        parents = [so_far]
+        lowest = np.where((lowest < 0) & real[clusters], numbers[clusters], lowest)
+        passed = np.full(len(real), -1, dtype=np.int64)
+        passed[above] = below  # of a cluster with one part
+        below, finer = np.where(real, numbers, passed), clusters
+    return ReportNodes(tree=tree, parents=parents[0], lowest=lowest, **rows.columns())
 
 
-def _groups(clusters: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
-    """Members of every cluster, ascending; clusters by their first member."""
-    if not len(clusters):
-        return []
-    order = np.argsort(clusters, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(clusters[order])) + 1)
-    groups.sort(key=lambda group: int(group[0]))
-    return [(int(clusters[group[0]]), group) for group in groups]
+class _Rows:
+    """Vertices and statements of nodes, level by level."""
+
+    def __init__(self, network: EntityNetwork) -> None:
+        self._graph = network.graph
+        stated = network.statements
+        self._members = stated.vertices
+        self._owners = np.repeat(np.arange(len(stated), dtype=np.int64), np.diff(stated.ends))
+        self._parts: list[dict[str, NDArray[Any]]] = []
+
+    def add(self, clusters: Ints, finer: Ints, real: NDArray[np.bool_]) -> None:
+        """The nodes of the next level: clusters that are `real`."""
+        order = np.argsort(clusters, kind="stable")
+        order = order[real[clusters[order]]]
+        owners, stated = self._stated(clusters, finer)
+        self._parts.append(
+            {
+                "levels": np.full(int(real.sum()), len(self._parts) + 1, dtype=np.int64),
+                "sizes": np.bincount(clusters, minlength=len(real))[real],
+                "vertices": order,
+                "weights": self._inner(clusters)[order],
+                "stated": np.bincount(stated, minlength=len(real))[real],
+                "statements": owners,
+            }
+        )
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """All levels together."""
+        empty = np.empty(0, dtype=np.int64)
+        names = ("levels", "sizes", "vertices", "weights", "stated", "statements")
+        return {name: np.concatenate([part[name] for part in self._parts] or [empty]) for name in names}
+
+    def _inner(self, clusters: Ints) -> NDArray[np.float64]:
+        """Weight of every vertex's edges inside its cluster."""
+        edges, weights = self._graph.edges, self._graph.weights
+        inside = clusters[edges[:, 0]] == clusters[edges[:, 1]]
+        ends = edges[inside].T.ravel()
+        return np.bincount(ends, weights=np.tile(weights[inside], 2), minlength=len(clusters)).astype(np.float64)
+
+    def _stated(self, clusters: Ints, finer: Ints) -> tuple[Ints, Ints]:
+        """Statements that join what is apart one level below, and in which cluster, by cluster."""
+        size = len(clusters) + 1
+        parts, first = np.unique(self._owners * size + finer[self._members], return_index=True)
+        apart = np.bincount(parts // size, minlength=int(self._owners.max(initial=-1)) + 1) > 1
+        # What is in one part already is so at all higher levels.
+        places = first[apart[self._owners[first]]]
+        found, counts = np.unique(
+            clusters[self._members[places]] * (len(apart) + 1) + self._owners[places], return_counts=True
+        )
+        found = found[counts > 1]
+        kept = apart[self._owners]
+        self._owners, self._members = self._owners[kept], self._members[kept]
+        return found % (len(apart) + 1), found // (len(apart) + 1)
 
 
-def _inner_weights(
-    clusters: NDArray[np.int64], pairs: NDArray[np.int64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Weight of every vertex's edges inside its cluster."""
-    inside = clusters[pairs[:, 0]] == clusters[pairs[:, 1]]
-    ends = pairs[inside].T.ravel()
-    return np.bincount(ends, weights=np.tile(weights[inside], 2), minlength=len(clusters)).astype(np.float64)
-
-
-def _statements(statements: Sequence[Statement], clusters: Sequence[int], finer: Sequence[int]) -> dict[int, list[int]]:
-    """By cluster, the statements that join what is apart one level below."""
-    found: dict[int, list[int]] = {}
-    for number, statement in enumerate(statements):
-        parts: dict[int, set[int]] = {}
-        for vertex in statement.names:
-            parts.setdefault(clusters[vertex], set()).add(finer[vertex])
-        for cluster, apart in parts.items():
-            if len(apart) > 1:
-                found.setdefault(cluster, []).append(number)
-    return found
+def _first(labels: Ints) -> Ints:
+    """First vertex of every cluster; clusters are numbered from 0."""
+    first = np.zeros(int(labels.max(initial=-1)) + 1, dtype=np.int64)
+    first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1)
+    return first

@@ -141,6 +141,9 @@ class BuildView(Protocol):
     def required(self, organizer: str) -> tuple[Sequence[Unit], Sequence[Edge], Delta]:
         """Units and edges of a required organizer after the change, and its delta."""
 
+    def required_delta(self, organizer: str) -> Delta:
+        """What a required organizer did in this change; unlike `required` it reads nothing."""
+
     async def vectors(self, units: Sequence[Unit | str]) -> FloatArray:
         """Unit-length vectors of the units' index texts, `[len(units), dimension]`; stored ones are reused.
 

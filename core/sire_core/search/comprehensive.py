@@ -72,14 +72,14 @@ class _Reports:
         self._view = view
         self._trees = trees
         self._overlap = overlap
-        self._entities: dict[str, None] = {}
+        self._entities: dict[int, None] = {}
         self._per_tree: Counter[str] = Counter()
         self._texts: set[str] = set()
         self.notes: dict[int, Step] = {}
 
     def see(self, position: int) -> None:
         """A hit: the entities that it names count from now on."""
-        self._entities.update(dict.fromkeys(self._trees.named.get(position, ())))
+        self._entities.update(dict.fromkeys(self._trees.named(position)))
 
     def choose(self, most: int, per_tree: int | None) -> list[int]:
         """The best reports that were not chosen before.
@@ -115,11 +115,11 @@ class _Reports:
 
     def _below(self, report: int) -> tuple[str, ...]:
         """The entities of the hits that the report stands above, without units that a filter hides."""
-        found = [entity for entity in self._entities if report in self._trees.above.get(entity, ())]
-        places = {entity: self._trees.places[entity] for entity in found if entity in self._trees.places}
-        scores = self._ranking.scores_at(np.array(list(places.values()), dtype=np.int64)).tolist() if places else []
-        hidden = {entity for entity, score in zip(places, scores, strict=True) if score == -np.inf}
-        return tuple(entity for entity in found if entity not in hidden)
+        found = [entity for entity in self._entities if report in self._trees.above(entity)]
+        places = self._trees.places[found]
+        units = np.flatnonzero(places >= 0)
+        hidden = units[self._ranking.scores_at(places[units]) == -np.inf].tolist() if len(units) else []
+        return tuple(self._trees.name(entity) for at, entity in enumerate(found) if at not in hidden)
 
 
 class _Selected:

@@ -1,8 +1,10 @@
 import pytest
 
+from sire_core.organize.aggregates import hash64
 from sire_core.organize.entity_network import read_network
-from sire_core.organize.knowledge_graph import MENTIONS
-from sire_core.types import Edge, Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind
+from sire_core.organize.network_table import NetworkTable, PassageRows
+from sire_core.organize.passage_statements import Naming, PassageTexts, read_passage
+from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind
 
 ENTITIES = ("A", "B", "C", "D")
 
@@ -12,8 +14,7 @@ def passage(name, title="", text=""):
 
 
 def mention(where, name, *, title=False):
-    metadata = {"names": [name], **({"title": True} if title else {})}
-    return Edge(MENTIONS, where, f"id {name}", 1.0, metadata)
+    return where, Naming(name, name, f"id {name}", title)
 
 
 def record(*facts, names=ENTITIES, description=""):
@@ -21,12 +22,24 @@ def record(*facts, names=ENTITIES, description=""):
     return ExtractionRecord("h", "m", "p", entities=entities, facts=facts)
 
 
-def network(passages, edges, records, **settings):
-    return read_network(passages, edges, records, **settings)
+def network(passages, mentions, records, unnamed=(), **settings):
+    namings = {unit.id: sorted(n for where, n in mentions if where == unit.id) for unit in passages}
+    said = {unit.id: read_passage(records.get(unit.id), namings[unit.id], unit.title) for unit in passages}
+    rows = {unit.id: PassageRows.mentioned(namings[unit.id], unnamed) for unit in passages}
+    also = {unit.id: PassageRows.said(said[unit.id], namings[unit.id], unit) for unit in passages}
+    texts = [PassageTexts.of(namings[unit.id], said[unit.id]) for unit in passages]
+    return read_network(
+        NetworkTable().updated(passages, rows, also),
+        [unit.chunk_ids for unit in passages],
+        lambda numbers: {number: PassageTexts.from_note(texts[number].to_note()) for number in numbers},
+        **settings,
+    )
 
 
 def weights(found):
-    return {tuple(found.keys[v] for v in pair): weight for pair, weight in found.pairs.items()}
+    names = [name.decode().removeprefix("id ").lower() for name in found.ids.tolist()]
+    rows = zip(found.graph.edges.tolist(), found.graph.weights.tolist(), strict=True)
+    return {tuple(sorted(names[v] for v in pair)): weight for pair, weight in rows}
 
 
 def test_relations_add_their_strengths_and_stand_in_for_standing_together():
@@ -36,7 +49,7 @@ def test_relations_add_their_strengths_and_stand_in_for_standing_together():
     )
     found = network([passage("p")], [mention("p", name) for name in "ABC"], {"p": record(*facts)})
     assert weights(found) == {("a", "b"): 9.0}
-    assert [statement.weight for statement in found.statements] == [7.0, 2.0]
+    assert found.statements.weights.tolist() == [7.0, 2.0]
 
 
 def test_a_statement_without_relation_joins_its_entities_pairwise():
@@ -65,33 +78,45 @@ def test_names_are_those_of_the_passage_and_literals_and_loops_are_left_out():
     facts = (Fact("f", "A met B.", ("A", "B", "Z"), triples=triples),)
     found = network([passage("p")], [mention("p", "A"), mention("p", "B")], {"p": record(*facts)})
     assert weights(found) == {("a", "b"): 1.0}
-    assert dict(found.statements[0].names) == {0: "A", 1: "B"}
+    assert list(found.read([0])[0].names.values()) == ["A", "B"]
 
 
 def test_keys_stay_when_ids_change_and_are_never_shared():
-    first = [mention("p", "A"), mention("q", "A")]
-    other = [Edge(MENTIONS, "q", "another A", 1.0, {"names": ["A"]})]
-    found = network([passage("p"), passage("q")], [*first, *other], {})
-    assert len(set(found.keys)) == found.size == 2
-    assert found.keys[0] == "a"
+    mentions = [mention("p", "A"), mention("q", "A"), ("q", Naming("A", "A", "another A"))]
+    found = network([passage("p"), passage("q")], mentions, {})
+    again = network([passage("p")], [("p", Naming("A", "A", "renamed"))], {})
+    assert len(set(found.keys.tolist())) == found.size == 2
+    assert again.keys.tolist() == found.keys[:1].tolist() == [hash64("a")]
 
 
-def test_entities_that_no_passage_spells_out_and_edges_of_others_are_no_vertices():
-    edges = [Edge(MENTIONS, "p", "id", 1.0, {"names": []}), Edge(MENTIONS, "a report", "id", 1.0, {"names": ["A"]})]
-    assert network([passage("p")], edges, {}).size == 0
+def test_the_most_frequent_name_is_the_key_and_of_equals_the_first():
+    passages = [passage(name) for name in "pqrs"]
+    mentions = [(where, Naming(name, name, "x")) for where, name in zip("pqr", "BAA", strict=True)]
+    mentions += [("r", Naming("D", "D", "y")), ("s", Naming("C", "C", "y"))]
+    assert network(passages, mentions, {}).keys.tolist() == [hash64("a"), hash64("d")]
+
+
+def test_entities_that_no_passage_spells_out_are_no_vertices():
+    assert network([passage("p")], [], {}, unnamed=("id",)).size == 0
 
 
 def test_descriptions_come_with_the_passage_that_gives_them():
-    edges = [mention("p", "A"), mention("q", "A")]
-    records = {"p": record(names=("A",)), "q": record(names=("A",), description="a miller")}
-    assert network([passage("p"), passage("q")], edges, records).about == {0: ("a miller", 1)}
+    mentions = [mention("p", "A"), mention("q", "A"), mention("r", "A"), mention("r", "B")]
+    records = {
+        "p": record(names=("A",)),
+        "q": record(names=("A",), description="a miller"),
+        "r": record(names=("A",), description="a baker"),
+    }
+    found = network([passage(name) for name in "pqr"], mentions, records)
+    assert found.descriptions(range(found.size)) == {0: ("a miller", 1)}
+    assert (found.about != 0).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("title", ["", "The Long Tide"])
 def test_a_statement_carries_its_title_unless_it_names_it(title):
     facts = (Fact("f1", "A met B.", ("A", "B")), Fact("f2", "The Long Tide is by A and B.", ("A", "B")))
     found = network([passage("p", title=title)], [mention("p", "A"), mention("p", "B")], {"p": record(*facts)})
-    assert [s.text for s in found.statements] == [
+    assert [statement.text for statement in found.read(range(2)).values()] == [
         f"{title}: A met B." if title else "A met B.",
         "The Long Tide is by A and B.",
     ]

@@ -37,6 +37,9 @@ class View:
     def edges(self):
         return self._edges
 
+    def note(self, _):
+        return None
+
     def units(self, positions):
         return [self.units_by_position[int(i)] for i in positions]
 
@@ -84,9 +87,10 @@ def oracle_view():
 def test_oracle_E9_reports_above_the_entities_of_the_hits():
     view = oracle_view()
     found = ReportTrees.of(view)
-    counts = found.counts(["v1", "v2"])
+    entities = [found.ids.tolist().index(name) for name in (b"v1", b"v2")]
+    counts = found.counts(entities)
     assert {view.units([at])[0].id for at in counts} == {"a1", "r1", "b1", "b2", "r2"}
-    assert sum(len(found.above[entity]) for entity in ("v1", "v2")) == 8
+    assert sum(len(found.above(entity)) for entity in entities) == 8
     assert {view.units([at])[0].id: n for at, n in counts.items()} == {"a1": 2, "r1": 2, "b1": 1, "b2": 1, "r2": 2}
     # The letter of eq. (12): the first hit and every report above its entities.
     assert set(names(view, 1, cap=None)) == {"p0", "a1", "r1", "b1", "b2", "r2"}
