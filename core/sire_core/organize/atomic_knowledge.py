@@ -76,9 +76,10 @@ class AtomicKnowledge:
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Write the units of the documents that changed; the others stay as they are."""
-        if not change:
-            return Delta()
+        """Write the units of the documents that changed; the others stay as they are.
+
+        Also after a change without chunks: other metadata can make two units of one, or one of two.
+        """
         import asyncio
 
         before = DocumentUnits.from_note(view.notes([_TABLE]).get(_TABLE))

@@ -101,9 +101,10 @@ class BridgingFacts:
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Look at the entities of which something changed, and write the facts of those whose evidence changed."""
-        if not change:
-            return Delta()
+        """Look at the entities of which something changed, and write the facts of those whose evidence changed.
+
+        Also after a change without chunks: other metadata can make two passages of one, or one of two.
+        """
         import asyncio
 
         from sire_core.organize.bridge_change import BridgeChange, BridgeRules

@@ -1,0 +1,279 @@
+"""Whatever the settings and the history, IndexRAG's units are those of a rebuild, and only what changed is asked for."""
+
+import json
+import re
+import sqlite3
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sire_core.algorithms.text import name_key
+from sire_core.corpus.units import chunk_units
+from sire_core.errors import ModelError
+from sire_core.extraction.titles import TitleLinker
+from sire_core.index import Index
+from sire_core.organize.bridge_entities import affected_entities, document_frequencies, gather_evidence
+from sire_core.organize.build_view import OrganizerView
+from sire_core.organize.source_documents import passages_by_document, source_document
+from sire_core.recipes import indexrag
+from sire_core.testing.contents import read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.plain_extractor import PlainExtractor
+from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.types import Document, Entity, ExtractionRecord, Fact, UnitKind
+
+WHO = ("Ann", "Bob", "Cid", "1999")
+WHOM = ("Dora Vale", "Robert", "Ann", "1999", "nobody")
+SENTENCE = re.compile(rf"({'|'.join(WHO)}) (?:sang|slept) with ({'|'.join(WHOM)}) (?:in \w+|here)\.")
+KINDS = (UnitKind.AKU, UnitKind.BRIDGE)
+SETTINGS = st.fixed_dictionaries(
+    {
+        "tau": st.integers(2, 4),
+        "max_docs": st.integers(2, 3),
+        "max_facts": st.integers(1, 3),
+        "cap_order": st.sampled_from(["facts", "first"]),
+        "max_pairs": st.integers(1, 3),
+        "entity_key": st.sampled_from(["norm", "exact"]),
+        "skip_types": st.sampled_from([("Date",), ()]),
+        "stage1": st.sampled_from(["qa", "summary", "chunks"]),
+    }
+)
+
+
+class Reader:
+    """Facts are sentences, their entities who acts; others may be linked by title. Some passages cannot be read."""
+
+    fingerprint = "reader/1"
+    links_titles = True
+
+    def __init__(self):
+        self.broken = set()
+
+    async def extract(self, chunks):
+        yield [self.record(item.chunk) for item in chunks]
+
+    def record(self, chunk):
+        if chunk.text in self.broken:
+            return ExtractionRecord(chunk.hash, "reader", "1", "failed", reason="unreadable")
+        found = [(match.group(0), match.group(1)) for match in SENTENCE.finditer(chunk.text)]
+        ids = {name: f"n{i}" for i, name in enumerate(dict.fromkeys(who for _, who in found), 1)}
+        return ExtractionRecord(
+            chunk.hash,
+            "reader",
+            "1",
+            entities=tuple(
+                Entity(local, name, "Date" if name.isdigit() else "Person", ("Robert",) if name == "Bob" else ())
+                for name, local in ids.items()
+            ),
+            facts=tuple(Fact(f"f{i}", text, (ids[who],)) for i, (text, who) in enumerate(found, 1)),
+        )
+
+
+def write(call):
+    """Tells all that it was shown; two entities may say the same."""
+    if call.schema is None:
+        return f"Of {call.data[:60]!r}."
+    data = json.loads(call.data)
+    facts = [fact for document in data["documents"] for fact in document["facts"]]
+    return json.dumps({"facts": [f"{data['entity']}: {' / '.join(facts)}", f"{len(facts)} facts."]})
+
+
+class Library:
+    """An index, and what its documents should come to."""
+
+    def __init__(self, folder, chosen, *, with_model):
+        self.folder, self.chosen, self.with_model = folder, chosen, with_model
+        self.reader, self.documents, self.away = Reader(), {}, set()
+        self.model = ScriptedModel(self.answer) if with_model else None
+        self.index = self.open("index", self.model)
+        self.frequencies, self.digests, self.failed = {}, {}, set()
+
+    def open(self, name, model):
+        recipe = indexrag(base_store="any", **self.chosen)
+        return Index(
+            self.folder / name,
+            recipe=recipe,
+            embedder=HashEmbedder(),
+            extractor=self.reader,
+            language_model=model,
+            max_failure_ratio=1.0,
+            chunker=None,
+        )
+
+    def answer(self, call):
+        name = json.loads(call.data)["entity"] if call.schema is not None else call.data.split()[0]
+        if name in self.away:
+            raise ModelError("the model is away")
+        return write(call)
+
+    def change(self, action):
+        """Do it, and check that nothing is asked that did not change."""
+        before, asked = self.frequencies, len(self.model.log) if self.model else 0
+        report = action()
+        evidence = self.evidence()
+        digests = {key: found.digest for key, found in evidence.items()}
+        changed = {key for key in {**digests, **self.digests} if digests.get(key) != self.digests.get(key)}
+        affected = affected_entities(before, self.frequencies, changed | self.failed, self.chosen["tau"])
+        self.digests = digests
+        if self.model:
+            names = [json.loads(call.data)["entity"] for call in self.model.log[asked:] if call.schema is not None]
+            keys = {name_key(name, self.chosen["entity_key"]) for name in names}
+            assert len(names) == len(keys)
+            assert keys <= affected.written & set(evidence)
+            known = {evidence[key].name: key for key in evidence}
+            self.failed = {key for name, key in known.items() if any(repr(name) in f.where for f in report.failures)}
+        if not report.failures:
+            self.equals_a_rebuild()
+
+    def evidence(self):
+        """From the corpus as it is, without any memory."""
+        chunks = self.index._session.files().store.chunks()
+        records = {chunk.id: self.reader.record(chunk) for chunk in chunks}
+        records = {chunk: record for chunk, record in records.items() if record.status != "failed"}
+        records = TitleLinker(list(dict.fromkeys(chunk.title for chunk in chunks))).link(records, chunks)
+        c = self.chosen
+        documents = [
+            source_document(found, records, c["skip_types"], lambda name: name_key(name, c["entity_key"]))
+            for found in passages_by_document(chunks, chunk_units(chunks))
+        ]
+        self.frequencies = document_frequencies({document.id: document.names for document in documents})
+        keys = {key for key, count in self.frequencies.items() if 2 <= count <= c["tau"]}
+        return gather_evidence(documents, keys, c["max_docs"], c["max_facts"], c["cap_order"], c["entity_key"])
+
+    def equals_a_rebuild(self):
+        order = [self.documents[stored.id] for stored in self.index.documents()]
+        with tempfile.TemporaryDirectory(dir=self.folder) as place:
+            with self.open(place, ScriptedModel(write) if self.with_model else None) as fresh:
+                fresh.build(order)
+            wanted = units(Path(place)) if order else {}
+        assert units(self.folder / "index") == wanted
+
+
+def units(path):
+    return {name: unit for name, unit in read_contents(path).units.items() if unit.kind in KINDS}
+
+
+SENTENCES = st.lists(
+    st.tuples(st.sampled_from(WHO), st.sampled_from(("sang", "slept")), st.sampled_from(WHOM)), max_size=4
+)
+DOCUMENTS = st.builds(
+    lambda name, title, parts, everywhere, metadata: Document(
+        name,
+        title=title,
+        metadata=metadata,
+        chunks=tuple(
+            " ".join(f"{who} {what} with {whom} {'here' if everywhere else f'in {name}'}." for who, what, whom in part)
+            or "Nothing."
+            for part in parts
+        ),
+    ),
+    st.sampled_from([f"d{i}" for i in range(7)]),
+    st.sampled_from(("", "Letters", "Dora Vale", "Robert")),
+    st.lists(SENTENCES, min_size=1, max_size=2),
+    st.booleans(),
+    st.sampled_from(({}, {}, {"year": 1999})),
+)
+BATCHES = st.lists(DOCUMENTS, min_size=1, max_size=3, unique_by=lambda document: document.id)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), BATCHES),
+        st.tuples(st.just("put while a passage cannot be read"), BATCHES),
+        st.tuples(st.just("put while the model is away"), BATCHES),
+        st.tuples(st.just("delete"), st.sets(st.sampled_from([f"d{i}" for i in range(7)]), min_size=1, max_size=2)),
+        st.tuples(st.just("reorder"), st.randoms(use_true_random=False)),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(SETTINGS, st.booleans(), st.lists(DOCUMENTS, min_size=3, max_size=6, unique_by=lambda d: d.id), STEPS)
+def test_every_history_ends_where_a_rebuild_does(chosen, with_model, first, steps):
+    with tempfile.TemporaryDirectory() as place:
+        library = Library(Path(place), chosen, with_model=with_model)
+        with library.index as index:
+            library.documents = {document.id: document for document in first}
+            library.change(lambda: index.build(first))
+            for step, what in steps:
+                library.reader.broken, library.away = set(), set()
+                if step.startswith("put"):
+                    library.documents |= {document.id: document for document in what}
+                    if "read" in step:
+                        library.reader.broken = {what[0].chunks[0]}
+                    if "away" in step:
+                        library.away = {"Ann", "Cid", "Dora"}
+                    library.change(lambda batch=what: index.update(batch))
+                elif step == "delete":
+                    gone = sorted(what & set(library.documents))
+                    library.documents = {name: doc for name, doc in library.documents.items() if name not in what}
+                    library.change(lambda names=gone: index.delete(names))
+                else:
+                    order = list(library.documents.values())
+                    what.shuffle(order)
+                    library.change(lambda given=order: index.build(given))
+
+
+PLAIN = {"tau": 3, "max_docs": 3, "max_facts": 3, "cap_order": "facts", "max_pairs": 3, "entity_key": "norm"}
+
+
+def test_other_metadata_make_two_passages_of_one(tmp_path):
+    same = ("Ann sang with nobody here. Cid slept with Robert here.",)
+    library = Library(tmp_path, PLAIN | {"skip_types": ("Date",), "stage1": "qa"}, with_model=False)
+    first = [Document(name, chunks=same) for name in ("d0", "d1")]
+    first.append(Document("d2", chunks=("Ann slept with Robert in d2.",)))
+    with library.index as index:
+        library.documents = {document.id: document for document in first}
+        library.change(lambda: index.build(first))
+        for metadata in ({"year": 1999}, {}):
+            library.documents["d1"] = Document("d1", chunks=same, metadata=metadata)
+            library.change(lambda: index.update([library.documents["d1"]]))
+
+
+def pairs(*numbers):
+    """Documents 2i and 2i + 1 share an entity."""
+    return [Document(f"d{i}", f"Person{i // 2} sold stone{i}, glass{i} and paper{i}.") for i in numbers]
+
+
+def test_a_small_change_reads_little(tmp_path, monkeypatch):
+    asked = {"records": [], "units": [], "notes": []}
+
+    def spy(name):
+        read = getattr(OrganizerView, name)
+
+        def reads(view, ids=None):
+            asked[name].append(ids)
+            return read(view, ids)
+
+        monkeypatch.setattr(OrganizerView, name, reads)
+
+    with Index(tmp_path, recipe=indexrag(), embedder=HashEmbedder(), extractor=PlainExtractor(), chunker=None) as index:
+        index.build(pairs(*range(19)))
+        for name in asked:
+            spy(name)
+        assert index.add(pairs(19)).units == {"aku": 20, "bridge": 10, "chunk": 20}
+        assert [len(ids) for ids in asked["records"]] == [1, 1]
+        assert all(ids is not None and len(ids) <= 1 for ids in asked["units"])
+        assert sum(len(ids) for ids in asked["notes"]) <= 5  # three tables, one other document
+
+
+def test_an_index_without_notes_is_made_anew(tmp_path):
+    def contents(name):
+        return units(tmp_path / name)
+
+    def open_index(name):
+        return Index(
+            tmp_path / name, recipe=indexrag(), embedder=HashEmbedder(), extractor=PlainExtractor(), chunker=None
+        )
+
+    with open_index("ix") as index, open_index("fresh") as fresh:
+        index.build(pairs(*range(6)))
+        with sqlite3.connect(tmp_path / "ix" / "index.sqlite") as database:
+            assert database.execute("DELETE FROM notes").rowcount > 6
+            database.execute('UPDATE states SET body=\'{"bridges": {}, "frequencies": {}}\'')
+        database.close()
+        index.update([*pairs(6), Document("d0", "Person9 left.")])
+        fresh.build([Document("d0", "Person9 left."), *pairs(*range(1, 7))])
+        assert contents("ix") == contents("fresh")
