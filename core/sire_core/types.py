@@ -42,8 +42,12 @@ def digest(*parts: str, size: int = 12) -> str:
         *parts: What the id depends on.
         size: Bytes of the hash; the id has twice as many characters.
     """
-    raw = [part.encode("utf-8", "surrogatepass") for part in parts]
-    prefixed = b"".join([b"%d:%b" % (len(part), part) for part in raw])
+    text = "".join([f"{len(part)}:{part}" for part in parts])
+    if text.isascii():  # as many letters as bytes
+        prefixed = text.encode()
+    else:
+        raw = [part.encode("utf-8", "surrogatepass") for part in parts]
+        prefixed = b"".join([b"%d:%b" % (len(part), part) for part in raw])
     return hashlib.blake2b(prefixed, digest_size=size).hexdigest()
 
 

@@ -1,5 +1,7 @@
 """Ids and the small rules of the types."""
 
+import hashlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,3 +52,10 @@ def test_a_manifest_survives_its_json_form():
 def test_settings_that_make_no_sense(wrong):
     with pytest.raises(ConfigurationError):
         Index(**wrong)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=[]))))
+def test_a_digest_hashes_the_length_in_bytes_and_the_bytes_of_every_part(parts):
+    raw = [part.encode("utf-8", "surrogatepass") for part in parts]
+    prefixed = b"".join(b"%d:%b" % (len(part), part) for part in raw)
+    assert digest(*parts) == hashlib.blake2b(prefixed, digest_size=12).hexdigest()
