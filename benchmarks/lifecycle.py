@@ -1,11 +1,12 @@
 """What a change costs beside a rebuild, and whether an index that grew answers as well as one that was built.
 
-    python benchmarks/lifecycle.py [--data DIR] [--documents N] [--change N] [--parts NAME...] [--json FILE]
+    python benchmarks/lifecycle.py [--data DIR] [--documents N] [--change N] [--parts NAME...] [--recipes NAME...]
+        [--json FILE]
 
 `cost`: CPU of the process, without a language model, the first question afterwards included. `calls`: requests to a
-scripted model. `growth`: 1,000 documents in slices of 100 and in one batch, asked the questions whose gold passages are
-among them. `pairs`: how well a maintained tree keeps related passages together. All on 2WikiMultihopQA with the recipe
-sirerag (`pairs`: raptor), the default embedder and documents as whole passages.
+scripted model. Both for every recipe that is named. `growth`: 1,000 documents in slices of 100 and in one batch, asked the questions whose gold passages are
+among them, with sirerag. `pairs`: how well a maintained tree keeps related passages together, with raptor. All on
+2WikiMultihopQA with the default embedder and documents as whole passages.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ def documents(data: Path, limit: int | None) -> list[Document]:
     return list(load_dataset(data / "2wikimultihopqa").documents[:limit])
 
 
-def cost(given: list[Document], change: int) -> dict[str, dict[str, float]]:
+def cost(given: list[Document], change: int, recipe: str) -> dict[str, dict[str, float]]:
     """CPU seconds of building, adding, deleting and rebuilding, each with the first question afterwards."""
     some = given[-change:]
     with tempfile.TemporaryDirectory() as place:
-        with Index(Path(place, "warm"), recipe="sirerag", chunker=None) as index:  # so that no step pays for imports
+        with Index(Path(place, "warm"), recipe=recipe, chunker=None) as index:  # so that no step pays for imports
             index.build(given[:40])
             index.add(given[40:45])
             index.delete([given[3].id])
             index.search(QUESTION)
-        with Index(Path(place, "grown"), recipe="sirerag", chunker=None) as index:
+        with Index(Path(place, "grown"), recipe=recipe, chunker=None) as index:
             seconds = {
                 "build": _timed(index, lambda: index.build(given[:-change])),
                 f"add {change}": _timed(index, lambda: index.add(some)),
@@ -55,17 +56,17 @@ def cost(given: list[Document], change: int) -> dict[str, dict[str, float]]:
             spread = given[: -change : (len(given) - change) // change][:change]
             seconds[f"delete {change} others"] = _timed(index, lambda: index.delete([d.id for d in spread]))
             seconds[f"add {change} back"] = _timed(index, lambda: index.add(spread))
-        with Index(Path(place, "whole"), recipe="sirerag", chunker=None) as index:
+        with Index(Path(place, "whole"), recipe=recipe, chunker=None) as index:
             seconds["rebuild"] = _timed(index, lambda: index.build(given))
     return {name: {"cpu": found, "percent": 100 * found / seconds["rebuild"]} for name, found in seconds.items()}
 
 
-def calls(given: list[Document], change: int) -> dict[str, dict[str, float]]:
+def calls(given: list[Document], change: int, recipe: str) -> dict[str, dict[str, float]]:
     """Requests to a scripted model of building, adding and deleting."""
     from sire_core.testing.scripted_model import ScriptedModel
 
     some = given[-change:]
-    with Index(recipe="sirerag", chunker=None, language_model=ScriptedModel()) as index:
+    with Index(recipe=recipe, chunker=None, language_model=ScriptedModel()) as index:
         asked = {
             "build": index.build(given[:-change]).calls,
             f"add {change}": index.add(some).calls,
@@ -167,17 +168,19 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--documents", type=int, help="as many of the corpus; all unless given")
     parser.add_argument("--change", type=int, default=10, help="documents that come or go (default 10)")
+    parser.add_argument("--recipes", nargs="+", default=["sirerag"])
     parser.add_argument("--parts", nargs="+", default=["cost", "calls", "growth", "pairs"])
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     corpus = documents(given.data, given.documents)
     found: dict[str, Any] = {"documents": len(corpus)}
-    if "cost" in given.parts:
-        found["cost"] = cost(corpus, given.change)
-        _print(f"CPU seconds, {len(corpus):,} documents", found["cost"], "cpu", "{:.2f}")
-    if "calls" in given.parts:
-        found["calls"] = calls(corpus, given.change)
-        _print(f"Calls of a scripted model, {len(corpus):,} documents", found["calls"], "calls", "{:,.0f}")
+    for recipe in given.recipes:
+        if "cost" in given.parts:
+            spent = found.setdefault("cost", {})[recipe] = cost(corpus, given.change, recipe)
+            _print(f"CPU seconds, {recipe}, {len(corpus):,} documents", spent, "cpu", "{:.2f}")
+        if "calls" in given.parts:
+            asked = found.setdefault("calls", {})[recipe] = calls(corpus, given.change, recipe)
+            _print(f"Calls of a scripted model, {recipe}, {len(corpus):,} documents", asked, "calls", "{:,.0f}")
     if "growth" in given.parts:
         found["growth"] = growth(given.data, 1000, 100)
         sys.stdout.write(json.dumps(found["growth"], indent=1) + "\n")
