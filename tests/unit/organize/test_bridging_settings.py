@@ -49,14 +49,17 @@ class Reader:
     links_titles = True
 
     def __init__(self):
-        self.broken = set()
+        self.broken, self.read = set(), {}
 
     async def extract(self, chunks):
-        yield [self.record(item.chunk) for item in chunks]
+        for chunk in [item.chunk for item in chunks]:
+            if chunk.text in self.broken:
+                yield [ExtractionRecord(chunk.hash, "reader", "1", "failed", reason="unreadable")]
+            else:
+                self.read[chunk.hash] = self.record(chunk)
+                yield [self.read[chunk.hash]]
 
     def record(self, chunk):
-        if chunk.text in self.broken:
-            return ExtractionRecord(chunk.hash, "reader", "1", "failed", reason="unreadable")
         found = [(match.group(0), match.group(1)) for match in SENTENCE.finditer(chunk.text)]
         ids = {name: f"n{i}" for i, name in enumerate(dict.fromkeys(who for _, who in found), 1)}
         return ExtractionRecord(
@@ -87,16 +90,16 @@ class Library:
         self.folder, self.chosen, self.with_model = folder, chosen, with_model
         self.reader, self.documents, self.away = Reader(), {}, set()
         self.model = ScriptedModel(self.answer) if with_model else None
-        self.index = self.open("index", self.model)
+        self.index = self.open("index", self.model, self.reader)
         self.frequencies, self.digests, self.failed = {}, {}, set()
 
-    def open(self, name, model):
+    def open(self, name, model, reader):
         recipe = indexrag(base_store="any", **self.chosen)
         return Index(
             self.folder / name,
             recipe=recipe,
             embedder=HashEmbedder(),
-            extractor=self.reader,
+            extractor=reader,
             language_model=model,
             max_failure_ratio=1.0,
             chunker=None,
@@ -130,8 +133,7 @@ class Library:
     def evidence(self):
         """From the corpus as it is, without any memory."""
         chunks = self.index._session.files().store.chunks()
-        records = {chunk.id: self.reader.record(chunk) for chunk in chunks}
-        records = {chunk: record for chunk, record in records.items() if record.status != "failed"}
+        records = {chunk.id: self.reader.read[chunk.hash] for chunk in chunks if chunk.hash in self.reader.read}
         records = TitleLinker(list(dict.fromkeys(chunk.title for chunk in chunks))).link(records, chunks)
         c = self.chosen
         documents = [
@@ -145,7 +147,7 @@ class Library:
     def equals_a_rebuild(self):
         order = [self.documents[stored.id] for stored in self.index.documents()]
         with tempfile.TemporaryDirectory(dir=self.folder) as place:
-            with self.open(place, ScriptedModel(write) if self.with_model else None) as fresh:
+            with self.open(place, ScriptedModel(write) if self.with_model else None, Reader()) as fresh:
                 fresh.build(order)
             wanted = units(Path(place)) if order else {}
         assert units(self.folder / "index") == wanted
