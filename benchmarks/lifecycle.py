@@ -4,9 +4,9 @@
         [--json FILE]
 
 `cost`: CPU of the process, without a language model, the first question afterwards included. `calls`: requests to a
-scripted model. Both for every recipe that is named. `growth`: 1,000 documents in slices of 100 and in one batch, asked the questions whose gold passages are
-among them, with sirerag. `pairs`: how well a maintained tree keeps related passages together, with raptor. All on
-2WikiMultihopQA with the default embedder and documents as whole passages.
+scripted model. Both for every recipe that is named. `growth`: 1,000 documents in slices of 100 and in one batch, asked
+the questions whose gold passages are among them, with sirerag. `pairs`: how well a maintained tree keeps related
+passages together, with raptor. All on 2WikiMultihopQA with the default embedder and documents as whole passages.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def calls(given: list[Document], change: int, recipe: str) -> dict[str, dict[str
             f"add {change}": index.add(some).calls,
             f"delete {change}": index.delete([d.id for d in given[: change * 7 : 7]]).calls,
         }
-    return {name: {"calls": found, "percent": 100 * found / asked["build"]} for name, found in asked.items()}
+    return {name: {"calls": found, "percent": 100 * found / max(1, asked["build"])} for name, found in asked.items()}
 
 
 def growth(data: Path, size: int, slices: int) -> dict[str, float]:
