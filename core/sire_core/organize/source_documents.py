@@ -80,7 +80,7 @@ def source_document(
         skip_types: Entity types that are left out.
         key_of: See `name_key`.
     """
-    names: dict[str, dict[str, None]] = {}
+    names: dict[str, tuple[str, ...]] = {}
     facts: list[SourceFact] = []
     for unit in passages.units:
         record = records.get(unit.chunk_ids[0])
@@ -90,7 +90,7 @@ def source_document(
         for entity in record.entities:
             if entity.type not in skip_types and (key := key_of(entity.name)):
                 keys[entity.id] = key
-                names.setdefault(key, {}).update(dict.fromkeys((entity.name, *entity.aliases)))
+                names[key] = (*names.get(key, ()), entity.name, *entity.aliases)
         facts += [
             # An answer is a full sentence where it is given (the prompt asks for that); else the fact says it.
             SourceFact(
@@ -100,9 +100,8 @@ def source_document(
             )
             for fact in record.facts
         ]
-    return SourceDocument(
-        passages.id, passages.title, {key: tuple(forms) for key, forms in names.items()}, tuple(facts)
-    )
+    distinct = {key: forms if len(forms) == 1 else tuple(dict.fromkeys(forms)) for key, forms in names.items()}
+    return SourceDocument(passages.id, passages.title, distinct, tuple(facts))
 
 
 def document_to_note(document: SourceDocument, passages: DocumentPassages) -> bytes:
