@@ -89,7 +89,7 @@ def load(folder: Path) -> dict[str, float]:
 
     def ours() -> None:
         library = IndexFiles(folder / "index")
-        library.pool(library.manifest().recipes[-1], library.manifest().generation)
+        library.pools.get(library.manifest().recipes[-1], library.manifest().generation)
         library.close()
 
     return {"np.load": best(lambda: np.load(matrix), 15), "open": best(ours, 15)}

@@ -168,7 +168,7 @@ class Session:
         while True:
             with library.store.snapshot():
                 manifest, built = self.built()
-                pool = library.pool(built, manifest.generation)
+                pool = library.pools.get(built, manifest.generation)
             try:
                 embedder = self._embedder(manifest)
                 break

@@ -96,7 +96,7 @@ class Builder:
     def _commit(self, commit: Commit, manifest: Manifest, work: _Work) -> None:
         self._store.commit(commit)
         documents = documents_after(work.corpus.change, work.corpus.stored)
-        self._library.committed(PoolChange(manifest.generation, commit, work.corpus.chunks, documents))
+        self._library.pools.committed(PoolChange(manifest.generation, commit, work.corpus.chunks, documents))
         self._calls.clear_vectors()
         self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])
 

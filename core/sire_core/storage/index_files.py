@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
 from sire_core.manifest import BuiltRecipe, Manifest
 from sire_core.storage.calls import CallStore
 from sire_core.storage.folder import Folder, check_format
-from sire_core.storage.pool import Pool
-from sire_core.storage.pool_update import PoolChange, updated
+from sire_core.storage.pools import Pools
 from sire_core.storage.store import CORPUS, Store
 from sire_core.types import Edge
 
-__all__ = ["IndexFiles"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-_MANY = 256
-"""So many vectors are read from the derived files; fewer from the store, which needs no look at all ids."""
+__all__ = ["IndexFiles"]
 
 
 class IndexFiles:
@@ -51,8 +48,7 @@ class IndexFiles:
                 self.folder.require()
         self._manifest = Manifest()
         self._published = 0
-        self._change: PoolChange | None = None
-        self._pools: dict[str, tuple[object, Pool]] = {}
+        self.pools = Pools(self.folder, lambda: self.store)
         self.refresh()
 
     @property
@@ -118,72 +114,11 @@ class IndexFiles:
         """A note of the first organizer of a recipe that has one under this key."""
         return next((notes[key] for owner in built.owners if (notes := self.store.notes(owner, [key]))), None)
 
-    def pool(self, built: BuiltRecipe, generation: int) -> Pool:
-        """The recipe's pool: mapped from its files, or derived from the store when they are missing or damaged.
-
-        Args:
-            built: One of the manifest's recipes.
-            generation: The manifest's; call this in the `snapshot` of the store in which the manifest was read.
-        """
-        at_hand = self._at_hand(built, generation) if self.folder else None
-        if at_hand is not None:
-            return at_hand
-        pool = self._followed(built, generation) or Pool.make(self.store, built.owners, generation)
-        directory = self.folder.pool(built.pool, generation) if self.folder else None
-        try:
-            pool = pool.kept(directory)
-        except StorageError:
-            return pool  # it serves from memory
-        self._pools[built.pool] = (_identity(directory), pool)
-        return pool
-
     def vectors(self, ids: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Which of some units the index holds, as positions, and their vectors `[positions, dimension]`."""
         manifest = self.manifest()
-        pool = self._at_hand(manifest.recipes[-1], manifest.generation) if manifest.recipes else None
-        if pool is None or len(ids) < _MANY:
-            found = self.store.vectors(ids)
-            places = [place for place, wanted in enumerate(ids) if wanted in found]
-            stored = [found[ids[place]] for place in places]
-            return np.array(places, dtype=np.int64), np.stack(stored) if stored else np.empty((0, 0), np.float32)
-        row = {found: number for number, found in enumerate(pool.ids.tolist())}
-        rows = np.array([row.get(wanted.encode(), -1) for wanted in ids], dtype=np.int64)
-        inside, outside = np.flatnonzero(rows >= 0), np.flatnonzero(rows < 0)
-        vectors = pool.matrix[rows[inside]]
-        others = self.store.vectors([ids[place] for place in outside.tolist()])
-        also = [place for place in outside.tolist() if ids[place] in others]
-        if not also:
-            return inside, vectors
-        return np.concatenate([inside, also]), np.concatenate([vectors, [others[ids[place]] for place in also]])
-
-    def _at_hand(self, built: BuiltRecipe, generation: int) -> Pool | None:
-        """The pool of a generation if it was made before; in a folder it is the one that lies there now."""
-        directory = self.folder.pool(built.pool, generation) if self.folder else None
-        identity = _identity(directory)
-        known = self._pools.get(built.pool)
-        if known is not None and known[0] == identity and known[1].generation == generation:
-            return known[1]
-        if directory is None or identity is None:
-            return None
-        with suppress(StorageError):  # damaged files are derived ones: made again
-            pool = Pool.load(directory, generation)
-            self._pools[built.pool] = (identity, pool)
-            return pool
-        return None
-
-    def committed(self, change: PoolChange) -> None:
-        """Remember what was just committed, so that pools need not be derived from the whole store."""
-        self._change = change
-
-    def _followed(self, built: BuiltRecipe, generation: int) -> Pool | None:
-        """The pool of one generation before with the last commit applied, if both are at hand."""
-        if self._change is None or self._change.generation != generation:
-            return None
-        before = self._at_hand(built, generation - 1)
-        if before is None:
-            return None
-        arrays = updated(before, self._change, built.owners)
-        return None if arrays is None else Pool(generation=generation, **arrays)
+        latest = manifest.recipes[-1] if manifest.recipes else None
+        return self.pools.vectors(latest, manifest.generation, ids)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -212,7 +147,7 @@ class IndexFiles:
             return
         shown = self.folder.read_manifest()
         if committed.generation == shown.get("generation", 0):
-            # Another recipe is the latest now; the pools are as they were. Of what was never built there is no manifest.
+            # Another recipe is the latest now; pools are as they were. Of what was never built there is no manifest.
             if committed.generation and committed.to_json() != shown:
                 self.folder.write_manifest(committed.to_json())
             return
@@ -221,8 +156,8 @@ class IndexFiles:
         self.folder.clean(lambda name: name in pools)
         if committed.recipes:
             with self.store.snapshot():
-                self.pool(committed.recipes[-1], committed.generation)
-        self._change = None
+                self.pools.get(committed.recipes[-1], committed.generation)
+        self.pools.committed(None)
         self.folder.write_manifest(committed.to_json())
         self.folder.clean(lambda name: name not in pools)
 
@@ -263,17 +198,6 @@ class IndexFiles:
                 if opened is not None:
                     opened.close()
             self._store = self._calls = None
-
-
-def _identity(directory: Path | None) -> object:
-    """Tells one folder of derived files from another of its name; None where there is none."""
-    if directory is None:
-        return None
-    try:
-        status = directory.stat()
-    except OSError:
-        return None
-    return (status.st_ino, status.st_mtime_ns)
 
 
 def require_built(library: IndexFiles) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sire_core.index import Index
 from sire_core.recipes import raptor, sirerag
-from sire_core.storage import index_files
+from sire_core.storage import pools
 from sire_core.storage.pool import _ARRAYS, Pool
 from sire_core.storage.pool_update import updated
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -44,7 +44,7 @@ def test_following_equals_deriving(steps):
             followed.append(Pool(generation=change.generation, **arrays))
         return arrays
 
-    before, index_files.updated = index_files.updated, checked
+    before, pools.updated = pools.updated, checked
     try:
         with Index(recipe=sirerag(variant="B"), embedder=HashEmbedder(), extractor=PlainExtractor()) as index:
             for action, documents in steps:
@@ -55,7 +55,7 @@ def test_following_equals_deriving(steps):
                 if followed and followed[-1].generation == generation:
                     same(followed[-1], Pool.make(files.store, files.manifest().find(None).owners, generation))
     finally:
-        index_files.updated = before
+        pools.updated = before
 
 
 def test_a_second_process_follows_the_files(tmp_path, monkeypatch):
