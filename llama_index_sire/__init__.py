@@ -14,7 +14,14 @@ except ModuleNotFoundError as error:
 
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
-from llama_index_sire.events import AnswerEvent, IntermediateAnswerEvent, RetrievedEvent, SubQuestionEvent, ThoughtEvent
+from llama_index_sire.events import (
+    AnswerEvent,
+    AnswerPieceEvent,
+    IntermediateAnswerEvent,
+    RetrievedEvent,
+    SubQuestionEvent,
+    ThoughtEvent,
+)
 from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.mirror import VectorStoreMirror
@@ -28,6 +35,7 @@ from llama_index_sire.workflow import ReasoningWorkflow
 
 __all__ = [
     "AnswerEvent",
+    "AnswerPieceEvent",
     "IRCoTQueryEngine",
     "IntermediateAnswerEvent",
     "LlamaIndexEmbedder",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import dis
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from sire_core.models.sync import serves_sync_call
+from sire_core.models.threads import iterate_in_thread
 
-__all__ = ["awaits", "call", "overrides"]
+__all__ = ["awaits", "call", "call_streaming", "overrides"]
 
 T = TypeVar("T")
 
@@ -33,6 +35,40 @@ async def call(sync: Callable[..., T], native: Callable[..., Awaitable[T]], *arg
         except NotImplementedError:  # a class that is async only
             pass
     return await native(*args)
+
+
+async def call_streaming(
+    sync: Callable[[], Generator[T, None, None]],
+    native: Callable[[], Awaitable[AsyncGenerator[T, None]]],
+    *,
+    is_async: bool,
+) -> AsyncGenerator[T, None]:
+    """`call` for methods that give one thing after the other.
+
+    Args:
+        sync: The sync method.
+        native: The async one.
+        is_async: Whether the async method really waits.
+    """
+    if serves_sync_call() or not is_async:
+        begun = False
+        try:
+            async with aclosing(iterate_in_thread(sync)) as walk:
+                async for item in walk:
+                    begun = True
+                    yield item
+        except NotImplementedError:
+            if begun:
+                raise
+        else:
+            return
+    items = await native()
+    try:
+        async for item in items:
+            yield item
+    finally:
+        if isinstance(items, AsyncGenerator):
+            await items.aclose()
 
 
 def awaits(method: Callable[..., Any]) -> bool:

@@ -9,10 +9,11 @@ from llama_index.core.schema import NodeWithScore
 from llama_index.core.workflow import Event
 
 from llama_index_sire.nodes import to_scored_node
-from sire_core.reason import Answer, IntermediateAnswer, Retrieved, Step, SubQuestion, Thought
+from sire_core.reason import Answer, AnswerPiece, IntermediateAnswer, Retrieved, Step, SubQuestion, Thought
 
 __all__ = [
     "AnswerEvent",
+    "AnswerPieceEvent",
     "IntermediateAnswerEvent",
     "ReasoningEvent",
     "RetrievedEvent",
@@ -54,6 +55,13 @@ class IntermediateAnswerEvent(Event):
     text: str
 
 
+class AnswerPieceEvent(Event):
+    """A piece of the answer while it is written; `restart` says that the pieces before it are void."""
+
+    text: str
+    restart: bool
+
+
 class AnswerEvent(Event):
     """The end of a reasoning: the answer, and the evidence in the order in which the text cites it as [1], [2]."""
 
@@ -66,7 +74,9 @@ class AnswerEvent(Event):
     note: str
 
 
-ReasoningEvent = Union[ThoughtEvent, SubQuestionEvent, RetrievedEvent, IntermediateAnswerEvent, AnswerEvent]
+ReasoningEvent = Union[
+    ThoughtEvent, SubQuestionEvent, RetrievedEvent, IntermediateAnswerEvent, AnswerPieceEvent, AnswerEvent
+]
 
 
 def to_event(step: Step) -> ReasoningEvent:
@@ -77,6 +87,8 @@ def to_event(step: Step) -> ReasoningEvent:
         return SubQuestionEvent(number=step.number, text=step.text)
     if isinstance(step, IntermediateAnswer):
         return IntermediateAnswerEvent(number=step.number, question=step.question, text=step.text)
+    if isinstance(step, AnswerPiece):
+        return AnswerPieceEvent(text=step.text, restart=step.restart)
     nodes = [to_scored_node(hit) for hit in step.hits]
     if isinstance(step, Retrieved):
         return RetrievedEvent(number=step.number, query=step.query, nodes=nodes, new=step.new)

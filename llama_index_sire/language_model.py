@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
 from llama_index.core.llms import LLM, CustomLLM
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 
-from llama_index_sire.calls import call, overrides
-from sire_core.errors import ConfigurationError, ModelError, RefusalError, SireError
+from llama_index_sire.calls import call, call_streaming, overrides
+from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.models.prompt_format import render
-from sire_core.models.structured import ask_structured, schema_hint
+from sire_core.models.stops import cut_at
+from sire_core.models.streaming import stream_checked
+from sire_core.models.structured import ask_checked, schema_hint
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, Prompt
+
+if TYPE_CHECKING:
+    from sire_core.models.streaming import AnswerParts
 
 __all__ = ["LlamaIndexModel"]
 
@@ -26,10 +32,25 @@ _INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count", "prompt_eval_co
 _OUTPUT = ("completion_tokens", "output_tokens", "candidates_token_count", "eval_count")
 _REFUSED = ("refusal", "content_filter", "SAFETY")
 _CUT = ("length", "max_tokens", "MAX_TOKENS")
+_OPEN_ENDS = '"]} '
+"""What may close a JSON value that is not complete yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What an LLM is asked; `schema` is set when it answers by calling a function."""
+
+    messages: list[ChatMessage]
+    schema: type[Any] | None = None
+    limits: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def letters(self) -> int:
+        return sum(len(message.content or "") for message in self.messages)
 
 
 class LlamaIndexModel:
-    """A `LanguageModel` over a LlamaIndex LLM: its callbacks, spans, rate limits and retries keep working.
+    """A `StreamingModel` over a LlamaIndex LLM: its callbacks, spans, rate limits and retries keep working.
 
     Models that call functions answer a schema by calling one; others see it in the prompt. Either way the answer goes
     through the parse ladder: validated, repaired once. The temperature is the LLM's own: some models refuse another.
@@ -62,23 +83,78 @@ class LlamaIndexModel:
         temperature: float = 0.0,  # noqa: ARG002 - the LLM's own setting holds, see the class
     ) -> Completion:
         """Answer a prompt; see `LanguageModel.complete`."""
+        self._check(prompt)
+        answer = await ask_checked(partial(self._ask, schema), prompt, schema, max_tokens)
+        return replace(answer, text=cut_at(answer.text, stop)) if stop else answer
+
+    async def stream(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,  # noqa: ARG002 - as above
+    ) -> AnswerParts:
+        """Answer a prompt in pieces, with the LLM's `astream_chat`; see `StreamingModel.stream`.
+
+        An LLM that has no stream of its own gives one piece.
+        """
+        self._check(prompt)
+        parts = self._pieces(prompt, schema, stop, max_tokens)
+        ask = partial(self._ask, schema)
+        checked = stream_checked(parts, ask, prompt, schema=schema, stop=stop, max_tokens=max_tokens)
+        async with aclosing(checked) as walk:
+            async for part in walk:
+                yield part
+
+    def _check(self, prompt: Prompt) -> None:
         if prompt.images:
             raise ConfigurationError(f"{self.fingerprint} is asked about images; use sire_core's OpenAIChat for them.")
 
-        async def ask(asked: Prompt, room: int | None) -> Completion:
-            return await self._ask(asked, schema, room)
+    async def _ask(self, schema: type[Any] | None, prompt: Prompt, room: int | None) -> Completion:
+        request = self._request(prompt, schema, room)
+        try:
+            response = await (self._chat(request) if request.schema is None else self._call(request))
+        except (SireError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            raise self._failed(error) from error
+        return self._completion(response, request)
 
-        if schema is not None:
-            return await ask_structured(ask, prompt, schema, max_tokens)
-        answer = await ask(prompt, max_tokens)
-        if answer.finish == "refusal":
-            raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
-        if not answer.text.strip():
-            raise ModelError("the model answered nothing; it is not stored and the next build asks again")
-        ends = [at for at in (answer.text.find(text) for text in stop if text) if at >= 0]
-        return replace(answer, text=answer.text[: min(ends)]) if ends else answer
+    async def _pieces(
+        self, prompt: Prompt, schema: type[Any] | None, stop: Sequence[str], room: int | None
+    ) -> AnswerParts:
+        """One streamed request; its completion is not checked yet."""
+        request = self._request(prompt, schema, room)
+        said, finish, last = "", "stop", None
+        try:
+            # A chat of its own beside an inherited stream: that one would ask something else.
+            if overrides(self.llm, CustomLLM, "stream_chat") or not overrides(self.llm, CustomLLM, "chat"):
+                async with aclosing(self._responses(request)) as walk:
+                    async for last in walk:
+                        piece = self._piece(last, said, request)
+                        said += piece
+                        finish = _finish(last) if finish == "stop" else finish  # tokens may come after the end
+                        if piece:
+                            yield piece
+        except (SireError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            if said or not isinstance(error, NotImplementedError):
+                raise self._failed(error) from error
+            last = None
+        if last is None:
+            answer = await self._ask(schema, prompt, room)
+        else:
+            answer = replace(self._completion(last, request), finish=finish)
+            if request.schema is None and said:
+                answer = replace(answer, text=said)  # not every integration gathers it in the message
+        if answer.text.startswith(said) and answer.text != said:
+            yield answer.text[len(said) :]
+        yield replace(answer, text=cut_at(answer.text, stop))
 
-    async def _ask(self, prompt: Prompt, schema: type[Any] | None, room: int | None) -> Completion:
+    def _request(self, prompt: Prompt, schema: type[Any] | None, room: int | None) -> _Request:
         calls_functions = isinstance(self.llm, FunctionCallingLLM) and self.llm.metadata.is_function_calling_model
         by_function = schema is not None and calls_functions
         hint = "" if schema is None or by_function else schema_hint(schema)
@@ -90,40 +166,69 @@ class LlamaIndexModel:
             messages[0].role = MessageRole.USER
         # Only where the LLM knows the setting: integrations pass what they do not know on to servers that refuse it.
         limits = {"max_tokens": room} if room and "max_tokens" in type(self.llm).model_fields else {}
+        return _Request(messages, schema if by_function else None, limits)
+
+    def _responses(self, request: _Request) -> AsyncGenerator[ChatResponse, None]:
+        llm: Any = self.llm  # the types of its streams differ between versions
+        if request.schema is None:
+            sync = partial(llm.stream_chat, request.messages, **request.limits)
+            native = partial(llm.astream_chat, request.messages, **request.limits)
+            is_async = overrides(llm, CustomLLM, "astream_chat")  # that one calls the sync method on the loop
+            return call_streaming(sync, native, is_async=is_async)
+        tools, asked = self._function(request)
+        sync = partial(llm.stream_chat_with_tools, tools, **asked)
+        return call_streaming(sync, partial(llm.astream_chat_with_tools, tools, **asked), is_async=True)
+
+    def _piece(self, response: ChatResponse, said: str, request: _Request) -> str:
+        """What a response of a stream adds to the text."""
+        if request.schema is None:
+            content = response.message.content or ""
+            return response.delta if response.delta is not None else content[len(said) :]
         try:
-            response = await (self._call(messages, schema, limits) if by_function else self._chat(messages, limits))
-        except (SireError, asyncio.CancelledError):
-            raise
-        except Exception as error:
-            raise ModelError(f"{self.fingerprint} failed: {type(error).__name__}: {error}") from error
-        return self._completion(response, by_function, len(rendered.system) + len(rendered.user))
+            text = self._arguments(response).rstrip(_OPEN_ENDS)
+        except ValueError:  # an integration that reads arguments only when they are complete
+            return ""
+        return text[len(said) :] if text.startswith(said) else ""
 
-    async def _chat(self, messages: list[ChatMessage], limits: Mapping[str, Any]) -> ChatResponse:
-        llm = self.llm
+    async def _chat(self, request: _Request) -> ChatResponse:
+        llm, limits = self.llm, request.limits
         is_async = overrides(llm, CustomLLM, "achat")  # that one calls the sync method on the loop
-        return await call(partial(llm.chat, **limits), partial(llm.achat, **limits), messages, is_async=is_async)
+        return await call(
+            partial(llm.chat, **limits), partial(llm.achat, **limits), request.messages, is_async=is_async
+        )
 
-    async def _call(
-        self, messages: list[ChatMessage], schema: type[Any] | None, limits: Mapping[str, Any]
-    ) -> ChatResponse:
-        from llama_index.core.program.function_program import get_function_tool
-
+    async def _call(self, request: _Request) -> ChatResponse:
         llm = self.llm
         assert isinstance(llm, FunctionCallingLLM)
-        assert schema is not None
-        asked: dict[str, Any] = {"chat_history": messages, "tool_required": True, **limits}
+        tools, asked = self._function(request)
         sync, native = partial(llm.chat_with_tools, **asked), partial(llm.achat_with_tools, **asked)
-        return await call(sync, native, [get_function_tool(schema)], is_async=True)
+        return await call(sync, native, tools, is_async=True)
 
-    def _completion(self, response: ChatResponse, by_function: bool, prompt_letters: int) -> Completion:
+    def _function(self, request: _Request) -> tuple[list[Any], dict[str, Any]]:
+        """The function that is to be called, and the other arguments of the request."""
+        from llama_index.core.program.function_program import get_function_tool
+
+        assert request.schema is not None
+        asked = {"chat_history": request.messages, "tool_required": True, **request.limits}
+        return [get_function_tool(request.schema)], asked
+
+    def _completion(self, response: ChatResponse, request: _Request) -> Completion:
         text = response.message.content or ""
-        if by_function and isinstance(self.llm, FunctionCallingLLM):
-            calls = self.llm.get_tool_calls_from_response(response, error_on_no_tool_call=False)
-            text = json.dumps(calls[0].tool_kwargs) if calls else text
+        if request.schema is not None:
+            text = self._arguments(response) or text
         used = _usage(response)
         if not used[0]:
-            used = (prompt_letters // 4, estimate_tokens(text))
+            used = (request.letters // 4, estimate_tokens(text))
         return Completion(text, None, *used, _finish(response))
+
+    def _arguments(self, response: ChatResponse) -> str:
+        """What the function is called with, as JSON; empty when it is not called."""
+        assert isinstance(self.llm, FunctionCallingLLM)
+        calls = self.llm.get_tool_calls_from_response(response, error_on_no_tool_call=False)
+        return json.dumps(calls[0].tool_kwargs) if calls else ""
+
+    def _failed(self, error: Exception) -> ModelError:
+        return ModelError(f"{self.fingerprint} failed: {type(error).__name__}: {error}")
 
 
 def _usage(response: ChatResponse) -> tuple[int, int]:

@@ -42,13 +42,13 @@ class ReasoningQueryEngine(BaseQueryEngine):
 
     A response has the answer, whose [1], [2] count `source_nodes`, and in its metadata `steps`, `stop` (why it ended),
     `sufficient`, `citations`, `usage` and `note`. A streaming response is there at once; `metadata["steps"]` grows
-    while its generator is read, and the text is the answer alone, in one piece.
+    while its generator is read, and the text is the answer alone, as the model writes it.
 
     Args:
         source: A `SireRetriever`, whose `similarity_top_k` and `filters` hold, or an `Index`.
         llm: See `resolve_llm`; when left out, the model of the index, else `Settings.llm` if the user has set it.
         limits: What one question may cost.
-        streaming: Respond with a generator.
+        streaming: Respond with a generator; steps and events have the answer in pieces, too.
         callback_manager: The retriever's when left out.
 
     Raises:
@@ -75,7 +75,7 @@ class ReasoningQueryEngine(BaseQueryEngine):
 
     @abstractmethod
     def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[Step, None]:
-        """The core's strategy; `arguments` are `index`, `model`, `k`, `filter`, `limits` and `answer`."""
+        """The core's strategy; `arguments` are `index`, `model`, `k`, `filter`, `limits`, `answer` and `stream`."""
 
     @property
     def _searches(self) -> bool:
@@ -107,7 +107,7 @@ class ReasoningQueryEngine(BaseQueryEngine):
     async def astream_steps(self, query: QueryType) -> AsyncIterator[ReasoningEvent]:
         """The steps as they happen; the last one is an `AnswerEvent`. Leaving the loop early stops model calls."""
         bundle = QueryBundle(query) if isinstance(query, str) else query
-        async with aclosing(self.steps(bundle)) as walk:
+        async with aclosing(self.steps(bundle, stream=self.streaming)) as walk:
             async for step in walk:
                 yield to_event(step)
 
@@ -116,12 +116,15 @@ class ReasoningQueryEngine(BaseQueryEngine):
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    async def steps(self, bundle: QueryBundle, *, answer: bool = True) -> AsyncGenerator[Step, None]:
+    async def steps(
+        self, bundle: QueryBundle, *, answer: bool = True, stream: bool = False
+    ) -> AsyncGenerator[Step, None]:
         """The core's steps, with each search reported to callbacks and instrumentation.
 
         Args:
             bundle: The question; its own vector, if it brings one, serves the first search.
             answer: Whether to ask for the final answer.
+            stream: Whether it also comes in pieces.
         """
         retriever = self.retriever
         steps = self._begin(
@@ -132,6 +135,7 @@ class ReasoningQueryEngine(BaseQueryEngine):
             filter=to_filter(retriever.filters),
             limits=self.limits,
             answer=answer,
+            stream=stream,
         )
         searched: str | None = bundle.query_str
         async with aclosing(steps) as walk:
@@ -184,10 +188,10 @@ class ReasoningQueryEngine(BaseQueryEngine):
         gathered = empty_response()
 
         def text() -> Generator[str, None, None]:
-            with closing(iterate_sync(self.steps(bundle))) as walk:
+            with closing(iterate_sync(self.steps(bundle, stream=True))) as walk:
                 for step in walk:
-                    if answer := add_step(step, gathered):
-                        yield answer
+                    if piece := add_step(step, gathered):
+                        yield piece
 
         return StreamingResponse(text(), gathered.source_nodes, gathered.metadata)
 
@@ -195,9 +199,9 @@ class ReasoningQueryEngine(BaseQueryEngine):
         gathered = empty_response()
 
         async def text() -> AsyncGenerator[str, None]:
-            async with aclosing(self.steps(bundle)) as walk:
+            async with aclosing(self.steps(bundle, stream=True)) as walk:
                 async for step in walk:
-                    if answer := add_step(step, gathered):
-                        yield answer
+                    if piece := add_step(step, gathered):
+                        yield piece
 
         return AsyncStreamingResponse(text(), gathered.source_nodes, gathered.metadata)

@@ -25,8 +25,8 @@ class ReasoningWorkflow(Workflow):
     """Runs a query engine as a workflow: `handler = workflow.run(query="...")`.
 
     `handler.stream_events()` gives `ThoughtEvent`, `SubQuestionEvent`, `RetrievedEvent`, `IntermediateAnswerEvent` and
-    `AnswerEvent` as they happen, `await handler` the response that the engine's `aquery` would give. Cancelling the
-    run, or its timeout, stops further model calls.
+    `AnswerEvent` as they happen, of a `streaming` engine also `AnswerPieceEvent`s while the answer is written, and
+    `await handler` the response with the whole answer. Cancelling the run, or its timeout, stops further model calls.
 
     Args:
         engine: An `IRCoTQueryEngine` or `SelfAskQueryEngine`.
@@ -42,7 +42,7 @@ class ReasoningWorkflow(Workflow):
     async def reason(self, ctx: Context, ev: QuestionEvent) -> StopEvent:
         """The whole reasoning; its rounds are the core's."""
         response = empty_response()
-        async with aclosing(self.engine.steps(QueryBundle(ev.query))) as walk:
+        async with aclosing(self.engine.steps(QueryBundle(ev.query), stream=self.engine.streaming)) as walk:
             async for found in walk:
                 add_step(found, response)
                 ctx.write_event_to_stream(to_event(found))

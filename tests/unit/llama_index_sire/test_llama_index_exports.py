@@ -25,6 +25,7 @@ def _run(code):
 def test_all_names_exist_and_nothing_else_is_promised():
     assert llama_index_sire.__all__ == [
         "AnswerEvent",
+        "AnswerPieceEvent",
         "IRCoTQueryEngine",
         "IntermediateAnswerEvent",
         "LlamaIndexEmbedder",

@@ -146,7 +146,7 @@ def test_streaming_is_the_answer_alone_and_fills_in_the_rest(index_of, question)
     response = engine.query(question)
     assert isinstance(response, StreamingResponse)
     assert model.log == []
-    assert list(response.response_gen) == ["Varn Harbour [1]"]
+    assert list(response.response_gen) == ["Varn", " Harbour", " [1]"]
     expected = ircot_engine(index_of()).query(question)
     assert [found.node.node_id for found in response.source_nodes] == [f.node.node_id for f in expected.source_nodes]
     assert response.metadata == expected.metadata
@@ -156,7 +156,7 @@ def test_streaming_is_the_answer_alone_and_fills_in_the_rest(index_of, question)
 async def test_async_streaming(index_of, question):
     response = await ircot_engine(index_of(), streaming=True).aquery(question)
     assert isinstance(response, AsyncStreamingResponse)
-    assert [text async for text in response.async_response_gen()] == ["Varn Harbour [1]"]
+    assert [text async for text in response.async_response_gen()] == ["Varn", " Harbour", " [1]"]
     assert response.metadata["steps"][-1] == {"type": "answer", "text": "Varn Harbour [1]", "stop": "done"}
     assert response.source_nodes
 
