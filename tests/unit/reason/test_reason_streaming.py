@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reason_scripts import QUESTION, Chat, answer, search
 
 from sire_core.errors import ConfigurationError
+from sire_core.models.caching import CachedModel
 from sire_core.protocols import Completion
 from sire_core.reason import (
     Answer,
@@ -27,6 +28,7 @@ from sire_core.reason import (
 )
 from sire_core.reason.answer_text import AnswerText
 from sire_core.reason.reader import cite
+from sire_core.storage.calls import CallStore
 from sire_core.testing.faults import always, at_calls
 from sire_core.testing.scripted_model import ScriptedModel
 
@@ -237,3 +239,14 @@ def test_letter_by_letter():
     assert "".join(given_out) == 'The "Varn"\n Harbour [1][2] in \u00e9t\u00e9'
     assert sum(map(bool, given_out)) > 15
     assert shown.citations == (1, 2)
+
+
+async def test_a_cached_answer_is_played_again(index):
+    store = CallStore()
+    model = ScriptedModel([answer(LONG)])
+    first = await listen(single(index, QUESTION, model=CachedModel(model, store), stream=True))
+    again = await listen(single(index, QUESTION, model=CachedModel(model, store), stream=True))
+    whole = await collect(single(index, QUESTION, model=CachedModel(model, store)))
+    assert len(model.log) == 1
+    assert text_of(first) == text_of(again) == whole.answer.text == LONG
+    assert again[-1] == whole.answer

@@ -1,0 +1,39 @@
+"""Stop texts: a text that comes in pieces ends where the whole one does."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sire_core.models.stops import StopCutter, cut_at
+
+
+def test_the_first_stop_text_ends_it() -> None:
+    assert cut_at("one. two. three", ["three", "two"]) == "one. "
+    assert cut_at("one", ["", "x"]) == "one"
+    assert cut_at("one", []) == "one"
+
+
+def test_only_what_may_begin_a_stop_text_waits() -> None:
+    cutter = StopCutter(["END", ""])
+    assert [cutter.add(piece) for piece in ("one", " E", "N", "X", " E", "ND", "two")] == [
+        "one",
+        " ",
+        "",
+        "ENX",
+        " ",
+        "",
+        "",
+    ]
+    assert cutter.end() == ""
+    cutter = StopCutter(["END"])
+    assert (cutter.add("one EN"), cutter.end(), cutter.end()) == ("one ", "EN", "")
+    assert StopCutter([]).add("all of it") == "all of it"
+
+
+@given(st.text("abE", max_size=30), st.lists(st.text("abE", min_size=1, max_size=4), max_size=3), st.data())
+def test_pieces_add_up_to_the_cut_text(text: str, stop: list[str], data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    cutter = StopCutter(stop)
+    given_out = [cutter.add(text[begin:end]) for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    assert "".join(given_out) + cutter.end() == cut_at(text, stop)
