@@ -9,7 +9,7 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.answers import answer_json, say_answer, say_piece, say_step
 from sire_core.cli.models import DEFAULT_KEY, language_model
-from sire_core.cli.options import IndexOptions, open_index
+from sire_core.cli.options import IndexOptions, check_folder, open_index
 from sire_core.cli.output import on_terminal, say_json
 from sire_core.cli.recipe_options import parse_settings
 from sire_core.errors import ConfigurationError
@@ -85,6 +85,7 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
     """
     from sire_core.reason import ReasoningLimits, reason
 
+    check_folder(folder, question)
     strategy = _strategy(via, flavor)
     # The limits are the reasoning's, not the client's: so one call is kept for the answer.
     calls, tokens = (max_calls, max_tokens) if llm is None else (None, None)

@@ -45,7 +45,7 @@ def add(  # noqa: PLR0917 - typer passes every option by name
     With --llm it shows what that will cost and asks before it spends.
     """
     spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers)
-    options = _existing(folder, spending, embedder, extractions, max_failure_ratio, media=media)
+    options = _existing(folder, sources[0], spending, embedder, extractions, max_failure_ratio, media=media)
     run_change(options, Index.add, sources=sources, as_json=as_json, approve=_approval(spending, _with))
 
 
@@ -72,7 +72,7 @@ def update(  # noqa: PLR0917 - typer passes every option by name
     Others stay; all recipes of the folder follow. With --llm it shows what that will cost and asks before it spends.
     """
     spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers)
-    options = _existing(folder, spending, embedder, extractions, max_failure_ratio, media=media)
+    options = _existing(folder, sources[0], spending, embedder, extractions, max_failure_ratio, media=media)
     run_change(options, Index.update, sources=sources, as_json=as_json, approve=_approval(spending, _with))
 
 
@@ -100,7 +100,7 @@ def delete(  # noqa: PLR0917 - typer passes every option by name
     them are written anew: with --llm it shows what that will cost and asks before it spends.
     """
     spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes)
-    options = _existing(folder, spending, embedder, extractions)
+    options = _existing(folder, doc_ids[0], spending, embedder, extractions)
 
     def change(index: Index, _: Sequence[Document]) -> BuildReport:
         report = index.delete(doc_ids)
@@ -134,6 +134,7 @@ def _approval(
 
 def _existing(
     folder: Path,
+    first: str | Path,
     spending: Spending,
     embedder: str | None,
     extractions: Path | None,
@@ -143,11 +144,20 @@ def _existing(
 ) -> IndexOptions:
     """Options of a change; the index must be there, so that a typing error does not start a new one.
 
+    Args:
+        folder: The index folder.
+        first: The argument behind it, which may be the index by mistake.
+        spending: What may be asked of a model.
+        embedder: Makes vectors.
+        extractions: File of recorded extractions.
+        max_failure_ratio: Share of failed passages above which the change stops.
+        media: Whether tables and images are passages of their own.
+
     Raises:
         IndexMissingError: There is no index.
     """
     model = spending.model()
-    check_folder(folder)
+    check_folder(folder, first)
     if not manifest_of(folder).generation:
         raise IndexMissingError(f"There is no index in {folder}. Build one: sire index SRC... --to {folder}")
     return IndexOptions(

@@ -11,7 +11,7 @@ from sire_core.cli import arguments
 from sire_core.cli.evaluation import run_ablations, run_clusters, run_evaluation
 from sire_core.cli.models import DEFAULT_KEY, language_model
 from sire_core.cli.options import IndexOptions
-from sire_core.cli.output import count, note, say
+from sire_core.cli.output import can_be_written, count, note, say
 from sire_core.cli.progress import reporting
 from sire_core.errors import ConfigurationError
 
@@ -179,12 +179,10 @@ def _check_file(json_file: Path | None) -> None:
     """Find out now, not after an hour, that the rows cannot be written.
 
     Raises:
-        ConfigurationError: There is no such folder.
+        ConfigurationError: There is no such folder, or it may not be written to.
     """
-    if json_file is not None and not json_file.absolute().parent.is_dir():
-        raise ConfigurationError(
-            f"--json {json_file}: there is no folder {json_file.absolute().parent}. Make it first."
-        )
+    if json_file is not None and not can_be_written(json_file):
+        raise ConfigurationError(f"--json {json_file}: name a file in a folder that exists and is yours to write.")
 
 
 def _names(given: list[str] | None, ablations: bool) -> list[str]:

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sire_core.cli.recipe_options import recipe_to_build, recipe_to_search
-from sire_core.errors import ConfigurationError, IndexMissingError
+from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.index import Index
     from sire_core.manifest import BuiltRecipe, Manifest
     from sire_core.protocols import Embedder, LanguageModel, Progress
+
+_ORDER = "The index folder comes first, as in: sire query DIR QUESTION, sire add DIR SRC..."
 
 __all__ = ["IndexOptions", "check_folder", "chunker_of", "manifest_of", "open_index"]
 
@@ -96,17 +98,34 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
     )
 
 
-def check_folder(folder: Path | None) -> None:
-    """Refuse a file in the place of an index folder: most likely the arguments are in the wrong order.
+def check_folder(folder: Path | None, other: str | Path = "") -> None:
+    """Refuse what is no index folder because the arguments are in the wrong order.
+
+    Args:
+        folder: Where the index should be.
+        other: The argument behind it.
 
     Raises:
-        IndexMissingError: It is a file.
+        IndexMissingError: It is a file, or the index is the other one.
     """
+    from sire_core.storage.folder import Folder
+
     if folder is not None and folder.is_file():
         raise IndexMissingError(
-            f"{folder} is a file, not an index folder. The folder comes first, as in: sire query DIR QUESTION, "
-            f"sire add DIR SRC... To make an index of the file: sire index {folder} --to DIR"
+            f"{folder} is a file, not an index folder. {_ORDER} To make an index of the file: sire index {folder} "
+            "--to DIR"
         )
+    if folder is not None and other and not Folder(folder).exists() and _is_index(other):
+        raise IndexMissingError(f"There is no index in {folder}, but {other} is one. {_ORDER}")
+
+
+def _is_index(path: str | Path) -> bool:
+    from sire_core.storage.folder import Folder
+
+    try:
+        return Folder(path).exists()
+    except (StorageError, ValueError):  # a long question is no path
+        return False
 
 
 def manifest_of(folder: Path | None) -> Manifest:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 from sire_core.algorithms.wording import count
 
-__all__ = ["count", "kinds", "note", "prepare_streams", "say", "say_json", "shorten", "some"]
+__all__ = ["can_be_written", "count", "kinds", "note", "prepare_streams", "say", "say_json", "shorten", "some"]
 
 # Control characters except tab and newline: an escape sequence in a passage must not reach the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -75,6 +77,11 @@ def some(items: Sequence[str], shown: int = 5) -> str:
     """The first items of a list and how many more there are."""
     more = f", and {len(items) - shown:,} more" if len(items) > shown else ""
     return ", ".join(items[:shown]) + more
+
+
+def can_be_written(path: Path) -> bool:
+    """Whether a file can be made or replaced here; found out now, not after an hour's work."""
+    return path.absolute().parent.is_dir() and not path.is_dir() and os.access(path.absolute().parent, os.W_OK)
 
 
 def shorten(text: str, length: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.options import IndexOptions, open_index
+from sire_core.cli.options import IndexOptions, check_folder, open_index
 from sire_core.cli.output import note, say, say_json, shorten, some
 from sire_core.cli.recipe_options import parse_settings
 
@@ -40,6 +40,7 @@ def query(
     JSON: a list of {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "path"}; path is a list of
     {"step", "ids", "note"}.
     """
+    check_folder(folder, question)
     options = IndexOptions(
         folder=folder, recipe=recipe, settings=parse_settings(settings), ranker=ranker, embedder=embedder
     )

@@ -126,8 +126,8 @@ def _check_types(settings: Mapping[str, Any], recipe: Recipe) -> None:
 def _check_ranker(name: str) -> None:
     from sire_core.recipes import REGISTRY
 
-    taking = [known for known in sorted(REGISTRY) if "ranker" in REGISTRY[known]().config]
-    if name not in taking:
+    if "ranker" not in REGISTRY[name]().config:
+        taking = [known for known in sorted(REGISTRY) if "ranker" in REGISTRY[known]().config]
         raise ConfigurationError(
             f"{name} ranks in its own way and takes no --ranker (these do: {', '.join(taking)}). `sire recipes` lists "
             "its settings, for --set."

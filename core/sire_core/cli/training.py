@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sire_core.cli.options import IndexOptions, open_index
-from sire_core.cli.output import count, note
+from sire_core.cli.output import can_be_written, count, note
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -125,5 +125,5 @@ def check_target(path: Path) -> None:
     Raises:
         ConfigurationError: The folder is missing, or the path is a folder itself.
     """
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise ConfigurationError(f"--to {path}: name a file in a folder that exists.")
+    if not can_be_written(path):
+        raise ConfigurationError(f"--to {path}: name a file in a folder that exists and is yours to write.")

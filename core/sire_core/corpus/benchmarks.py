@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sire_core.algorithms.wording import count
 from sire_core.corpus.cleaning import clean_metadata, clean_text
 from sire_core.corpus.files import DEFAULT_MAX_BYTES, json_lines, parse_json, read_text
 from sire_core.corpus.official import is_official, official_passages
@@ -74,7 +75,7 @@ def read_questions(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> t
         raise CorpusError(f"{place}: {error}") from error
     if problems:
         more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-        raise CorpusError(f"{len(problems)} question(s) cannot be used: {'; '.join(problems[:_SHOWN])}{more}.")
+        raise CorpusError(f"{count(len(problems), 'question')} cannot be used: {'; '.join(problems[:_SHOWN])}{more}.")
     if not questions:
         raise CorpusError(f"{place} holds no questions.")
     return tuple(questions.values())

@@ -54,7 +54,7 @@ def find_files(sources: Sequence[str | Path]) -> tuple[list[SourceFile], list[Fa
     # os.path answers False where pathlib raises: no permission, a NUL in the name.
     missing = [clean_text(str(path)) for path in paths if not os.path.exists(path)]  # noqa: PTH110 (see above)
     if missing:
-        raise CorpusError(f"Not found, or not accessible: {', '.join(missing)}. Check the path(s).")
+        raise CorpusError(f"Not found, or not accessible: {', '.join(missing)}. Check what you typed.")
     files: list[SourceFile] = []
     failures: list[Failure] = []
     for path in paths:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sire_core.algorithms.wording import count
 from sire_core.errors import CorpusError
 from sire_core.types import Document
 
@@ -47,7 +48,7 @@ class DocumentPool:
             listed = "; ".join(list(self._conflicts.values())[:_SHOWN])
             more = f"; and {len(self._conflicts) - _SHOWN} more" if len(self._conflicts) > _SHOWN else ""
             raise CorpusError(
-                f"{len(self._conflicts)} document id(s) occur with different content: {listed}{more}. "
+                f"{count(len(self._conflicts), 'document id')} with different content: {listed}{more}. "
                 "Give each document an id of its own, or remove one of the two."
             )
         return tuple(document for document, _ in self._kept.values())

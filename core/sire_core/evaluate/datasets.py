@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sire_core.algorithms.wording import count
 from sire_core.corpus.benchmarks import Question, read_questions
 from sire_core.corpus.readers import read_documents
 from sire_core.errors import CorpusError
@@ -90,7 +91,7 @@ def _read_corpus(path: Path) -> tuple[Document, ...]:
     corpus = read_documents(path)
     if corpus.failures:
         first = "; ".join(f"{failure.where}: {failure.reason}" for failure in corpus.failures[:_SHOWN])
-        raise CorpusError(f"{len(corpus.failures)} passage(s) of {path} cannot be used: {first}. {_WANTED}")
+        raise CorpusError(f"{count(len(corpus.failures), 'passage')} of {path} cannot be used: {first}. {_WANTED}")
     return corpus.documents
 
 

@@ -36,9 +36,9 @@ def explain_hits(query: str, hits: Sequence[Hit], view: View) -> str:
 
 
 def text_below_title(unit: Unit) -> str:
-    """The text, without a first line that only repeats the title."""
+    """The text, without a first line (or Markdown heading) that only repeats the title."""
     first, _, rest = unit.text.partition("\n")
-    return rest if rest.strip() and first.strip() == unit.title.strip() else unit.text
+    return rest.lstrip("\n") if rest.strip() and first.lstrip("#").strip() == unit.title.strip() else unit.text
 
 
 def _route(hit: Hit, view: View) -> list[str]:

@@ -161,6 +161,10 @@ def test_recipes_are_listed_with_their_settings():
         (("stats", "{docs}/corpus.jsonl"), 1, "is a file, not an index folder"),
         (("query", "{docs}/corpus.jsonl", "{ix}"), 1, "sire query DIR QUESTION"),
         (("add", "{docs}/corpus.jsonl", "{ix}"), 1, "sire add DIR SRC..."),
+        (("add", "{docs}", "{ix}"), 1, "The index folder comes first"),
+        (("query", "Who founded Brackwater Press?", "{ix}"), 1, "The index folder comes first"),
+        (("ask", "Who? " * 2000, "{ix}"), 1, "File name too long"),
+        (("query", "{docs}", "Who? " * 2000), 1, "There is no index in"),
         (("add", "{docs}/nothing", "{docs}"), 1, "There is no index in"),
         (("index", "{docs}/nothing", "--to", "{docs}/.ix"), 1, "Not found"),
         (("index", "{docs}", "--to", "{docs}/ix"), 1, "would lie inside"),
@@ -274,6 +278,15 @@ def test_query_takes_settings_of_the_search(index):
     steps = [hit["path"][0]["step"] for hit in json.loads(run(*words, "--set", "ranker=bm25").stdout)]
     assert all(step.startswith("words:") for step in steps)
     assert "decides what is built" in run(*words, "--set", "depth=1", code=1).stderr
+
+
+def test_a_markdown_heading_that_is_the_title_is_shown_once(tmp_path):
+    page = tmp_path / "docs" / "marl.md"
+    page.parent.mkdir()
+    page.write_text("# The Marl\n\nA river below the hills.\n")
+    run("index", page.parent, "--to", tmp_path / "ix", "-r", "flat")
+    assert run("query", tmp_path / "ix", "river").stdout.count("The Marl") == 1
+    assert run("query", tmp_path / "ix", "river", "--json").stdout.count("# The Marl") == 1
 
 
 def test_numbers_agree_with_their_nouns(tmp_path):

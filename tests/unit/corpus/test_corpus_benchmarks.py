@@ -166,7 +166,7 @@ def test_bad_question_files(tmp_path):
     with pytest.raises(CorpusError, match="No such file"):
         read_questions(tmp_path / "none.jsonl")
     (tmp_path / "q.jsonl").write_text("oops\n" * 12)
-    with pytest.raises(CorpusError, match=r"12 question\(s\).*q\.jsonl:1: not valid JSON.*and 2 more"):
+    with pytest.raises(CorpusError, match=r"12 questions.*q\.jsonl:1: not valid JSON.*and 2 more"):
         read_questions(tmp_path / "q.jsonl")
     with pytest.raises(CorpusError, match="a list of questions"):
         read_questions(write_json(tmp_path / "q.json", {}))

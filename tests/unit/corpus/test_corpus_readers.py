@@ -207,7 +207,7 @@ def test_one_id_with_two_contents_is_an_error(tmp_path):
     with pytest.raises(CorpusError) as caught:
         read_documents([one, two])
     message = str(caught.value)
-    assert message.startswith("12 document id(s)")
+    assert message.startswith("12 document ids with different content")
     assert f"'d0' ({one}:1 and {two}:1: text differs)" in message
     assert "'d9'" in message
     assert "'d10'" not in message

@@ -71,7 +71,7 @@ def test_a_missing_path_says_what_a_data_set_is(tmp_path):
 
 def test_a_bad_passage_is_not_skipped(folder):
     write(folder / "corpus.jsonl", [*PASSAGES, {"id": "d9"}])
-    with pytest.raises(CorpusError, match=r"1 passage\(s\).*corpus.jsonl:5"):
+    with pytest.raises(CorpusError, match=r"1 passage of .*corpus.jsonl:5"):
         load_dataset(folder)
 
 
