@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Incidence", "nearby_entities", "nearby_relations"]
 
@@ -29,6 +35,42 @@ class Incidence:
             relations_of.setdefault(entity, []).append(relation)
             entities_of.setdefault(relation, []).append(entity)
         return cls(relations_of, entities_of)
+
+    @classmethod
+    def from_arrays(cls, relations: NDArray[np.int64], entities: NDArray[np.int64], size: int) -> Incidence:
+        """From pairs in any order, repeated or not; all numbers are below `size`."""
+        pairs = np.unique(relations * max(1, size) + entities)
+        relations, entities = pairs // max(1, size), pairs % max(1, size)
+        order = np.argsort(entities, kind="stable")
+        return cls(
+            _Rows(_pointers(entities, size), relations[order]),
+            _Rows(_pointers(relations, size), entities),
+        )
+
+
+class _Rows(Mapping[int, Sequence[int]]):
+    """Lists of numbers by number, ascending, those that are not empty; made when somebody asks for one."""
+
+    def __init__(self, pointers: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+        self._pointers = pointers
+        self._values = values
+
+    def __getitem__(self, number: int) -> list[int]:
+        found: list[int] = self._values[self._pointers[number] : self._pointers[number + 1]].tolist()
+        if not found:
+            raise KeyError(number)
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        numbers: list[int] = np.flatnonzero(np.diff(self._pointers)).tolist()
+        return iter(numbers)
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(np.diff(self._pointers)))
+
+
+def _pointers(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=size))]).astype(np.int64)
 
 
 def nearby_entities(

@@ -170,7 +170,7 @@ def _in_order(passages: Sequence[str], units: Sequence[Unit]) -> bool:
 
 
 def _mention_rows(mentions: Mapping[str, Mention]) -> list[tuple[int, ...]]:
-    rows = []
+    rows: list[tuple[int, ...]] = []
     for key, mention in mentions.items():
         own = any(cached_key(name) == key for name in mention.names)
         longest = max(map(len, mention.names), default=0)

@@ -18,9 +18,9 @@ from sire_core.organize.grouped_rows import GroupedRows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NameLists", "list_hash"]
+__all__ = ["NameLists", "list_hash", "word_hashes"]
 
-_FORM = {"keys": np.uint64, "first": np.uint64, "last": np.uint64}
+_FORM = {"keys": np.uint64, "first": np.uint64, "second": np.uint64, "last": np.uint64}
 
 
 def list_hash(names: Iterable[str]) -> int:
@@ -36,8 +36,8 @@ class NameLists:
         hashes: See `list_hash`; ascending, uint64 `[lists]`.
         ends: List i is `text[ends[i]:ends[i + 1]]`, int64 `[lists + 1]`.
         text: Lists as JSON, uint8.
-        forms: Ways to write the names of each list (see `TitleLinker`): hash of the form's key, and of its first and
-            last word, 0 for a form without words.
+        forms: Ways to write the names of each list (see `TitleLinker`): hash of the form's key, and of its first,
+            second and last word, 0 for a form without words.
     """
 
     hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
@@ -86,28 +86,28 @@ class NameLists:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All arrays by name, for a file."""
-        own = {"lists.hashes": self.hashes, "lists.ends": self.ends, "lists.text": self.text}
+        own: dict[str, NDArray[Any]] = {"lists.hashes": self.hashes, "lists.ends": self.ends, "lists.text": self.text}
         return {**own, **self.forms.arrays("forms")}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> NameLists:
         """What `arrays` gave."""
-        own = (arrays[f"lists.{name}"] for name in ("hashes", "ends", "text"))
-        return cls(*own, GroupedRows.from_arrays("forms", arrays))
+        forms = GroupedRows.from_arrays("forms", arrays)
+        return cls(arrays["lists.hashes"], arrays["lists.ends"], arrays["lists.text"], forms)
+
+
+def word_hashes(text: str) -> list[int]:
+    """Hashes of the words of a text, as `TitleLinker` compares them."""
+    return [hash64("and" if word == "&" else word) for word in WORD.findall(text.lower())]
 
 
 def _forms(names: Sequence[str]) -> list[tuple[int, ...]]:
-    rows = {}
+    rows: dict[tuple[int, ...], None] = {}
     for name in names:
         for form in title_forms({name: None} if name.strip() else {}):
-            words = WORD.findall(form.text.lower())
-            ends = (hash64(_plain(words[0])), hash64(_plain(words[-1]))) if words else (0, 0)
-            rows[(hash64(cached_key(form.text)), *ends)] = None
+            words = word_hashes(form.text) or [0]
+            rows[(hash64(cached_key(form.text)), words[0], words[min(1, len(words) - 1)], words[-1])] = None
     return list(rows)
-
-
-def _plain(word: str) -> str:
-    return "and" if word == "&" else word
 
 
 def _bytes(body: bytes) -> NDArray[np.uint8]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.graphs import CSRGraph
-from sire_core.extraction.titles import TitleLinker
-from sire_core.organize.knowledge_graph import MENTIONS
+from sire_core.organize.entity_change import MENTIONS
+from sire_core.search.spelled_names import SpelledNames
+from sire_core.search.stored_graph import stored_graph
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class EntityGraph:
         passages: Passage number of every mention, `[m]`.
         entities: Entity number of every mention, `[m]`.
         titles: Whether the passage is titled by the entity, `[m]`.
-        names: Names that the passage spells out, per mention.
+        names: Names that the passages spell out.
         entity_ids: Ids of the entities by number.
     """
 
@@ -54,7 +55,7 @@ class EntityGraph:
         passages: IntArray,
         entities: IntArray,
         titles: BoolArray,
-        names: Sequence[Sequence[str]],
+        names: SpelledNames,
         entity_ids: Sequence[str],
     ) -> None:
         self.chunk_positions = chunk_positions
@@ -63,12 +64,6 @@ class EntityGraph:
         self.titles = titles
         self.names = names
         self.entity_ids = entity_ids
-        self._named: dict[str, list[int]] = {}
-        # Titles come first: of two names that differ in their bracketed part only, they decide what both mean.
-        for mention in sorted(range(len(names)), key=lambda number: not titles[number]):
-            for name in names[mention]:
-                self._named.setdefault(name, []).append(mention)
-        self._linker = TitleLinker(list(self._named))
 
     @classmethod
     def of(cls, view: View) -> EntityGraph:
@@ -78,17 +73,27 @@ class EntityGraph:
 
     @classmethod
     def _read(cls, view: View) -> EntityGraph:
-        positions = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value))
+        positions = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).astype(np.int64)
+        note = stored_graph(view, positions)
+        if note is None:
+            return cls._of_edges(view, positions)
+        names = SpelledNames(note.lists, note.names, note.titles)
+        ids = note.entities.astype(str).tolist()
+        return cls(positions, note.places, note.targets, note.titles, names, ids)
+
+    @classmethod
+    def _of_edges(cls, view: View, positions: IntArray) -> EntityGraph:
         number = {found.decode(): i for i, found in enumerate(view.ids[positions])}
         edges = [edge for edge in view.edges() if edge.kind == MENTIONS and edge.source in number]
         edges.sort(key=lambda edge: number[edge.source])
         entity: dict[str, int] = {}
+        titles = np.array([bool(edge.metadata.get("title")) for edge in edges], dtype=bool)
         return cls(
-            chunk_positions=positions.astype(np.int64),
+            chunk_positions=positions,
             passages=np.array([number[edge.source] for edge in edges], dtype=np.int64),
             entities=np.array([entity.setdefault(edge.target, len(entity)) for edge in edges], dtype=np.int64),
-            titles=np.array([bool(edge.metadata.get("title")) for edge in edges], dtype=bool),
-            names=[tuple(edge.metadata.get("names", ())) for edge in edges],
+            titles=titles,
+            names=SpelledNames.of([tuple(edge.metadata.get("names", ())) for edge in edges], titles),
             entity_ids=list(entity),
         )
 
@@ -103,8 +108,8 @@ class EntityGraph:
             Name by entity number, in order of mention.
         """
         found: dict[int, str] = {}
-        for name in self._linker.mentions(question):
-            for mention in self._named.get(name, ()):
+        for name, mentions in self.names.said(question).items():
+            for mention in mentions:
                 if allowed is None or allowed[self.passages[mention]]:
                     found.setdefault(int(self.entities[mention]), name)
         return found
@@ -141,4 +146,4 @@ class EntityGraph:
     def name_in(self, passage: int, entity: int) -> str:
         """How a passage names an entity; empty when it only refers to it."""
         found = np.flatnonzero((self.passages == passage) & (self.entities == entity))
-        return next((name for mention in found.tolist() for name in self.names[mention][:1]), "")
+        return next((name for mention in found.tolist() for name in self.names.names(mention)[:1]), "")

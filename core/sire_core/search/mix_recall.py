@@ -12,6 +12,7 @@ from sire_core.algorithms.neighborhood import nearby_entities, nearby_relations
 from sire_core.algorithms.voting import count_votes
 from sire_core.errors import ConfigurationError
 from sire_core.search.entity_graph import EntityGraph
+from sire_core.search.id_places import IdPlaces
 from sire_core.search.ranking import ScoredRanking, best_first
 from sire_core.search.relation_graph import RelationGraph
 from sire_core.search.relation_walk import RelationWalk
@@ -211,14 +212,11 @@ def _spelled(query: str, view: View, allowed: BoolArray | None) -> dict[int, int
     An entity that stands on a forbidden passage, too, is left out like any unit.
     """
     graph = EntityGraph.of(view)
-    place: dict[str, int] = view.derived(
-        "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(view.ids.tolist())}
-    )
-    linked = graph.link(query, None if allowed is None else allowed[graph.chunk_positions])
-    found = [(place.get(graph.entity_ids[entity], -1), entity) for entity in linked]
+    linked = list(graph.link(query, None if allowed is None else allowed[graph.chunk_positions]))
+    places = IdPlaces.of(view).find(np.array([graph.entity_ids[entity] for entity in linked], dtype="S24"))
     return {
         position: max(1, graph.frequency(entity))
-        for position, entity in found
+        for position, entity in zip(places.tolist(), linked, strict=True)
         if position >= 0 and (allowed is None or allowed[position])
     }
 

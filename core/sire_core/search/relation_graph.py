@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.neighborhood import Incidence
-from sire_core.organize.knowledge_graph import RELATES
+from sire_core.organize.relation_change import RELATES
+from sire_core.search.id_places import IdPlaces
+from sire_core.search.stored_graph import stored_graph
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sire_core.protocols import FloatArray, IntArray, View
 
 __all__ = ["RelationGraph"]
@@ -48,14 +53,13 @@ class RelationGraph:
             np.flatnonzero(view.kinds == names.index(kind.value)).astype(np.int64)
             for kind in (UnitKind.CHUNK, UnitKind.ENTITY, UnitKind.RELATION)
         )
-        number = {view.ids[i].decode(): i for i in (*entities.tolist(), *relations.tolist())}
-        ends = [edge for edge in view.edges() if edge.kind == RELATES]
-        pairs = [(number[e.source], number[e.target]) for e in ends if e.source in number and e.target in number]
+        pairs = IdPlaces.of(view).find(_ends(view, chunks)).reshape(2, -1)
+        pairs = pairs[:, (pairs >= 0).all(axis=0)]
         indptr, indices = view.chunk_pointers
         owner = np.zeros(int(indices.max(initial=-1)) + 1, dtype=np.int64)
-        for position in chunks.tolist():
-            owner[indices[indptr[position] : indptr[position + 1]]] = position
-        return cls(chunks, entities, relations, Incidence.from_pairs(sorted(pairs)), owner)
+        counts = np.diff(indptr)[chunks]
+        owner[indices[ranges(np.asarray(indptr)[chunks], counts)]] = np.repeat(chunks, counts)
+        return cls(chunks, entities, relations, Incidence.from_arrays(pairs[0], pairs[1], view.size), owner)
 
     def nearest(self, among: IntArray, similarities: FloatArray) -> list[int]:
         """The most similar unit of a kind for each of several vectors, each once.
@@ -76,3 +80,12 @@ class RelationGraph:
         indptr, indices = view.chunk_pointers
         found: list[int] = self.passages_of_chunk[indices[indptr[position] : indptr[position + 1]]].tolist()
         return list(dict.fromkeys(found))
+
+
+def _ends(view: View, chunks: IntArray) -> NDArray[np.bytes_]:
+    """Ids of relations and, behind them, of the entities at their ends, pair by pair."""
+    note = stored_graph(view, chunks)
+    if note is not None:
+        return np.concatenate([note.relations, note.ends])
+    edges = [edge for edge in view.edges() if edge.kind == RELATES]
+    return np.array([edge.source for edge in edges] + [edge.target for edge in edges], dtype="S24")

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from sire_core import Document, Index
 from sire_core.recipes import pagerank
 from sire_core.search.entity_graph import EntityGraph
+from sire_core.search.spelled_names import SpelledNames
 from sire_core.testing.hash_embedder import HashEmbedder
 
 CHAIN = [
@@ -81,7 +82,9 @@ def test_a_filtered_walk_has_no_edge_at_a_forbidden_passage(mentions, allowed):
     passages = np.array([p for p, _ in mentions], dtype=np.int64)
     entities = np.array([e for _, e in mentions], dtype=np.int64)
     titles = entities == passages
-    graph = EntityGraph(np.arange(5), passages, entities, titles, [()] * len(mentions), list("abcdef"))
+    graph = EntityGraph(
+        np.arange(5), passages, entities, titles, SpelledNames.of([()] * len(mentions), titles), list("abcdef")
+    )
     walk = graph.walk(5.0, 1.0, np.array(allowed))
     for passage in range(5):
         targets, probabilities = walk.graph.neighbors(passage)

@@ -1,0 +1,89 @@
+"""The names that a question spells out are those that a linker of all names finds, in its order."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sire_core import Document, Index
+from sire_core.algorithms.neighborhood import Incidence
+from sire_core.extraction.titles import TitleLinker
+from sire_core.recipes import msrag, pagerank
+from sire_core.search.entity_graph import EntityGraph
+from sire_core.search.id_places import IdPlaces
+from sire_core.search.relation_graph import RelationGraph
+from sire_core.search.spelled_names import SpelledNames
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import digest
+
+WORDS = ("The", "Tide", "tide", "Long", "of", "&", "and", "Ann", "II", "Oﬃce", "Office", "Count", "1912", "?")
+NAME = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
+TITLE = st.one_of(
+    NAME, NAME.map("{} (film)".format), NAME.map("{} (1912)".format), NAME.map("{}, Count of Ann".format), st.just(" ")
+)
+MENTION = st.tuples(st.lists(TITLE, max_size=2, unique=True), st.booleans())
+
+
+@settings(max_examples=300, deadline=None)
+@given(mentions=st.lists(MENTION, max_size=12), question=st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join))
+def test_few_names_tell_what_all_names_tell(mentions, question):
+    names = [tuple(found) for found, _ in mentions]
+    titles = np.array([title for _, title in mentions], dtype=bool)
+    named = {}
+    for mention in sorted(range(len(names)), key=lambda number: not titles[number]):
+        for name in names[mention]:
+            named.setdefault(name, []).append(mention)
+    expected = {name: named[name] for name in TitleLinker(list(named)).mentions(question)}
+    found = SpelledNames.of(names, titles).said(question)
+    assert list(found.items()) == list(expected.items())
+
+
+@given(pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30))
+def test_pairs_as_arrays_are_the_same_incidence(pairs):
+    arrays = Incidence.from_arrays(*np.array(pairs, dtype=np.int64).reshape(-1, 2).T, 10)
+    expected = Incidence.from_pairs(sorted(set(pairs)))
+    assert dict(arrays.relations_of) == dict(expected.relations_of)
+    assert dict(arrays.entities_of) == dict(expected.entities_of)
+    assert len(arrays.entities_of) == len(expected.entities_of)
+    for number in range(10):
+        assert arrays.relations_of.get(number, ()) == expected.relations_of.get(number, ())
+
+
+def test_ids_are_found_where_they_are_and_nowhere_else():
+    ids = np.array([digest(str(number)) for number in range(50)], dtype="S24")
+    places = IdPlaces(ids)
+    assert places.find(ids[::-1]).tolist() == list(range(49, -1, -1))
+    assert places.find(np.array([digest("other")], dtype="S24")).tolist() == [-1]
+    assert IdPlaces(ids[:0]).find(ids[:2]).tolist() == [-1, -1]
+
+
+CORPUS = [
+    Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)"),
+    Document("book", "The Long Tide is a novel by Mira Vale and Anna Vale.", "The Long Tide (novel)"),
+    Document("vale", "Mira Vale was a director. Her mother was Anna Vale.", "Mira Vale"),
+    Document("anna", "Anna Vale was a painter in Port Amber.", "Anna Vale"),
+]
+
+
+@pytest.mark.parametrize("recipe", [pagerank(), pagerank(index_units=True), msrag()], ids=["edges", "units", "msrag"])
+def test_what_was_noted_for_queries_is_what_the_edges_say(recipe):
+    with Index(recipe=recipe, embedder=HashEmbedder()) as index:
+        index.build(CORPUS)
+        view = index.view()
+        noted, noted_relations = EntityGraph.of(view), RelationGraph.of(view)
+        silent = SimpleNamespace(
+            **{name: getattr(view, name) for name in ("kinds", "kind_names", "ids", "chunk_pointers", "size", "edges")},
+            note=lambda _: None,
+            derived=lambda _, make: make(),
+        )
+        told, told_relations = EntityGraph.of(silent), RelationGraph.of(silent)
+    for name in ("chunk_positions", "passages", "entities", "titles", "entity_ids"):
+        assert np.array_equal(getattr(noted, name), getattr(told, name)), name
+    mentions = range(len(told.passages))
+    assert mentions
+    assert [noted.names.names(number) for number in mentions] == [told.names.names(number) for number in mentions]
+    assert noted.link("Is The Long Tide by Anna Vale?") == told.link("Is The Long Tide by Anna Vale?")
+    assert dict(noted_relations.incidence.entities_of) == dict(told_relations.incidence.entities_of)
+    assert np.array_equal(noted_relations.passages_of_chunk, told_relations.passages_of_chunk)
