@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.neighbors import largest_columns, nearest_neighbors, precise_cosines, whole_numbers
+from sire_core.algorithms.neighbors import SPARE, largest_columns, nearest_neighbors, precise_cosines, whole_numbers
 from sire_core.algorithms.vectors import unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Lists = tuple[NDArray[np.int64], NDArray[np.float64]]
+    Marks = NDArray[np.bool_]
 
-__all__ = ["approximate_neighbors", "updated_neighbors"]
+__all__ = ["NeighborLists", "approximate_neighbors", "updated_neighbors"]
 
 _SHARE = 3
 """When more than one row of so many has to be searched for, everything is."""
 _PROBES = 24
 """Cells that a row looks into."""
-_SPARE = 4
-"""Candidates beyond k that are scored precisely."""
-_ROUGH = 1e-3
-"""More than a quick product of two unit vectors can differ from their cosine, rounding included."""
 _BLOCK_CELLS = 2**22
 """Cells of the largest intermediate matrix."""
 _SAMPLE = 32
@@ -31,38 +29,87 @@ _SAMPLE = 32
 _ROUNDS = 3
 
 
-def updated_neighbors(
-    vectors: NDArray[np.float32], k: int, known: Lists, new: NDArray[np.bool_], stale: NDArray[np.bool_]
-) -> Lists:
-    """Bring lists of nearest neighbours up to date: what `nearest_neighbors` says, for less where little changed.
+@dataclass(frozen=True, slots=True)
+class NeighborLists:
+    """The candidates that `nearest_neighbors` scores precisely: what its result follows from, whatever changes.
 
-    Known rows are compared with new ones only, and only those that a new one may be near to are looked at precisely.
-    Where much changed, everything is made anew.
+    Places without a candidate hold row 0, the product -inf and the cosine -2.
+
+    Attributes:
+        indices: Row numbers, the largest product first, ties by row number, `[n, m]`.
+        products: Products of the vectors rounded to whole numbers, `[n, m]`.
+        cosines: `[n, m]`.
+    """
+
+    indices: NDArray[np.int64]
+    products: NDArray[np.float32]
+    cosines: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, size: int, k: int) -> NeighborLists:
+        """Lists of `size` rows without candidates, wide enough for `k` neighbours."""
+        shape = (size, k + SPARE)
+        return cls(np.zeros(shape, dtype=np.int64), np.full(shape, -np.inf, dtype=np.float32), np.full(shape, -2.0))
+
+    def nearest(self, k: int) -> Lists:
+        """The best `k` candidates by cosine, ties by row number, as `nearest_neighbors` returns them.
+
+        Returns:
+            Row numbers and cosines, `[n, k]`; what has no positive cosine is no neighbour.
+        """
+        order = np.lexsort((self.indices, -self.cosines))[:, :k]
+        return np.take_along_axis(self.indices, order, axis=1), np.take_along_axis(self.cosines, order, axis=1)
+
+    def renumbered(self, origin: NDArray[np.int64], place: NDArray[np.int64]) -> tuple[NeighborLists, Marks]:
+        """The lists of the rows that stay when rows come and go, without changing the order of those that stay.
+
+        Args:
+            origin: Number before of every row after, -1 for a new one, `[n]`.
+            place: Number after of every row before, -1 for one that is gone.
+
+        Returns:
+            Lists in numbers after, those of new rows empty; and which rows lost a candidate, `[n]`.
+        """
+        found = NeighborLists.empty(len(origin), self.indices.shape[1] - SPARE)
+        stays = origin >= 0
+        found.products[stays], found.cosines[stays] = self.products[origin[stays]], self.cosines[origin[stays]]
+        moved = place[self.indices[origin[stays]]]
+        gone = (moved < 0) & (found.products[stays] > -np.inf)
+        found.indices[stays] = np.where(found.products[stays] > -np.inf, moved, 0)
+        lost = np.zeros(len(origin), dtype=bool)
+        lost[stays] = gone.any(axis=1)
+        return found, lost
+
+
+def updated_neighbors(vectors: NDArray[np.float32], known: NeighborLists, new: Marks, stale: Marks) -> NeighborLists:
+    """Bring lists of nearest neighbours up to date: what a search of everything finds, for less.
+
+    Known rows are compared with new ones only. Where much changed, everything is made anew.
 
     Args:
         vectors: All rows after the change, `[n, d]`.
-        k: Neighbours wanted.
-        known: Row numbers and cosines of the lists before the change, `[n, k]`, in rows' numbers after it, best first,
-            ties by row number; places without a neighbour have a cosine that is not positive. Those of new and stale
-            rows are not read.
+        known: The lists before the change, in rows' numbers after it; those of new and stale rows are not read.
         new: Rows that were not there before, `[n]`.
-        stale: Known rows that lost a neighbour, `[n]`: searched for again.
-
-    Returns:
-        As `nearest_neighbors`, `[n, k]`; places without a positive cosine hold row 0 and -2.
+        stale: Known rows that lost a candidate, `[n]`: searched for again.
     """
-    again = np.flatnonzero(new | stale)
-    found = np.zeros((len(vectors), k), dtype=np.int64), np.full((len(vectors), k), -2.0)
-    if len(again) * _SHARE > len(vectors):
-        _put(found, np.arange(len(vectors)), nearest_neighbors(vectors, k))
-        return _cleared(found)
-    old = np.flatnonzero(~(new | stale))
-    found[0][old], found[1][old] = known[0][old], known[1][old]
-    if len(again):
-        _put(found, again, nearest_neighbors(vectors, k, again))
-    if new.any():
-        _join(unit_rows(vectors), found, old, np.flatnonzero(new))
-    return _cleared(found)
+    unit = unit_rows(vectors)
+    whole = whole_numbers(unit)
+    again = new | stale
+    if int(again.sum()) * _SHARE > len(unit):
+        again = np.ones_like(again)
+    found = NeighborLists.empty(len(unit), known.indices.shape[1] - SPARE)
+    kept = ~again
+    for column in ("indices", "products", "cosines"):
+        getattr(found, column)[kept] = getattr(known, column)[kept]
+    _search(whole, found, np.flatnonzero(again))
+    joined = _join(whole, found, np.flatnonzero(kept), np.flatnonzero(new))
+    rows = np.concatenate((np.flatnonzero(again), joined))
+    block = max(1, _BLOCK_CELLS // (found.indices.shape[1] * max(1, unit.shape[1])))
+    for start in range(0, len(rows), block):
+        part = rows[start : start + block]
+        cosines = precise_cosines(unit, part, found.indices[part])
+        found.cosines[part] = np.where(found.products[part] > -np.inf, cosines, -2.0)
+    return found
 
 
 def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
@@ -91,7 +138,7 @@ def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
 
 def _candidates(whole: NDArray[np.float32], near: NDArray[np.int64], cells: int, k: int) -> NDArray[np.int64]:
     """A few more rows than wanted, the nearest by products of whole numbers: `[n, m]`."""
-    size, width = len(whole), k + _SPARE
+    size, width = len(whole), k + SPARE
     visits = np.argsort(near.ravel(), kind="stable")
     bounds = np.searchsorted(near.ravel()[visits], np.arange(cells + 1))
     rows, first = np.divmod(visits, near.shape[1])
@@ -127,40 +174,47 @@ def _nearest_centers(unit: NDArray[np.float32], centers: NDArray[np.float32], pr
     return nearest_neighbors(both, probes, np.arange(len(centers), len(both)), np.arange(len(centers)))[0]
 
 
-def _join(unit: NDArray[np.float32], found: Lists, old: NDArray[np.int64], new: NDArray[np.int64]) -> None:
-    """Put new rows into the lists of old ones, where they are near enough."""
-    k = found[0].shape[1]
-    block = max(1, _BLOCK_CELLS // max(len(new), unit.shape[1]))
-    for start in range(0, len(old), block):
+def _search(whole: NDArray[np.float32], found: NeighborLists, rows: NDArray[np.int64]) -> None:
+    """Candidates of some rows among all."""
+    width = min(found.indices.shape[1], len(whole) - 1)
+    block = max(16, min(512, _BLOCK_CELLS // max(1, len(whole))))
+    for start in range(0, len(rows) if width > 0 else 0, block):
+        own = rows[start : start + block]
+        product = whole[own] @ whole.T
+        product[np.arange(len(own)), own] = -np.inf
+        places = largest_columns(product, width)
+        found.indices[own, :width], found.products[own, :width] = places, np.take_along_axis(product, places, axis=1)
+
+
+def _join(
+    whole: NDArray[np.float32], found: NeighborLists, old: NDArray[np.int64], new: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Put new rows into the lists of old ones where they belong; returns the rows whose lists changed."""
+    joined = [old[:0]]
+    block = max(1, _BLOCK_CELLS // max(1, len(new)))
+    for start in range(0, len(old) if len(new) else 0, block):
         rows = old[start : start + block]
-        # A new row that ties with the last neighbour may come before it.
-        bar = np.maximum(found[1][rows, -1], 0.0) - _ROUGH
-        places, columns = np.nonzero(unit[rows] @ unit[new].T >= bar[:, None])
-        for first in range(0, len(places), block):
-            part = slice(first, first + block)
-            scores = precise_cosines(unit, rows[places[part]], new[columns[part], None])[:, 0]
-            _insert(found, rows[places[part]], new[columns[part]], scores, k)
+        product = whole[rows] @ whole[new].T
+        # A new row that ties with the last candidate may come before it.
+        places, columns = np.nonzero(product >= found.products[rows, -1:])
+        _insert(found, rows[places], new[columns], product[places, columns])
+        joined.append(rows[np.unique(places)])
+    return np.concatenate(joined)
 
 
 def _insert(
-    found: Lists, rows: NDArray[np.int64], columns: NDArray[np.int64], scores: NDArray[np.float64], k: int
+    found: NeighborLists, rows: NDArray[np.int64], columns: NDArray[np.int64], products: NDArray[np.float32]
 ) -> None:
-    """Put single neighbours into the lists of rows, best first, ties by row number."""
+    """Put single candidates into the lists of rows."""
+    width = found.indices.shape[1]
     touched, place = np.unique(rows, return_inverse=True)
-    owners = np.concatenate((np.repeat(np.arange(len(touched)), k), place))
-    members = np.concatenate((found[0][touched].ravel(), columns))
-    values = np.concatenate((found[1][touched].ravel(), scores))
+    owners = np.concatenate((np.repeat(np.arange(len(touched)), width), place))
+    members = np.concatenate((found.indices[touched].ravel(), columns))
+    values = np.concatenate((found.products[touched].ravel(), products))
     order = np.lexsort((members, -values, owners))
-    # Every row has k places at least: those that it had.
     first = np.searchsorted(owners[order], np.arange(len(touched)))
-    best = order[first[:, None] + np.arange(k)]
-    found[0][touched], found[1][touched] = members[best], values[best]
-
-
-def _cleared(found: Lists) -> Lists:
-    nobody = found[1] <= 0
-    found[0][nobody], found[1][nobody] = 0, -2.0
-    return found
+    best = order[first[:, None] + np.arange(width)]  # a row has as many places as it had, at least
+    found.indices[touched], found.products[touched] = members[best], values[best]
 
 
 def _put(

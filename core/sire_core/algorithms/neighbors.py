@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["largest_columns", "nearest_neighbors", "neighbor_graph", "precise_cosines", "whole_numbers"]
 
 _DECIMALS = 6  # Similarities are rounded to these before they are ranked, so that equal texts tie.
-_SPARE = 4  # Candidates beyond k that are scored precisely.
+SPARE = 4  # Candidates beyond k that are scored precisely.
 _GROUP = 16  # Scores that share one maximum in the search for a bound.
 _BLOCK_CELLS = 2**23  # Cells of the largest intermediate matrix: 32 MB of float32.
 
@@ -65,7 +65,7 @@ def nearest_neighbors(
         own = wanted[start:stop]
         product = whole[own] @ columns_of
         product[others == own[:, None]] = -np.inf
-        columns = others[largest_columns(product, min(k + _SPARE, choice))]
+        columns = others[largest_columns(product, min(k + SPARE, choice))]
         scores = precise_cosines(unit, own, columns)
         order = np.lexsort((columns, -scores))[:, :k]
         indices[start:stop] = np.take_along_axis(columns, order, axis=1)

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sire_core.algorithms.neighbor_updates import NeighborLists
     from sire_core.organize.keyword_table import KeywordTable
     from sire_core.protocols import BuildView, Change
     from sire_core.types import Unit
+
+    Lists = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 __all__ = ["InteractionGraph"]
 
@@ -114,9 +117,9 @@ class InteractionGraph:
         again = [i for i, unit in enumerate(units) if moves.origin[i] < 0 or unit.id in redone]
         told = {i: keyword_edges(units[i].id, found) for i, found in self._phrases(view, again).items()}
         keywords = before.keywords.followed(moves.origin, {i: list(edges) for i, edges in told.items()})
-        neighbors, cosines = self._nearest(before, view.makers, vectors, moves)
-        links = self._links(view, keywords, neighbors, cosines)
-        table = InteractionTable(view.makers, moves.passages, links, keywords, neighbors, cosines, self._exact(units))
+        lists, nearest = self._nearest(before, view.makers, vectors, moves)
+        links = self._links(view, keywords, nearest)
+        table = InteractionTable(view.makers, moves.passages, links, keywords, lists)
         put, drop = table.changes(before, {units[i].id: list(edges.values()) for i, edges in told.items()})
         words = words.followed(units, moves)
         return Delta(
@@ -136,24 +139,21 @@ class InteractionGraph:
             return InteractionTable.empty(self.n_sim), PassagePhrases.empty()
         return table, words
 
-    def _exact(self, units: Sequence[Unit]) -> bool:
-        return len(units) < self.exact_below
-
     def _nearest(
         self, before: InteractionTable, makers: tuple[str, str], vectors: NDArray[np.float32], moves: PassageMoves
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    ) -> tuple[NeighborLists, Lists | None]:
         from sire_core.organize.semantic_links import nearest_passages
 
         if not (self.use_sim and self.n_sim):
-            return before.neighbors[:0], before.cosines[:0]
-        known = (before.neighbors, before.cosines) if before.exact and before.makers[0] == makers[0] else None
-        return nearest_passages(vectors, self.n_sim, self.exact_below, known, moves)
+            return before.lists, None
+        listed = len(before.lists.indices) == len(before.passages) and before.makers[0] == makers[0]
+        return nearest_passages(vectors, self.n_sim, self.exact_below, before.lists if listed else None, moves)
 
     def _phrases(self, view: BuildView, nodes: Sequence[int]) -> dict[int, dict[str, str]]:
         """Phrases of the keywords of some passages by key, their titles last. Linking titles changes no keyword."""
         units = [view.chunk_units[node] for node in nodes]
         whole = len(nodes) == len(view.chunk_units)
-        records = view.records(None if whole else {unit.chunk_ids[0] for unit in units})
+        records = view.records(None if whole else {unit.chunk_ids[0] for unit in units}) if units else {}
         found = {}
         for node, unit in zip(nodes, units, strict=True):
             record = records.get(unit.chunk_ids[0])
@@ -165,13 +165,7 @@ class InteractionGraph:
             found[node] = phrases
         return found
 
-    def _links(
-        self,
-        view: BuildView,
-        keywords: KeywordTable,
-        neighbors: NDArray[np.int64],
-        cosines: NDArray[np.float64],
-    ) -> PassageLinks:
+    def _links(self, view: BuildView, keywords: KeywordTable, nearest: Lists | None) -> PassageLinks:
         """The edges between passages; quick enough to be made anew from arrays."""
         from sire_core.algorithms.interactions import keyword_pairs, semantic_pairs, structural_pairs
 
@@ -181,8 +175,8 @@ class InteractionGraph:
             node = {chunk: i for i, unit in enumerate(view.chunk_units) for chunk in unit.chunk_ids}
             chunks = [chunk for chunk in view.chunks if chunk.id in node]
             kinds["structural"] = structural_pairs([c.doc_id for c in chunks], [node[c.id] for c in chunks])
-        if self.use_sim and self.n_sim:
-            kinds["semantic"] = semantic_pairs(neighbors, cosines, links=self.links)
+        if nearest is not None:
+            kinds["semantic"] = semantic_pairs(*nearest, links=self.links)
         if self.use_kw:
             kinds["shared"] = keyword_pairs(
                 keywords.indptr, keywords.numbers, 1 if self.raw_kw else self.kw_min, self.kw_df_cap

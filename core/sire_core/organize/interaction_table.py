@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.neighbor_updates import NeighborLists
 from sire_core.organize.keyword_table import KEYWORD, KeywordTable
 from sire_core.organize.passage_links import PassageLinks
 from sire_core.types import Edge
@@ -31,30 +32,24 @@ class InteractionTable:
         passages: Ids of the chunk units, in corpus order, `[n]`.
         links: The edges between passages, in numbers of these.
         keywords: The edges from passages to keywords.
-        neighbors: Nearest passages of every passage, `[n, k]`; 0 where there is none.
-        cosines: Their cosines, `[n, k]`; -2 where there is none.
-        exact: Whether these lists are exact.
+        lists: The nearest passages of every passage; of none where there are no semantic edges, or approximate ones.
     """
 
     makers: tuple[str, str]
     passages: NDArray[np.bytes_]
     links: PassageLinks
     keywords: KeywordTable
-    neighbors: NDArray[np.int64]
-    cosines: NDArray[np.float64]
-    exact: bool
+    lists: NeighborLists
 
     @classmethod
-    def empty(cls, width: int) -> InteractionTable:
-        """No passages; `width` nearest ones each."""
+    def empty(cls, n_sim: int) -> InteractionTable:
+        """No passages; `n_sim` nearest ones each."""
         return cls(
             makers=("", ""),
             passages=np.zeros(0, dtype="S24"),
             links=PassageLinks.of(0),
             keywords=KeywordTable.empty(),
-            neighbors=np.zeros((0, width), dtype=np.int64),
-            cosines=np.zeros((0, width)),
-            exact=False,
+            lists=NeighborLists.empty(0, n_sim),
         )
 
     def changes(self, before: InteractionTable, told: Mapping[str, Sequence[Edge]]) -> tuple[list[Edge], list[Edge]]:
@@ -79,9 +74,9 @@ class InteractionTable:
         arrays: dict[str, NDArray[Any]] = {
             "makers": np.array([maker.encode() for maker in self.makers]),
             "passages": self.passages,
-            "neighbors": self.neighbors.astype(np.int32),
-            "cosines": self.cosines,
-            "exact": np.array([self.exact]),
+            "neighbors": self.lists.indices.astype(np.int32),
+            "products": self.lists.products,
+            "cosines": self.lists.cosines,
             **self.links.arrays(),
             **self.keywords.arrays(),
         }
@@ -101,7 +96,5 @@ class InteractionTable:
             passages=arrays["passages"],
             links=PassageLinks.of_arrays(arrays),
             keywords=KeywordTable.of_arrays(arrays),
-            neighbors=arrays["neighbors"].astype(np.int64),
-            cosines=arrays["cosines"],
-            exact=bool(arrays["exact"][0]),
+            lists=NeighborLists(arrays["neighbors"].astype(np.int64), arrays["products"], arrays["cosines"]),
         )

@@ -64,8 +64,10 @@ class PassageLinks:
         near_pairs, cosines, near = semantic or (_NO_PAIRS, np.zeros(0), np.zeros(0, dtype=np.int64))
         kw_pairs, counts = shared or (_NO_PAIRS, np.zeros(0, dtype=np.int64))
         by_document, by_meaning, by_keyword = (_codes(pairs, size) for pairs in (structural, near_pairs, kw_pairs))
-        codes = np.unique(np.concatenate([by_document, by_meaning, by_keyword[counts >= kw_min]]))
-        known = np.isin(by_keyword, codes)
+        codes = np.concatenate([by_document, by_meaning, by_keyword[counts >= kw_min]])
+        codes.sort(kind="stable")  # three runs that are in order
+        codes = codes[np.diff(codes, prepend=-1) > 0]
+        known = _holds(codes, by_keyword)
         return cls(
             pairs=np.stack(np.divmod(codes, max(size, 1)), axis=1).astype(np.int64),
             structural=_spread(codes, by_document, np.ones(len(by_document), dtype=np.int64)),
@@ -160,6 +162,13 @@ class PassageLinks:
 
 def _codes(pairs: Pairs, size: int) -> NDArray[np.int64]:
     return np.asarray(pairs[:, 0] * max(size, 1) + pairs[:, 1], dtype=np.int64)
+
+
+def _holds(codes: NDArray[np.int64], some: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of some codes are among ascending ones."""
+    if not len(codes):
+        return np.zeros(len(some), dtype=bool)
+    return np.asarray(codes[np.minimum(np.searchsorted(codes, some), len(codes) - 1)] == some, dtype=bool)
 
 
 def _spread(codes: NDArray[np.int64], some: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:

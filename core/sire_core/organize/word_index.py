@@ -53,7 +53,8 @@ class WordIndex:
                 added.append(known.setdefault(word, hash64(word)) if value is None else value)
                 owners.append(node)
         new = np.array(added, dtype=np.uint64)
-        hashes = np.union1d(self.hashes, new)
+        hashes = np.sort(np.concatenate((self.hashes, new)), kind="stable")
+        hashes = hashes[np.concatenate(([True], hashes[1:] != hashes[:-1]))[: len(hashes)]]
         moved = places[self.nodes]
         moved[np.isin(moved, list(fresh))] = -1
         ranks = np.repeat(np.searchsorted(hashes, self.hashes), np.diff(self.bounds))[moved >= 0]

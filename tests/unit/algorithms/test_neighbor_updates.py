@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.algorithms import neighbor_updates as module
-from sire_core.algorithms.neighbor_updates import approximate_neighbors, updated_neighbors
+from sire_core.algorithms.neighbor_updates import NeighborLists, approximate_neighbors, updated_neighbors
 from sire_core.algorithms.neighbors import nearest_neighbors
 
 
@@ -18,53 +18,68 @@ def positive(lists):
     ]
 
 
-def carried(vectors, k, kept, gone):
-    """Lists over the old rows `kept` + `gone` in numbers of `kept`, as stored edges tell of them."""
-    rows = np.sort(np.concatenate((kept, gone)))
-    indices, similarities = nearest_neighbors(vectors[rows], k)
-    place = {row: i for i, row in enumerate(kept)}
-    known = np.zeros((len(kept), k), dtype=np.int64), np.full((len(kept), k), -2.0)
-    stale = np.zeros(len(kept), dtype=bool)
-    for row, i in place.items():
-        own = int(np.searchsorted(rows, row))
-        listed = [(rows[j], s) for j, s in zip(indices[own], similarities[own], strict=True) if s > 0]
-        stale[i] = any(j not in place for j, _ in listed)
-        left = [(place[j], s) for j, s in listed if j in place]
-        known[0][i, : len(left)] = [j for j, _ in left]
-        known[1][i, : len(left)] = [s for _, s in left]
-    return known, stale
+def followed(vectors, k, stayed, new):
+    """Lists of rows that were all searched once, of which `stayed` are left, with new rows at some places.
+
+    Args:
+        vectors: The rows after the change, then those that are gone.
+        k: Neighbours.
+        stayed: Numbers of the rows that were there, ascending.
+        new: Numbers of those that were not.
+    """
+    size = len(stayed) + len(new)
+    gone = np.arange(size, len(vectors))
+    rng = np.random.default_rng(len(vectors))
+    before = np.insert(stayed, np.sort(rng.integers(0, len(stayed) + 1, len(gone))), gone)
+    place = np.where(before < size, before, -1)
+    origin = np.full(size, -1)
+    origin[place[place >= 0]] = np.flatnonzero(place >= 0)
+    lists, lost = anew(vectors[before], k).renumbered(origin, place)
+    return updated_neighbors(vectors[:size], lists, origin < 0, lost), anew(vectors[:size], k)
 
 
-@settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 5), new=st.integers(0, 6), gone=st.integers(0, 3))
-def test_updated_lists_equal_fresh_ones(seed, k, new, gone):
+def anew(vectors, k):
+    empty = NeighborLists.empty(len(vectors), k)
+    return updated_neighbors(vectors, empty, np.ones(len(vectors), bool), np.zeros(len(vectors), bool))
+
+
+def same(left, right):
+    return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in NeighborLists.__slots__)
+
+
+SIZES = {"k": st.integers(1, 5), "kept": st.integers(0, 40), "new": st.integers(0, 8), "gone": st.integers(0, 5)}
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), near=st.booleans(), **SIZES)
+def test_updated_lists_are_those_of_a_search_of_everything(seed, near, k, kept, new, gone):
     rng = np.random.default_rng(seed)
-    # Few directions: many ties, and rows without any positive neighbour.
-    vectors = rng.integers(-1, 2, (40, 3 + seed % 5)).astype(np.float32)
-    known, stale = carried(vectors, k, np.arange(gone, 40 - new), np.arange(gone))
-    after = vectors[gone:]
-    grown = (
-        np.concatenate((known[0], np.zeros((new, k), np.int64))),
-        np.concatenate((known[1], np.full((new, k), -2.0))),
-    )
-    fresh = np.arange(40 - gone) >= 40 - gone - new
-    found = updated_neighbors(after, k, grown, fresh, np.concatenate((stale, np.zeros(new, bool))))
-    assert positive(found) == positive(nearest_neighbors(after, k))
+    size = kept + new + gone
+    if near:  # so near that rounding to whole numbers changes their order
+        vectors = (rng.standard_normal((1, 16)) + rng.standard_normal((size, 16)) * 1e-2).astype(np.float32)
+    else:  # few directions: many ties, and rows without any positive neighbour
+        vectors = rng.integers(-1, 2, (size, 3 + seed % 5)).astype(np.float32)
+    fresh = np.sort(rng.permutation(kept + new)[:new])
+    found, expected = followed(vectors, k, np.setdiff1d(np.arange(kept + new), fresh), fresh)
+    assert same(found, expected)
+    assert positive(found.nearest(k)) == positive(nearest_neighbors(vectors[: kept + new], k))
 
 
 def test_a_small_change_does_not_compare_everything(monkeypatch):
     vectors = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
-    known, stale = carried(vectors, 3, np.arange(299), np.arange(0))
+    known = anew(vectors[:299], 3)
     searched = []
+    search = module.largest_columns
 
-    def counting(vectors, k, rows=None, among=None):
-        searched.append((len(vectors) if rows is None else len(rows)) * (len(vectors) if among is None else len(among)))
-        return nearest_neighbors(vectors, k, rows, among)
+    def counting(scores, m):
+        searched.append(scores.size)
+        return search(scores, m)
 
-    monkeypatch.setattr(module, "nearest_neighbors", counting)
-    grown = (np.pad(known[0], ((0, 1), (0, 0))), np.pad(known[1], ((0, 1), (0, 0)), constant_values=-2.0))
-    updated_neighbors(vectors, 3, grown, np.arange(300) == 299, np.pad(stale, (0, 1)))
-    assert sum(searched) < 1000 < 300 * 300
+    monkeypatch.setattr(module, "largest_columns", counting)
+    origin = np.append(np.arange(299), -1)
+    lists, lost = known.renumbered(origin, np.arange(299))
+    updated_neighbors(vectors, lists, origin < 0, lost)
+    assert searched == [300]
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 2000])
