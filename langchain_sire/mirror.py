@@ -12,6 +12,7 @@ from langchain_sire.callbacks import call
 from langchain_sire.transformer import pool_document
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import MirroredUnit
+from sire_core.storage.uuids import to_uuid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,25 +59,26 @@ class VectorStoreMirror:
         """Insert units; what the store has under their ids goes first, since not every store replaces."""
         store = self.vector_store
         documents = [pool_document(found.unit, found.doc_ids, found.metadata) for found in units]
-        ids = [found.unit.id for found in units]
+        ids = [to_uuid(found.unit.id) for found in units]
         there = await self._there(ids)
         if there is None:
-            there = [found.unit.id for found in units if found.replaces]
+            there = [name for name, found in zip(ids, units, strict=True) if found.replaces]
         if there:
             await call(lambda: store.delete(there), lambda: store.adelete(there))
         await call(lambda: store.add_documents(documents, ids=ids), lambda: store.aadd_documents(documents, ids=ids))
 
     async def drop(self, ids: Sequence[str]) -> None:
         """Delete units; of a store that can tell, only what it has."""
-        there = await self._there(ids)
-        gone = list(ids) if there is None else there
+        names = [to_uuid(unit) for unit in ids]
+        there = await self._there(names)
+        gone = names if there is None else there
         if gone:
             store = self.vector_store
             await call(lambda: store.delete(gone), lambda: store.adelete(gone))
 
     async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:  # noqa: ARG002 - the store is asked for the id
         """Whether the store has a unit; of a store that cannot be asked it is taken for granted."""
-        there = await self._there([unit])
+        there = await self._there([to_uuid(unit)])
         return there is None or bool(there)
 
     async def flush(self) -> None:
@@ -92,4 +94,4 @@ class VectorStoreMirror:
         except NotImplementedError:
             return None
         wanted = set(ids)
-        return [name for document in found if (name := document.id or document.metadata.get("unit_id")) in wanted]
+        return [name for document in found if (name := document.id or to_uuid(document.metadata["unit_id"])) in wanted]

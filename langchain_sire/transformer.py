@@ -13,6 +13,7 @@ from langchain_core.documents import BaseDocumentTransformer, Document
 from langchain_sire.documents import POOL_KEYS, from_langchain, keep_user_keys
 from langchain_sire.retriever import make_index
 from sire_core.errors import ConfigurationError
+from sire_core.storage.uuids import to_uuid
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -84,9 +85,9 @@ class SireDocumentTransformer(BaseDocumentTransformer):
 def pool_documents(index: Index, *, kinds: Collection[str] | None = None) -> list[Document]:
     """The whole pool of an index as documents that any vector store takes.
 
-    `Document.id` is the unit's id. The metadata holds `unit_id` (some stores forget ids), `kind`, `level`, `title`,
-    `doc_id` (the document of the first passage), and `doc_ids` and `chunk_ids` as JSON lists in a string, because many
-    stores take scalars only. Of the user's metadata a unit carries what all its passages agree on: a filter of the
+    `Document.id` is the unit's id as a UUID, which every store takes. The metadata holds `unit_id`, `kind`, `level`,
+    `title`, `doc_id` (the document of the first passage), and `doc_ids` and `chunk_ids` as JSON lists in a string:
+    many stores take scalars only. Of the user's metadata a unit carries what all its passages agree on: a filter of the
     store such as `tenant == "a"` then lets no summary through that also stands on another tenant's passage. Nothing in
     it changes from run to run, so that `index()` skips what is there already.
 
@@ -136,7 +137,7 @@ def pool_document(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any])
         "doc_ids": json.dumps(list(doc_ids), ensure_ascii=False),
         "chunk_ids": json.dumps(list(unit.chunk_ids)),
     }
-    return Document(id=unit.id, page_content=unit.index_text, metadata=metadata)
+    return Document(id=to_uuid(unit.id), page_content=unit.index_text, metadata=metadata)
 
 
 def _checked(kinds: Collection[str] | None) -> frozenset[str] | None:

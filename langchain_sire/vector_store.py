@@ -13,6 +13,7 @@ from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError
 from sire_core.recipes.base import recipe_by_name
 from sire_core.search.source import Sourced
+from sire_core.storage.uuids import from_uuid
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
@@ -99,4 +100,4 @@ def over_vector_store(
 
 
 def _unit_id(document: Document) -> str:
-    return str(document.metadata.get("unit_id") or document.id or "")
+    return str(document.metadata.get("unit_id") or from_uuid(document.id or ""))

@@ -11,6 +11,7 @@ from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInf
 
 from llama_index_sire.nodes import to_node
 from sire_core.errors import IndexMissingError
+from sire_core.storage.uuids import to_uuid
 from sire_core.types import Unit, UnitKind
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class PoolSnapshot:
         node = to_node(unit, documents, self.metadata[name])
         if name in self.children:
             node.relationships[NodeRelationship.CHILD] = [
-                RelatedNodeInfo(node_id=child, node_type=ObjectType.TEXT) for child in self.children[name]
+                RelatedNodeInfo(node_id=to_uuid(child), node_type=ObjectType.TEXT) for child in self.children[name]
             ]
         if embed:
             node.embedding = self.vectors[name].tolist()
@@ -142,7 +143,7 @@ def node_change(
         before: The index before.
         after: The index now.
         given: Documents whose passages are put anew.
-        held: Derived nodes that the store may hold.
+        held: Derived units whose nodes the store may hold.
         again: Replace everything derived, for a store that may have missed the last change.
         embed: Put the index's vectors on the nodes.
     """
@@ -159,8 +160,8 @@ def node_change(
         for name, (_, documents) in after.units.items()
         if name in changed or name not in before.units or (after.is_passage(name) and documents[0] in fresh)
     ]
-    retired = tuple(name for name in held if name not in after.units)
-    stale = (name for name in held if name in after.units and name in changed)
+    retired = tuple(to_uuid(name) for name in held if name not in after.units)
+    stale = (to_uuid(name) for name in held if name in after.units and name in changed)
     return NodeChange(
         drop=(*fresh, *stale, *retired),
         nodes=tuple(after.node(name, embed=embed) for name in put),

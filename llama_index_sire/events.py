@@ -10,6 +10,7 @@ from llama_index.core.workflow import Event
 
 from llama_index_sire.nodes import to_scored_node
 from sire_core.reason import Answer, AnswerPiece, IntermediateAnswer, Retrieved, Step, SubQuestion, Thought
+from sire_core.storage.uuids import to_uuid
 
 __all__ = [
     "AnswerEvent",
@@ -121,6 +122,6 @@ def plain_step(step: Step) -> dict[str, Any]:
     if isinstance(step, Answer):
         return {**kind, "text": step.text, "stop": step.stop}
     if isinstance(step, Retrieved):
-        ids = [hit.unit.id for hit in step.hits]
+        ids = [to_uuid(hit.unit.id) for hit in step.hits]
         return {**kind, "number": step.number, "query": step.query, "node_ids": ids, "new": step.new}
     return {**kind, **asdict(step)}

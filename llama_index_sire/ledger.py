@@ -13,7 +13,7 @@ __all__ = ["Ledger"]
 
 
 class Ledger:
-    """Ids of the derived nodes that were handed out and not deleted since; never fewer than the store holds.
+    """Ids of the derived units whose nodes were handed out and not deleted since; never fewer than the store holds.
 
     Args:
         directory: The folder of the index; None remembers in this object only.

@@ -16,6 +16,7 @@ from llama_index_sire.calls import awaits, call, overrides
 from llama_index_sire.nodes import to_node
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import MirroredUnit
+from sire_core.storage.uuids import to_uuid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,11 +79,11 @@ class VectorStoreMirror:
 
     async def drop(self, ids: Sequence[str]) -> None:
         """Delete units."""
-        store = self.vector_store
+        store, names = self.vector_store, [to_uuid(unit) for unit in ids]
         if self._by_id:
-            await call(store.delete_nodes, store.adelete_nodes, list(ids), is_async=awaits(store.adelete_nodes))
+            await call(store.delete_nodes, store.adelete_nodes, names, is_async=awaits(store.adelete_nodes))
             return
-        for name in ids:
+        for name in names:
             await call(store.delete, store.adelete, name, is_async=awaits(store.adelete))
 
     async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:  # noqa: ARG002 - stores cannot all be asked for ids

@@ -27,6 +27,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.recipes.base import recipe_by_name
+from sire_core.storage.uuids import to_uuid
 from sire_core.types import UnitKind
 
 __all__ = ["SireNodeParser"]
@@ -40,8 +41,8 @@ class SireNodeParser(NodeParser):
     give it the pipeline's vector store and document store: it then deletes from the store what no longer holds, and
     follows documents that `UPSERTS_AND_DELETE` has dropped. Without the vector store, call `delete_retired` after runs.
 
-    Ids are content hashes: `id_func` is not used. Run pipelines with one worker: several would each see a part of the
-    corpus, and with a `persist_dir` that is refused.
+    Ids are content hashes in the form of UUIDs: `id_func` is not used. Run pipelines with one worker: several would
+    each see a part of the corpus, and with a `persist_dir` that is refused.
 
     Attributes:
         recipe: Name of a recipe in the registry.
@@ -198,7 +199,7 @@ class SireNodeParser(NodeParser):
 
     def _forget(self, retired: Sequence[str]) -> None:
         ledger, gone = self._ledger(), set(retired)
-        ledger.write([name for name in ledger.read() if name not in gone])
+        ledger.write([name for name in ledger.read() if to_uuid(name) not in gone])
 
     def _missing(self, index: Index, nodes: Sequence[BaseNode]) -> list[str]:
         """Documents of the index that are not given."""

@@ -9,6 +9,7 @@ from typing import Any
 from llama_index.core.schema import NodeRelationship, NodeWithScore, ObjectType, RelatedNodeInfo, TextNode
 
 from llama_index_sire.documents import EXCLUDED_KEY
+from sire_core.storage.uuids import to_uuid
 from sire_core.types import Hit, Unit, UnitKind
 
 __all__ = ["PROVENANCE_KEYS", "to_node", "to_scored_node"]
@@ -21,7 +22,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make
 
 
 def to_node(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any] | None = None) -> TextNode:
-    """Convert a unit into a node of its own; every call makes a new one.
+    """Convert a unit into a node of its own; every call makes a new one. Its id is the unit's as a UUID.
 
     A passage has its document as SOURCE. Anything derived has its own id as SOURCE: it stands on many documents, and
     `delete(ref_doc_id)` of a vector store has to reach it (a node without SOURCE is stored under `"None"` and stays).
@@ -31,7 +32,7 @@ def to_node(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any] | None
         doc_ids: Documents it stands on, best first.
         shared: Metadata for a derived unit: what all of its documents have in common.
     """
-    is_passage = unit.kind is UnitKind.CHUNK
+    is_passage, name = unit.kind is UnitKind.CHUNK, to_uuid(unit.id)
     metadata = dict(unit.metadata) if is_passage else dict(shared or {})
     excluded = json.loads(metadata.pop(EXCLUDED_KEY)) if EXCLUDED_KEY in metadata else {}
     if not is_passage and unit.title:
@@ -45,10 +46,10 @@ def to_node(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any] | None
     source = (
         RelatedNodeInfo(node_id=doc_ids[0], node_type=ObjectType.DOCUMENT)
         if is_passage and doc_ids
-        else RelatedNodeInfo(node_id=unit.id, node_type=ObjectType.TEXT)
+        else RelatedNodeInfo(node_id=name, node_type=ObjectType.TEXT)
     )
     return TextNode(
-        id_=unit.id,
+        id_=name,
         text=unit.text,
         metadata=metadata,
         excluded_embed_metadata_keys=[*excluded.get("embed", ()), *PROVENANCE_KEYS],

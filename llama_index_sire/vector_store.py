@@ -17,6 +17,7 @@ from sire_core.manifest import Manifest
 from sire_core.recipes.base import recipe_by_name
 from sire_core.search.source import Sourced
 from sire_core.storage.folder import Folder
+from sire_core.storage.uuids import from_uuid
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
@@ -53,7 +54,7 @@ class VectorStoreSource:
         ids = found.ids if found.ids is not None else [node.node_id for node in found.nodes or ()]
         # A store that gives no scores still gives an order.
         scores = found.similarities or [1.0 / place for place in range(1, len(ids) + 1)]
-        return list(zip(ids, scores, strict=True))
+        return list(zip(map(from_uuid, ids), scores, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,5 +136,5 @@ async def test_trap_no_stale_summary_stays_in_the_users_vector_store(native):
     added, _, skipped, deleted = await run(second, "full", source_id_key="unit_id")
     assert (added + skipped, deleted) == (len(second), len(first) - skipped)
     units = {d["metadata"]["unit_id"] for d in store.store.values()}
-    assert units == {d.id for d in second}
+    assert units == {d.metadata["unit_id"] for d in second}
     assert not [d for d in store.store.values() if "filmed" in d["text"]]

@@ -17,6 +17,7 @@ from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.recipes import REGISTRY
+from sire_core.storage.uuids import to_uuid
 
 RECIPES = sorted(REGISTRY)
 CANARY = "Zorbleflux"
@@ -58,7 +59,7 @@ class World:
 
     def index_ids(self):
         with Index(self.folder) as index:
-            return {name.decode() for name in index.view().ids.tolist()}
+            return {to_uuid(name.decode()) for name in index.view().ids.tolist()}
 
 
 def corpus(canary=False):

@@ -8,6 +8,7 @@ from llama_index_sire import SireNodeParser, SireRetriever, to_documents
 from sire_core.data import demo_documents, demo_questions
 from sire_core.index import Index
 from sire_core.recipes import REGISTRY
+from sire_core.storage.uuids import to_uuid
 
 RECIPES = sorted(REGISTRY)
 K = 12
@@ -34,7 +35,7 @@ async def test_same_hits_in_the_same_order_sync_and_async(both):
     for question in demo_questions():
         hits = core.search(question.question, K)
         found = retriever.retrieve(question.question)
-        assert [n.node_id for n in found] == [hit.unit.id for hit in hits]
+        assert [n.node_id for n in found] == [to_uuid(hit.unit.id) for hit in hits]
         assert [n.text for n in found] == [hit.unit.text for hit in hits]
         assert [n.score for n in found] == pytest.approx([max(hit.score, 1e-6) for hit in hits], abs=1e-6)
         again = await retriever.aretrieve(question.question)
@@ -47,14 +48,14 @@ def test_same_hits_under_a_filter(both):
     filtered = SireRetriever(retriever.index, similarity_top_k=K, filters=filters)
     for question in demo_questions():
         hits = core.search(question.question, K, filter={"kind": "person"})
-        assert [n.node_id for n in filtered.retrieve(question.question)] == [hit.unit.id for hit in hits]
+        assert [n.node_id for n in filtered.retrieve(question.question)] == [to_uuid(hit.unit.id) for hit in hits]
 
 
 def test_the_node_parser_gives_the_same_pool(both):
     core, retriever = both
     recipe = core.stats()["recipe"]
     nodes = SireNodeParser(recipe=recipe)(as_llama_index())
-    assert [node.node_id for node in nodes] == [name.decode() for name in core.view().ids.tolist()]
+    assert [node.node_id for node in nodes] == [to_uuid(name.decode()) for name in core.view().ids.tolist()]
     assert [node.text for node in nodes] == [unit.text for unit in core.view().units(range(core.view().size))]
     assert retriever.index.view().size == len(nodes)
 

@@ -14,6 +14,7 @@ from langchain_sire import SireDocumentTransformer, pool_documents
 from langchain_sire.transformer import shared_metadata
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
+from sire_core.storage.uuids import to_uuid
 from sire_core.testing.hash_embedder import HashEmbedder
 
 SCALARS = (str, int, float, bool, type(None))
@@ -39,7 +40,7 @@ def test_the_pool_is_passages_and_what_was_made_from_them(documents):
         assert sources
         assert set(sources) <= given
         assert document.metadata["doc_id"] == sources[0]
-        assert document.metadata["unit_id"] == document.id
+        assert to_uuid(document.metadata["unit_id"]) == document.id
         assert json.loads(document.metadata["chunk_ids"])
 
 

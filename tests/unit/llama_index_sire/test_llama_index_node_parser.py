@@ -18,6 +18,7 @@ from llama_index_sire import LlamaIndexEmbedder, SireNodeParser, SireRetriever
 from sire_core import Index
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.recipes import REGISTRY
+from sire_core.storage.uuids import to_uuid
 
 RECIPES = sorted(REGISTRY)
 
@@ -40,7 +41,7 @@ async def test_contract_of_node_parsers(recipe, documents):
     assert dumped(parser(documents)) == dumped(nodes), "content ids"
     assert dumped(await parser.acall(documents)) == dumped(nodes), "sync equals async"
     assert [n.node_id for n in nodes] == [
-        i.decode() for i in SireRetriever.from_documents(documents, recipe=recipe).index.view().ids
+        to_uuid(i.decode()) for i in SireRetriever.from_documents(documents, recipe=recipe).index.view().ids
     ]
 
 
@@ -122,7 +123,7 @@ def test_without_passages_the_store_keeps_what_others_have_put_under_a_document(
     store.add(second)
     with Index(folder, embedder=LlamaIndexEmbedder(MockEmbedding(embed_dim=2))) as index:
         view = index.view()
-        expected = {unit.id for unit, _ in map(view.pool.unit, range(view.size)) if unit.kind != "chunk"}
+        expected = {to_uuid(unit.id) for unit, _ in map(view.pool.unit, range(view.size)) if unit.kind != "chunk"}
     assert set(store.data.embedding_dict) == {"own"} | expected
     assert {node.node_id for node in first} - expected
     assert 0 < len(second) < len(first)

@@ -12,6 +12,7 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_
 from llama_index_sire import SireRetriever, to_documents
 from llama_index_sire.nodes import to_node, to_scored_node
 from sire_core.errors import CorpusError
+from sire_core.storage.uuids import to_uuid
 from sire_core.types import Hit, Unit, UnitKind
 
 CHUNK = Unit("c1", UnitKind.CHUNK, "Some text.", ("c1",), title="T", metadata={"tenant": "a", "year": 1990})
@@ -61,7 +62,7 @@ def test_something_else_is_refused():
 
 def test_a_passage_has_its_document_as_source():
     node = to_node(CHUNK, ["d1", "d2"])
-    assert node.node_id == "c1"
+    assert node.node_id == to_uuid("c1")
     assert node.ref_doc_id == "d1"
     assert node.metadata["tenant"] == "a"
     assert json.loads(node.metadata["sire_doc_ids"]) == ["d1", "d2"]
@@ -70,7 +71,7 @@ def test_a_passage_has_its_document_as_source():
 def test_trap_derived_nodes_leak_on_delete_unless_they_are_their_own_source():
     """ECOSYSTEM 0.6: without SOURCE a node is stored under "None" and no delete reaches it."""
     node = to_node(SUMMARY, ["d1", "d2"], {"tenant": "a"})
-    assert node.ref_doc_id == "s1"
+    assert node.ref_doc_id == node.node_id == to_uuid("s1")
     assert not isinstance(node.relationships[NodeRelationship.SOURCE], list)
     assert json.loads(node.metadata["sire_chunk_ids"]) == ["c1", "c2"]
     assert (node.metadata["sire_kind"], node.metadata["sire_level"], node.metadata["tenant"]) == ("sim_summary", 2, "a")

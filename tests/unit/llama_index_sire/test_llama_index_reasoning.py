@@ -30,6 +30,7 @@ from sire_core import Index
 from sire_core.errors import ConfigurationError, ModelError, QueryError
 from sire_core.reason import IRCoTConfig, ReasoningLimits, SelfAskConfig, collect, ircot, self_ask
 from sire_core.recipes import REGISTRY
+from sire_core.storage.uuids import to_uuid
 from sire_core.testing.scripted_model import ScriptedModel
 
 THINK = {"reasoning": "Petra Quillon directed The Salt Lantern.", "search": "Where was Petra Quillon born?"}
@@ -87,7 +88,9 @@ async def test_contract_of_query_engines(recipe, index_of, question):
     engine = IRCoTQueryEngine(SireRetriever(index_of(recipe), similarity_top_k=5), llm=ScriptedModel(thinking))
     response = await engine.aquery(question)
     trace = await collect(ircot(index_of(recipe), question, model=ScriptedModel(thinking), k=5))
-    assert [found.node.node_id for found in response.source_nodes] == [hit.unit.id for hit in trace.answer.hits]
+    assert [found.node.node_id for found in response.source_nodes] == [
+        to_uuid(hit.unit.id) for hit in trace.answer.hits
+    ]
     assert [found.score for found in response.source_nodes] == pytest.approx([hit.score for hit in trace.answer.hits])
     assert len(response.source_nodes) == 5
     assert len(response.metadata["steps"]) == len(trace.steps) == 6
@@ -107,7 +110,7 @@ async def test_self_ask_follows_up(index_of, question):
     ]
     assert events[3].text == "Petra Quillon"
     trace = await collect(self_ask(index_of(), question, model=ScriptedModel(ASK)))
-    assert [found.node.node_id for found in events[-1].nodes] == [hit.unit.id for hit in trace.answer.hits]
+    assert [found.node.node_id for found in events[-1].nodes] == [to_uuid(hit.unit.id) for hit in trace.answer.hits]
 
 
 async def test_self_ask_in_two_calls_searches_once(index_of, question):

@@ -13,6 +13,7 @@ from llama_index_sire import SireRetriever, VectorStoreSource
 from sire_core.data import demo_questions
 from sire_core.protocols import RankedSource
 from sire_core.recipes import REGISTRY
+from sire_core.storage.uuids import to_uuid
 
 RECIPES = sorted(REGISTRY)
 
@@ -54,7 +55,7 @@ class LeastStore(BasePydanticVectorStore):
 
 
 def ids_of(retriever):
-    return {name.decode() for name in retriever.index.view().ids.tolist()}
+    return {to_uuid(name.decode()) for name in retriever.index.view().ids.tolist()}
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -180,7 +181,7 @@ def test_refitted_vectors_are_put_anew(documents):
     retriever.insert(documents[10:40])
     view = retriever.index.view()
     for position, name in enumerate(view.ids.tolist()):
-        assert store.data.embedding_dict[name.decode()] == pytest.approx(view.matrix[position].tolist())
+        assert store.data.embedding_dict[to_uuid(name.decode())] == pytest.approx(view.matrix[position].tolist())
 
 
 async def test_a_truly_async_store_is_used_natively(documents, question):
