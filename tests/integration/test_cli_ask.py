@@ -149,6 +149,8 @@ def test_without_a_model_there_is_evidence_and_a_hint(folder):
     assert "--llm" in told["note"]
     queried = json.loads(CliRunner().invoke(app, ["query", str(folder), QUESTION, "-k", "3", "--json"]).stdout)
     assert told["hits"] == queried
+    words = run(folder, QUESTION, "--json", "-k", 3, "--set", "ranker=bm25")
+    assert all(hit["path"][0]["step"].startswith("words:") for hit in json.loads(words.stdout)["hits"])
 
 
 def test_a_failing_model_is_an_error_with_evidence(folder):

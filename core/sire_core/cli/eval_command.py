@@ -9,7 +9,7 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.evaluation import run_ablations, run_clusters, run_evaluation
-from sire_core.cli.models import DEFAULT_KEY, language_model
+from sire_core.cli.models import DEFAULT_KEY, Spending
 from sire_core.cli.options import IndexOptions
 from sire_core.cli.output import can_be_written, count, note, say
 from sire_core.cli.progress import reporting
@@ -113,9 +113,7 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
         raise ConfigurationError("--clusters looks at no recipe; leave --recipes, --ablations and --answer out.")
     names = _names(recipes, ablations)
     _check_file(json_file)
-    model = language_model(
-        llm, base_url, api_key_env, native=native, max_calls=max_calls, max_tokens=max_tokens, workers=workers
-    )
+    model = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, workers=workers).model()
     config = EvalConfig(budget=budget, limit=limit, seed=seed, answer=_answering(answer, model, workers))
     options = IndexOptions(
         folder=to,
@@ -130,10 +128,7 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     )
     dataset = load_dataset(dataset_dir)
     if clusters:
-        report = run_clusters(dataset, options)
-        if json_file is not None:
-            write_rows(json_file, [report])
-        say(report.table())
+        _say_clusters(dataset, options, json_file)
         return
     tables = _tables(dataset, names, options, config, ablations=ablations)
     rows = [row for table in tables for row in table]
@@ -142,6 +137,15 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     say("\n\n".join(map(format_ablations if ablations else format_table, tables)))
     if by_kind:
         _say_kinds(rows)
+
+
+def _say_clusters(dataset: DataSet, options: IndexOptions, json_file: Path | None) -> None:
+    from sire_core.evaluate.report import write_rows
+
+    report = run_clusters(dataset, options)
+    if json_file is not None:
+        write_rows(json_file, [report])
+    say(report.table())
 
 
 def _tables(

@@ -160,4 +160,6 @@ def _price(cost: CostRange) -> str:
     if cost.price is None:
         return "price unknown"
     low, high = cost.price
+    if 0 < high < 0.005:
+        return "under $0.01"
     return f"${low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"${low:.2f} to ${high:.2f}"

@@ -6,7 +6,9 @@ from pydantic import BaseModel, Field
 from sire_core import Document, Index
 from sire_core.errors import ModelError
 from sire_core.extraction.rules import RulesExtractor
+from sire_core.models.prices import CostRange
 from sire_core.models.rehearsal import RehearsalModel, least_value
+from sire_core.pipeline.estimate import Estimate
 from sire_core.protocols import Prompt
 from sire_core.recipes import indexrag, msrag, raptor
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -104,3 +106,9 @@ def test_a_recipe_that_joins_the_folder_is_estimated_whole(tmp_path):
     with Index(tmp_path / "ix", recipe=raptor(summary_tokens=50), **options) as joining:
         high = joining.estimate(CORPUS).summaries.calls[1]
         assert 0 < joining.build(CORPUS).calls <= high
+
+
+def test_a_price_below_a_cent_is_no_price_of_nothing():
+    tiny, none = (CostRange(price=(0.0, price)) for price in (0.001, 0.0))
+    assert "under $0.01" in Estimate(1, 0, tiny, tiny).describe()
+    assert "$0.00" in Estimate(1, 0, none, none).describe()
