@@ -35,8 +35,9 @@ __all__ = ["InteractionGraph"]
 class InteractionGraph:
     """A graph over passages: neighbours in a document, nearest in meaning, and those that share keywords.
 
-    Edges alone are stored, and only what differs after a change: no unit and no vector beyond the passages. The graph
-    after any changes is the one that a build of the same corpus makes.
+    Edges are stored, and only what differs after a change: no unit and no vector beyond the passages. Two notes hold
+    the same graph, the nearest passages of each and the words of all as arrays: a change starts from them, and queries
+    read them instead of the edges. The graph after any changes is the one that a build of the same corpus makes.
 
     Attributes:
         n_sim: Nearest passages by cosine that every passage is joined to.
@@ -101,7 +102,7 @@ class InteractionGraph:
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Bring the graph up to date. Of a small change only the passages that it touches are read and written."""
+        """Bring the graph up to date: only passages that the change touches are read, only their edges are written."""
         import asyncio
 
         # Even a change of no chunk may tell apart passages that were one: those that differ in their metadata are two.

@@ -148,6 +148,26 @@ def test_an_index_without_notes_works_and_gets_them_with_the_next_change(tmp_pat
     assert [len(note) for note in seen[0][2:]] == [len(note) for note in seen[1][2:]]
 
 
+def test_a_passage_whose_extraction_is_made_up_for_gets_its_keywords():
+    class Failing(Keywords):
+        fails = True
+
+        async def extract(self, chunks):
+            async for batch in super().extract(chunks):
+                failed = self.fails and "lamp" in batch[0].keywords
+                yield [ExtractionRecord(batch[0].hash, "m", "p", status="failed", reason="away")] if failed else batch
+
+    documents = [document(f"d{i}", ([f"{words} {i}"], "", {})) for i, words in enumerate(["lamp tide", "lamp", "tide"])]
+    extractor, settings = Failing(), {"recipe": iier(**SETTINGS["default"]), "embedder": HashEmbedder(8)}
+    with Index(extractor=extractor, max_failure_ratio=1.0, **settings) as index, opened("default") as fresh:
+        index.build(documents)
+        assert "lamp" not in ChainGraph.of(index.view()).keyword_of
+        extractor.fails = False
+        index.build(documents)
+        fresh.build(documents)
+        assert told(index) == told(fresh)
+
+
 def test_a_change_after_which_the_embedder_was_fitted_again_makes_the_lists_anew(tmp_path):
     rng = np.random.default_rng(5)
     documents = [document(f"d{i}", ([" ".join(rng.choice(WORDS, 4))], "", {})) for i in range(20)]
