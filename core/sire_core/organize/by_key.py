@@ -40,7 +40,8 @@ class ByKey:
 
     def rows(self, keys: NDArray[np.uint64]) -> dict[int, list[int]]:
         """Rows about some keys, ascending; the keys in the order of their first rows, without those that have none."""
-        places = np.searchsorted(self.keys, keys[np.isin(keys, self.keys)])
+        places = np.minimum(np.searchsorted(self.keys, keys), max(0, len(self.keys) - 1))
+        places = places[self.keys[places] == keys] if len(self.keys) else places[:0]
         places = places[np.argsort(self.order[self.starts[places]])]
         starts = self.starts[places]
         spans = zip(self.keys[places].tolist(), starts.tolist(), (starts + self.counts[places]).tolist(), strict=True)

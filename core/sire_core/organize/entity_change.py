@@ -62,7 +62,6 @@ class EntityChange:
         self._chunks = chunks
         self._lists = lists
         self._told = told
-        self._hashes = change.after.mentions["lists"].tolist()
         self._limits = limits
         self._fingerprint = fingerprint
         before, after = change.before, change.after
@@ -101,12 +100,15 @@ class EntityChange:
         was = self._pairs(old, self._then, old.entities, self._limits[0])
         now = self._pairs(new, self._now, self.elements, self._limits[1])
         columns = [(table.mentions["titles"], table.mentions["lists"]) for table in (old, new)]
-        put = [
-            self._edge(pair, row)
+        put = {
+            pair: row
             for pair, row in now.items()
             if pair not in was or any(a[was[pair]] != b[row] for a, b in zip(*columns, strict=True))
+        }
+        names = self._names(list(put.values()))
+        return [self._edge(pair, row, said) for (pair, row), said in zip(put.items(), names, strict=True)], [
+            Edge(MENTIONS, *pair) for pair in was if pair not in now
         ]
-        return put, [Edge(MENTIONS, *pair) for pair in was if pair not in now]
 
     def _made(self, touched: NDArray[np.uint64]) -> dict[int, tuple[str, bool]]:
         """Id, and whether there is a text, of touched entities that some passage names."""
@@ -114,7 +116,8 @@ class EntityChange:
         rows = self._now.rows(touched)
         keys = np.fromiter(rows, dtype=np.uint64, count=len(rows))
         best = self._now.first(keys, np.where(mentions["own"], _OWN, mentions["lengths"]).astype(np.int64))
-        texts = {key: self._text(key, best[key]) for key in rows}
+        names = self._names([best[key] for key in rows])
+        texts = {key: _text(key, said) for key, said in zip(rows, names, strict=True)}
         nameless = self._keys({key: rows[key][0] for key, text in texts.items() if not text})
         made = {}
         for key, found in rows.items():
@@ -124,14 +127,14 @@ class EntityChange:
             self._texts[unit] = (texts[key], chunks)
         return made
 
-    def _text(self, key: int, row: int) -> str:
-        """The entity's own name where it is spelt out, else the longest there is; nameless ones are nodes only."""
-        names = self._names(row)
-        return next((name for name in names if hash64(cached_key(name)) == key), "") or max(names, key=len, default="")
-
-    def _names(self, row: int) -> list[str]:
-        found = self._told.get(self._hashes[row])
-        return self._lists.names(self._lists.place(self._hashes[row])) if found is None else found
+    def _names(self, rows: Sequence[int]) -> list[list[str]]:
+        """Names of some mentions."""
+        hashes = self._change.after.mentions["lists"][np.array(rows, dtype=np.int64)]
+        places = self._lists.places(hashes).tolist()
+        return [
+            self._told[found] if found in self._told else self._lists.names(place)
+            for found, place in zip(hashes.tolist(), places, strict=True)
+        ]
 
     def _keys(self, rows: Mapping[int, int]) -> dict[int, str]:
         """Keys of entities by their hashes, from a passage that refers to each."""
@@ -150,8 +153,13 @@ class EntityChange:
             if len(rows) <= limit or titles[row]
         }
 
-    def _edge(self, pair: tuple[str, str], row: int) -> Edge:
-        metadata: dict[str, Any] = {"names": self._names(row)}
+    def _edge(self, pair: tuple[str, str], row: int, names: Sequence[str]) -> Edge:
+        metadata: dict[str, Any] = {"names": list(names)}
         if self._change.after.mentions["titles"][row]:
             metadata["title"] = True
         return Edge(MENTIONS, *pair, 1.0, metadata)
+
+
+def _text(key: int, names: Sequence[str]) -> str:
+    """The entity's own name where it is spelt out, else the longest there is; nameless ones are nodes only."""
+    return next((name for name in names if hash64(cached_key(name)) == key), "") or max(names, key=len, default="")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.organize.elements import Elements, id_codes
+from sire_core.organize.elements import id_codes
 from sire_core.organize.name_lists import NameLists
 
 if TYPE_CHECKING:
@@ -34,8 +34,9 @@ class GraphNote:
         targets: Entity number of every mention, `[m]`.
         titles: Whether the passage is titled by the entity, `[m]`.
         names: Number of the list of names of every mention, `[m]`.
-        relations: Ids of relations, one per pair of a relation and an end, `[pairs]`.
-        ends: Ids of the entities at these ends, `[pairs]`.
+        relations: Ids of the relations.
+        ends: Ids of all entities, those without a mention here among them.
+        pairs: Numbers of a relation and of an entity at one of its ends, `[2, pairs]`; some may come twice.
         lists: The lists of names.
     """
 
@@ -47,6 +48,7 @@ class GraphNote:
     names: NDArray[np.int64]
     relations: NDArray[np.bytes_]
     ends: NDArray[np.bytes_]
+    pairs: NDArray[np.int64]
     lists: NameLists
 
     @classmethod
@@ -75,7 +77,6 @@ class GraphNote:
         by_first = np.argsort(begins)
         number = np.empty(len(found), dtype=np.int64)
         number[by_first] = np.arange(len(found))
-        relations, ends = _pairs(table)
         return cls(
             passages=np.array(table.passages, dtype="S24"),
             entities=table.entities.ids[owner[kept][rows[begins[by_first]]]],
@@ -83,15 +84,16 @@ class GraphNote:
             targets=number[inverse.ravel()],
             titles=mentions["titles"][kept][rows],
             names=lists.places(mentions["lists"][kept][rows]),
-            relations=relations,
-            ends=ends,
+            relations=table.relations.ids,
+            ends=table.entities.ids if len(table.relations.ids) else table.entities.ids[:0],
+            pairs=_pairs(table),
             lists=lists,
         )
 
     def to_note(self) -> bytes:
         """Bytes for the store."""
         arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _OWN}
-        small = {name: arrays[name].astype(np.int32) for name in ("places", "targets", "names")}
+        small = {name: arrays[name].astype(np.int32) for name in _NUMBERS}
         buffer = io.BytesIO()
         np.savez(buffer, **(arrays | small | self.lists.arrays()))  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
         return buffer.getvalue()
@@ -103,24 +105,19 @@ class GraphNote:
             return None
         with np.load(io.BytesIO(note), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        large = {name: arrays[name].astype(np.int64) for name in ("places", "targets", "names")}
+        large = {name: arrays[name].astype(np.int64) for name in _NUMBERS}
         return cls(**{name: (arrays | large)[name] for name in _OWN}, lists=NameLists.from_arrays(arrays))
 
 
+_NUMBERS = ("places", "targets", "names", "pairs")
 _OWN: Sequence[str] = [field.name for field in fields(GraphNote) if field.name != "lists"]
 
 
-def _pairs(table: GraphTable) -> tuple[NDArray[np.bytes_], NDArray[np.bytes_]]:
-    """Ids of relations and of the entities at their ends; a relation of two keys may come with an end twice."""
-    keys, first = np.unique(table.statements["keys"], return_index=True)
-    ids = table.relations.ids[table.relations.places(keys)]
-    ends = [table.entities.places(table.statements[name][first]) for name in ("heads", "tails")]
-    known = [(end >= 0) & _named(table.entities, end) for end in ends]
-    return (
-        np.concatenate([ids[there] for there in known]),
-        np.concatenate([table.entities.ids[end[there]] for end, there in zip(ends, known, strict=True)]),
-    )
-
-
-def _named(entities: Elements, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return entities.named[places] if len(entities.named) else np.zeros(len(places), dtype=bool)
+def _pairs(table: GraphTable) -> NDArray[np.int64]:
+    """Numbers of relations and of the entities at their ends."""
+    _, first = np.unique(table.statements["keys"], return_index=True)
+    relations = np.tile(np.arange(len(first)), 2)
+    ends = table.entities.places(np.concatenate([table.statements[name][first] for name in ("heads", "tails")]))
+    known = ends >= 0
+    known[known] = table.entities.named[ends[known]]
+    return np.stack([relations[known], ends[known]])

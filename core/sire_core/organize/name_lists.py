@@ -49,10 +49,6 @@ class NameLists:
         """Numbers of lists that are there, by hash."""
         return np.searchsorted(self.hashes, hashes)
 
-    def place(self, found: int) -> int:
-        """Number of a list that is there, by its hash."""
-        return int(np.searchsorted(self.hashes, np.uint64(found)))
-
     def names(self, place: int) -> list[str]:
         """The names of a list by its number."""
         found: list[str] = json.loads(

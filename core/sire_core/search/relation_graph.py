@@ -15,8 +15,6 @@ from sire_core.search.stored_graph import stored_graph
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sire_core.protocols import FloatArray, IntArray, View
 
 __all__ = ["RelationGraph"]
@@ -53,7 +51,7 @@ class RelationGraph:
             np.flatnonzero(view.kinds == names.index(kind.value)).astype(np.int64)
             for kind in (UnitKind.CHUNK, UnitKind.ENTITY, UnitKind.RELATION)
         )
-        pairs = IdPlaces.of(view).find(_ends(view, chunks)).reshape(2, -1)
+        pairs = _pairs(view, chunks)
         pairs = pairs[:, (pairs >= 0).all(axis=0)]
         indptr, indices = view.chunk_pointers
         owner = np.zeros(int(indices.max(initial=-1)) + 1, dtype=np.int64)
@@ -82,10 +80,13 @@ class RelationGraph:
         return list(dict.fromkeys(found))
 
 
-def _ends(view: View, chunks: IntArray) -> NDArray[np.bytes_]:
-    """Ids of relations and, behind them, of the entities at their ends, pair by pair."""
+def _pairs(view: View, chunks: IntArray) -> IntArray:
+    """Positions of relations and of the entities at their ends, `[2, pairs]`; -1 for what the pool does not hold."""
+    places = IdPlaces.of(view)
     note = stored_graph(view, chunks)
     if note is not None:
-        return np.concatenate([note.relations, note.ends])
+        return np.stack([places.find(note.relations)[note.pairs[0]], places.find(note.ends)[note.pairs[1]]])
     edges = [edge for edge in view.edges() if edge.kind == RELATES]
-    return np.array([edge.source for edge in edges] + [edge.target for edge in edges], dtype="S24")
+    return places.find(
+        np.array([edge.source for edge in edges] + [edge.target for edge in edges], dtype="S24")
+    ).reshape(2, -1)
