@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.organize.document_units import DocumentUnits, Written, distinct_documents
 from sire_core.protocols import Delta
 from sire_core.types import Chunk, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
+    from sire_core.organize.document_units import DocumentUnits, Written
     from sire_core.protocols import BuildView, Change
 
 __all__ = ["AtomicKnowledge"]
@@ -81,6 +81,8 @@ class AtomicKnowledge:
         Also after a change without chunks: other metadata can make two units of one, or one of two.
         """
         import asyncio
+
+        from sire_core.organize.document_units import DocumentUnits, distinct_documents
 
         before = DocumentUnits.from_note(view.notes([_TABLE]).get(_TABLE))
         documents = await asyncio.to_thread(distinct_documents, view.chunks, view.chunk_units)
