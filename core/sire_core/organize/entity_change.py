@@ -106,9 +106,8 @@ class EntityChange:
             if pair not in was or any(a[was[pair]] != b[row] for a, b in zip(*columns, strict=True))
         }
         names = self._names(list(put.values()))
-        return [self._edge(pair, row, said) for (pair, row), said in zip(put.items(), names, strict=True)], [
-            Edge(MENTIONS, *pair) for pair in was if pair not in now
-        ]
+        edges = [self._edge(pair, row, said) for (pair, row), said in zip(put.items(), names, strict=True)]
+        return edges, [Edge(MENTIONS, *pair) for pair in was if pair not in now]
 
     def _made(self, touched: NDArray[np.uint64]) -> dict[int, tuple[str, bool]]:
         """Id, and whether there is a text, of touched entities that some passage names."""

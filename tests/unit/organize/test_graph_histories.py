@@ -1,6 +1,8 @@
 """A knowledge graph follows every history of changes as if it had been built at the end."""
 
+import json
 import shutil
+import sqlite3
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +25,7 @@ from sire_core.search.pagerank import PageRank
 from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Chunk, Document, Entity, ExtractionRecord, Fact, Triple, unit_id
 
 NAMES = (
@@ -71,6 +74,16 @@ class Told:
         return ExtractionRecord(chunk.hash, "told", "1", entities=made, facts=facts)
 
 
+def summarized(call):
+    """Says of an element what its first passage says."""
+    data = json.loads(call.data)
+    said = [
+        {"id": element["id"], "summary": f"{element['name']}: {data['passages'][element['passages'][0]]}"}
+        for element in data["elements"]
+    ]
+    return json.dumps({"summaries": said})
+
+
 class Histories(RuleBasedStateMachine):
     """Adds, updates and deletes; a fresh index is made of what is left."""
 
@@ -85,7 +98,11 @@ class Histories(RuleBasedStateMachine):
 
     def open(self, name):
         recipe = Recipe(name="graph", summary="", paper="", organizers=(self.graph,), ranker=PageRank())
-        return Index(self.place / name, recipe=recipe, embedder=HashEmbedder(), extractor=Told(self.said))
+        model = ScriptedModel(summarized) if self.graph.summaries else None
+        extractor = Told(self.said)
+        return Index(
+            self.place / name, recipe=recipe, embedder=HashEmbedder(), extractor=extractor, language_model=model
+        )
 
     def teardown(self):
         self.index.close()
@@ -200,12 +217,62 @@ def contents(path):
         KnowledgeGraph(hub_floor=2, index_units=True),
         KnowledgeGraph(hub_floor=1, hub_share=0.5, index_units=True, disambiguate=False),
         KnowledgeGraph(hub_floor=2, index_units=True, similar_names=0.5),
+        KnowledgeGraph(hub_floor=2, index_units=True, summaries=True),
     ],
-    ids=["edges", "units", "apart", "similar"],
+    ids=["edges", "units", "apart", "similar", "summaries"],
 )
 def test_every_history_equals_a_rebuild(graph):
     machine = type("History", (Histories,), {"graph": graph}).TestCase
     machine.settings = settings(
-        max_examples=5, stateful_step_count=7, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=4, stateful_step_count=6, deadline=None, suppress_health_check=list(HealthCheck)
     )
     machine().runTest()
+
+
+def test_missing_summaries_are_asked_for_again_and_no_others(tmp_path):
+    said = {("", "Ann met Bob."): ([("Ann", "", []), ("Bob", "", [])], [(0, "met", 1)]), ("", "Dun."): ([], [])}
+    silent = ["Ann"]
+
+    def script(call):
+        rows = json.loads(summarized(call))["summaries"]
+        return json.dumps({"summaries": [row for row in rows if not row["summary"].startswith((*silent, "?"))]})
+
+    model = ScriptedModel(script)
+    graph = KnowledgeGraph(index_units=True, summaries=True)
+    recipe = Recipe(name="graph", summary="", paper="", organizers=(graph,), ranker=PageRank())
+    with Index(
+        tmp_path / "i", recipe=recipe, embedder=HashEmbedder(), extractor=Told(said), language_model=model
+    ) as index:
+        index.build([Document("a", "Ann met Bob.")])
+        silent.clear()
+        asked = len(model.log)
+        index.add([Document("b", "Dun.")])
+    again = [element["name"] for call in model.log[asked:] for element in json.loads(call.data)["elements"]]
+    assert sorted(again) == ["Ann", "Ann met Bob"]
+    units = read_contents(tmp_path / "i").units.values()
+    assert {unit.text: unit.metadata.get("summary") for unit in units if unit.kind.value != "chunk"} == {
+        "Ann": "Ann: Ann met Bob.",
+        "Bob": "Bob: Ann met Bob.",
+        "Ann met Bob": "Ann met Bob: Ann met Bob.",
+    }
+
+
+def test_an_index_without_the_notes_is_made_anew_and_put_right(tmp_path):
+    said = {("Ann", "Ann met Bob."): ([("Ann", "", []), ("Bob", "", [])], [(0, "met", 1)]), ("", "Dun."): ([], [])}
+    graph = KnowledgeGraph(index_units=True)
+    recipe = Recipe(name="graph", summary="", paper="", organizers=(graph,), ranker=PageRank())
+    for name in ("old", "fresh"):
+        with Index(tmp_path / name, recipe=recipe, embedder=HashEmbedder(), extractor=Told(said)) as index:
+            index.build([Document("a", "Ann met Bob.", "Ann")])
+            if name == "old":
+                index.save(tmp_path / "bare")
+    with closing(sqlite3.connect(tmp_path / "bare" / "index.sqlite")) as database:
+        database.execute("DELETE FROM notes")
+        database.execute("DELETE FROM edges WHERE kind='relates'")
+        database.execute("UPDATE units SET text='Nobody' WHERE text='Bob'")
+        database.commit()
+    for name in ("bare", "fresh"):
+        with Index(tmp_path / name, recipe=recipe, embedder=HashEmbedder(), extractor=Told(said)) as index:
+            assert index.search("Ann")
+            index.add([Document("b", "Dun.")])
+    assert contents(tmp_path / "bare") == contents(tmp_path / "fresh")
