@@ -14,6 +14,8 @@ __all__ = ["AnswerText"]
 _BEGIN = re.compile(r'(?<!\\)"answer"\s*:\s*"')
 _STRING = re.compile(r'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')
 """What is whole of a JSON string: up to its end, or to an escape that is cut off."""
+_ESCAPE = len("\\ud83d")
+_LAST_WORD = re.compile(r"\S+\Z")
 _UNSURE = re.compile(r"\s*(?:\[[\d\s,;]*)?\Z")
 """White space that may turn out to be the end, and citations that are not closed."""
 
@@ -28,36 +30,65 @@ class AnswerText:
 
     Attributes:
         text: What was given out so far.
-        citations: Numbers of the hits that it cites.
     """
 
     def __init__(self, hits: int) -> None:
         self.text = ""
-        self.citations: tuple[int, ...] = ()
         self._hits = hits
-        self._came = ""
+        self._raw = ""  # JSON that was not read yet
+        self._begun = self._ended = False
+        self._unsure = ""  # read, and may still change its meaning
+        self._held = ""  # sure, but nothing that could be an answer
+        self._citations: dict[int, None] = {}
+
+    @property
+    def citations(self) -> tuple[int, ...]:
+        """Numbers of the hits that the text cites."""
+        return tuple(self._citations) if self.text else ()
 
     def add(self, piece: str) -> str:
         """What a piece adds to the text."""
-        self._came += piece
-        text, citations = tidy_citations(self._sure(), self._hits)
-        if len(text) <= len(self.text) or not normalize_answer(without_citations(text)):
+        if self._ended:
             return ""
-        new, self.text, self.citations = text[len(self.text) :], text, citations
-        return new
+        self._raw += piece
+        if not self._begun and not self._begin():
+            return ""
+        text = self._unsure + self._read()
+        sure = text.rstrip() if self._ended else _UNSURE.sub("", text, count=1)
+        self._unsure = text[len(sure) :]
+        tidy, numbers = tidy_citations(sure, self._hits)
+        self._citations.update(dict.fromkeys(numbers))
+        if not self.text:
+            tidy = (self._held + tidy).lstrip()
+            self._held = tidy
+            # The last word may still become one that is no answer alone: "th" is something, "the" is not.
+            settled = tidy if self._ended or self._unsure else _LAST_WORD.sub("", tidy)
+            if not normalize_answer(without_citations(settled)):
+                return ""
+        self.text += tidy
+        return tidy
 
-    def _sure(self) -> str:
-        """What no further piece can change of the answer."""
-        came = without_thinking(self._came)
-        begin = _BEGIN.search(came)
-        if begin is None:
-            return ""
-        string = _STRING.match(came, begin.end())
+    def _begin(self) -> bool:
+        """Look for the beginning of the value."""
+        if '"answer"' in self._raw:
+            said = without_thinking(self._raw)
+            if begin := _BEGIN.search(said):
+                space = self._raw[len(self._raw.rstrip()) :]  # which went with the thinking
+                self._begun, self._raw = True, said[begin.end() :] + space
+        return self._begun
+
+    def _read(self) -> str:
+        """What is whole of the JSON string behind what was read before."""
+        string = _STRING.match(self._raw)
         assert string is not None  # it matches the empty text, too
+        rest = self._raw[string.end() :]
+        self._ended = rest.startswith('"')
         try:
             value: str = json.loads(f'"{string.group()}"', strict=False)
         except ValueError:  # an escape that does not exist
+            self._ended = True
             return ""
-        if "\ud800" <= value[-1:] <= "\udbff":  # the first half of a character
-            value = value[:-1]
-        return _UNSURE.sub("", value.lstrip(), count=1)
+        if not self._ended and "\ud800" <= value[-1:] <= "\udbff":  # the first half of a character
+            value, rest = value[:-1], string.group()[-_ESCAPE:] + rest
+        self._raw = rest
+        return value

@@ -13,7 +13,7 @@ def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
     """Bring citations into one form, [1][3], and leave out those of passages that do not exist.
 
     Args:
-        text: An answer.
+        text: An answer, or a part of one that neither begins nor ends inside of a citation and the space before it.
         hits: How many passages there are.
 
     Returns:
@@ -30,7 +30,7 @@ def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
         space = match.group(0)[: len(match.group(0)) - len(match.group(0).lstrip())]
         return space + "".join(f"[{number}]" for number in known) if known else ""
 
-    return _CITATION.sub(tidy, text).strip(), tuple(dict.fromkeys(inside))
+    return _CITATION.sub(tidy, text), tuple(dict.fromkeys(inside))
 
 
 def without_citations(text: str) -> str:

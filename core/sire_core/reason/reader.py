@@ -108,6 +108,7 @@ def cite(text: str, named: Sequence[int], hits: int, *, sufficient: bool) -> Rea
         sufficient: What the model says of them.
     """
     text, inside = tidy_citations(text, hits)
+    text = text.strip()
     bare = normalize_answer(without_citations(text))
     if not sufficient or not bare or bare == INSUFFICIENT:
         return ReadAnswer(text if bare else INSUFFICIENT, inside, sufficient=False)
