@@ -91,7 +91,7 @@ def test_yes_builds_and_reports_usage_by_stage(tmp_path, source, server):
     assert server.received == asked
 
 
-@pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("y\n", 0)])
+@pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("y\n", 0), ("\x04", 130)])
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_person_at_a_terminal_is_asked(tmp_path, source, server, answer, code):
     import pty
@@ -107,6 +107,7 @@ def test_a_person_at_a_terminal_is_asked(tmp_path, source, server, answer, code)
         os.close(theirs)
     assert done.returncode == code, done.stderr
     assert "Go on?" in done.stderr
+    assert ("Nothing was asked" in done.stderr) == (code != 0)
     assert (server.received > 0) == (code == 0)
     assert (tmp_path / "ix").exists() == (code == 0)
 

@@ -11,7 +11,7 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.changes import run_change
 from sire_core.cli.models import DEFAULT_KEY, Spending
-from sire_core.cli.options import IndexOptions, check_folder, manifest_of
+from sire_core.cli.options import IndexOptions, check_folder, is_index, manifest_of
 from sire_core.errors import IndexMissingError
 from sire_core.index import Index
 
@@ -159,7 +159,8 @@ def _existing(
     model = spending.model()
     check_folder(folder, first)
     if not manifest_of(folder).generation:
-        raise IndexMissingError(f"There is no index in {folder}. Build one: sire index SRC... --to {folder}")
+        why = f"The index in {folder} was never finished" if is_index(folder) else f"There is no index in {folder}"
+        raise IndexMissingError(f"{why}. Build it: sire index SRC... --to {folder}")
     return IndexOptions(
         folder=folder,
         embedder=embedder,

@@ -61,18 +61,18 @@ def run_change(
         with open_index(options) as index:
             corpus = None if sources is None else read_sources(sources, options)
             approve(index, corpus.documents if corpus else ())
-    with reporting() as progress, open_index(options, progress) as index:
-        if corpus is None and sources is not None:
-            corpus = read_sources(sources, options)
-        try:
+    try:
+        with reporting() as progress, open_index(options, progress) as index:
+            if corpus is None and sources is not None:
+                corpus = read_sources(sources, options)
             report = change(index, corpus.documents if corpus else ())
-        except KeyboardInterrupt:
-            note(
-                f"Interrupted. {options.folder} holds what it held before; the finished part of the work is kept. "
-                "Run the same command again to go on."
-            )
-            raise typer.Exit(130) from None
-        recipe = str(index.stats()["recipe"])
+            recipe = str(index.stats()["recipe"])
+    except KeyboardInterrupt:  # here, when the bars have gone
+        note(
+            f"Interrupted. {options.folder} holds what it held before; the finished part of the work is kept. "
+            "Run the same command again to go on."
+        )
+        raise typer.Exit(130) from None
     if as_json:
         say_json(_as_json(report, recipe, corpus.failures if corpus else ()))
     else:

@@ -178,7 +178,7 @@ def approve_cost(index: Index, documents: Sequence[Document], price: Price | Non
         yes: Shows, and does not ask.
 
     Raises:
-        Exit: With 1 when the answer is no, with 2 when nobody is there to answer.
+        Exit: With 1 when the answer is no, with 2 when nobody is there to answer, with 130 when interrupted.
     """
     estimate = index.estimate(documents, price)
     if estimate.total.calls[1] == 0:
@@ -190,9 +190,14 @@ def approve_cost(index: Index, documents: Sequence[Document], price: Price | Non
     if not sys.stdin.isatty():
         note("error: Nobody is there to agree (stdin is no terminal). Add --yes to go on without asking.", "red")
         raise typer.Exit(2)
-    if not typer.confirm("Go on?", err=True):
+    try:
+        agreed, code = typer.confirm("Go on?", err=True), 1
+    except typer.Abort:  # Ctrl-C
+        agreed, code = False, 130
+        note("")
+    if not agreed:
         note("Nothing was asked and nothing was changed.")
-        raise typer.Exit(1)
+        raise typer.Exit(code)
 
 
 def estimate_json(estimate: Estimate) -> dict[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ORDER = "The index folder comes first, as in: sire query DIR QUESTION, sire add DIR SRC..."
 
-__all__ = ["IndexOptions", "check_folder", "chunker_of", "manifest_of", "open_index"]
+__all__ = ["IndexOptions", "check_folder", "chunker_of", "is_index", "manifest_of", "open_index"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +108,17 @@ def check_folder(folder: Path | None, other: str | Path = "") -> None:
     Raises:
         IndexMissingError: It is a file, or the index is the other one.
     """
-    from sire_core.storage.folder import Folder
-
     if folder is not None and folder.is_file():
         raise IndexMissingError(
             f"{folder} is a file, not an index folder. {_ORDER} To make an index of the file: sire index {folder} "
             "--to DIR"
         )
-    if folder is not None and other and not Folder(folder).exists() and _is_index(other):
+    if folder is not None and other and not is_index(folder) and is_index(other):
         raise IndexMissingError(f"There is no index in {folder}, but {other} is one. {_ORDER}")
 
 
-def _is_index(path: str | Path) -> bool:
+def is_index(path: str | Path) -> bool:
+    """Whether an index was built or begun here; what is no path at all is none."""
     from sire_core.storage.folder import Folder
 
     try:

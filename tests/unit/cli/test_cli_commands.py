@@ -289,6 +289,17 @@ def test_a_markdown_heading_that_is_the_title_is_shown_once(tmp_path):
     assert run("query", tmp_path / "ix", "river", "--json").stdout.count("# The Marl") == 1
 
 
+def test_an_index_that_was_never_finished_is_no_place_for_changes(tmp_path, source):
+    from sire_core.storage.index_files import IndexFiles
+
+    begun = IndexFiles(tmp_path / "begun", create=True)
+    assert begun.store.documents() == {}  # opened: the tables are there
+    begun.close()
+    said = run("add", tmp_path / "begun", source, code=1).stderr
+    assert "never finished" in said
+    assert f"sire index SRC... --to {tmp_path / 'begun'}" in said
+
+
 def test_numbers_agree_with_their_nouns(tmp_path):
     one = tmp_path / "one.jsonl"
     one.write_text(json.dumps({"id": "m-1", "text": "The Marl is a river."}))
