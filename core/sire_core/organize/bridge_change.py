@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sire_core.organize.bridge_table import SharedTexts
     from sire_core.organize.document_table import Listings
     from sire_core.organize.joined_facts import BridgeFact
+    from sire_core.organize.source_documents import DocumentPassages
     from sire_core.protocols import BuildView
 
 __all__ = ["BridgeChange", "BridgeRules"]
@@ -70,7 +71,9 @@ class BridgeChange:
         before = DocumentTable.from_note(notes.get(_DOCUMENTS))
         self._bridges = BridgeTable.from_note(notes.get(_BRIDGES))
         self._documents = passages_by_document(view.chunks, view.chunk_units)
-        self._fresh = self._read(before, {*redone, *(view.relinked() if before.heads else ())})
+        self._passages, self._fresh, self._table = self._read(
+            before, {*redone, *(view.relinked() if before.heads else ())}
+        )
         self._gone = sorted(set(before.heads).difference(self._table.heads))
         self._listings = self._table.listings()
         old = before.listings()
@@ -115,8 +118,10 @@ class BridgeChange:
             failures=tuple(answer for answer in answers if isinstance(answer, Failure)),
         )
 
-    def _read(self, before: DocumentTable, changed: Collection[str]) -> dict[str, SourceDocument]:
-        """Documents that changed; and the table with them."""
+    def _read(
+        self, before: DocumentTable, changed: Collection[str]
+    ) -> tuple[dict[str, DocumentPassages], dict[str, SourceDocument], DocumentTable]:
+        """Documents that changed, as passages and as what their records say; and the table with them."""
         versions = [document.version for document in self._documents]
         extractor = self._view.makers[1]
         outdated = before.outdated(self._documents, versions, changed, extractor)
@@ -124,9 +129,8 @@ class BridgeChange:
         records = self._view.records(None if everything else {unit.id for found in outdated for unit in found.units})
         key_of = cache(lambda name: name_key(name, self._rules.entity_key))
         fresh = {found.head: source_document(found, records, self._rules.skip_types, key_of) for found in outdated}
-        self._table = before.with_documents(self._documents, versions, fresh, extractor)
-        self._sources = dict(zip((found.head for found in outdated), outdated, strict=True))
-        return fresh
+        table = before.with_documents(self._documents, versions, fresh, extractor)
+        return {found.head: found for found in outdated}, fresh, table
 
     def _evidence(self, wanted: NDArray[np.bool_]) -> dict[str, Evidence]:
         """Evidence of some entities."""
@@ -200,7 +204,7 @@ class BridgeChange:
         """Everything to remember."""
         lost = np.setdiff1d(self._bridges.keys, after.keys).tolist()
         notes: dict[str, bytes | None] = dict.fromkeys([*self._gone, *(bridge_name(key) for key in lost)])
-        notes |= {head: document_to_note(found, self._sources[head]) for head, found in self._fresh.items()}
+        notes |= {head: document_to_note(found, self._passages[head]) for head, found in self._fresh.items()}
         notes |= {bridge_name(key): bridge.to_note() for key, bridge in written.items()}
         return notes | {_DOCUMENTS: self._table.to_note(), _BRIDGES: after.to_note()}
 
