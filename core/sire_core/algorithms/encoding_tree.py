@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     Labels = NDArray[np.int64]
     Node = tuple[int, int]
 
-__all__ = ["EncodingTree", "canonical_labels"]
+__all__ = ["EncodingTree", "canonical_labels", "first_members"]
+
+_SPARSE = 8  # labels may be so many times larger than there are vertices before they are numbered by sorting
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,8 +47,7 @@ class EncodingTree:
         if any(level.shape != (self.size,) for level in tidy):
             raise ConfigurationError(f"Every level of this tree needs {self.size} labels, one per vertex.")
         for number, level in enumerate(tidy):
-            values, first = np.unique(level, return_index=True)
-            held, first = level >= 0, first[values >= 0]
+            held, first = level >= 0, first_members(level)
             for above in tidy[number + 1 :]:
                 if (above[held] != above[first][level[held]]).any():
                     raise ConfigurationError(f"A cluster of level {number + 1} is torn apart at a higher level.")
@@ -122,17 +123,14 @@ class EncodingTree:
         kept: list[Labels] = []
         below = np.arange(self.size, dtype=np.int64)
         for level in self.labels:
-            values, place = np.unique(level, return_inverse=True)
             # A cluster with one part below is a chain; below starts with the vertices themselves.
-            parts = np.bincount(place[np.unique(below, return_index=True)[1]], minlength=len(values))
-            chain = (parts <= 1)[place] | (level < 0)
+            parts = np.bincount(level[first_members(below)] + 1, minlength=int(level.max(initial=-1)) + 2)
+            chain = (parts <= 1)[level + 1] | (level < 0)
             kept.append(np.where(chain, -1, level))
-            below = canonical_labels(np.where(chain, below, self.size + place))
-        if len(np.unique(below)) == 1:
+            below = canonical_labels(np.where(chain, below, self.size + level))
+        if self.size and below.max() == 0:
             # One node holds everything, so the root has a single child. Another one below it would have been a chain.
-            kept = [
-                level if (level < 0).any() or len(np.unique(level)) > 1 else np.full_like(level, -1) for level in kept
-            ]
+            kept = [level if (level < 0).any() or level.max() > 0 else np.full_like(level, -1) for level in kept]
         return EncodingTree(self.size, tuple(level for level in kept if (level >= 0).any()))
 
     def nested(self) -> list[Any]:
@@ -152,9 +150,27 @@ def canonical_labels(labels: Labels) -> Labels:
     Args:
         labels: `[n]`; all values below 0 count as -1.
     """
-    values, first, place = np.unique(np.maximum(labels, -1), return_index=True, return_inverse=True)
-    ranks = np.empty(len(values), dtype=np.int64)
-    real = values >= 0
-    ranks[~real] = -1
-    ranks[real] = np.argsort(np.argsort(first[real], kind="stable"), kind="stable")
-    return ranks[place.ravel()] if len(labels) else np.empty(0, dtype=np.int64)
+    tidy = np.maximum(labels, -1)
+    if int(tidy.max(initial=-1)) > _SPARSE * len(tidy):
+        values, place = np.unique(tidy, return_inverse=True)
+        tidy = place.ravel() - int(values[0] < 0)
+    # Without sorting: a vertex is the first of its cluster, or it is not.
+    first = first_members(tidy)
+    begins = np.zeros(len(tidy) + 1, dtype=np.int64)
+    begins[first] = 1
+    ranks = np.append(np.cumsum(begins[:-1]) - 1, -1)[first]
+    return np.append(ranks, -1)[tidy]  # what has no cluster finds the -1 at the end
+
+
+def first_members(labels: Labels) -> Labels:
+    """First vertex of every cluster.
+
+    Args:
+        labels: `[n]`, clusters numbered from 0; -1 for vertices without one.
+
+    Returns:
+        One number per cluster; n for a number that no cluster has.
+    """
+    first = np.full(int(labels.max(initial=-1)) + 2, len(labels), dtype=np.int64)
+    first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1)  # the last one written stays; -1 goes behind all others
+    return first[:-1]

@@ -132,8 +132,9 @@ class NetworkChange:
     def _rows(self, passage: str, part: str, column: str) -> NDArray[Any]:
         """What the table of before has of a passage."""
         place = self._places[passage][0]
-        starts = self._starts.setdefault(part, self._before.parts[part].starts())
-        start = int(starts[place])
+        if part not in self._starts:
+            self._starts[part] = self._before.parts[part].starts()
+        start = int(self._starts[part][place])
         return self._before.parts[part][column][start : start + int(self._before.parts[part].counts[place])]
 
     def _read(

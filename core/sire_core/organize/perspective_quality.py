@@ -23,8 +23,15 @@ def information(graph: UndirectedGraph, trees: Sequence[EncodingTree]) -> list[f
     return [decoding_information(graph, tree) / whole if whole > 0 else 0.0 for tree in trees]
 
 
-def describe_trees(graph: UndirectedGraph, trees: Sequence[EncodingTree]) -> dict[str, Any]:
+def describe_trees(
+    graph: UndirectedGraph, trees: Sequence[EncodingTree], shares: Sequence[float] | None = None
+) -> dict[str, Any]:
     """Figures of trees over one graph, JSON-serialisable.
+
+    Args:
+        graph: The graph.
+        trees: Trees over its vertices.
+        shares: What `information` gives; None computes it.
 
     Returns:
         `entities`, `relations` (vertices and edges), `entropy` (H1 in bits); per tree under `trees`: `clusters` and
@@ -36,8 +43,9 @@ def describe_trees(graph: UndirectedGraph, trees: Sequence[EncodingTree]) -> dic
     # A vertex without edges is alone at every level in every tree: it says nothing of how much trees agree.
     joined = graph.degrees() > 0
     rows: list[dict[str, Any]] = []
-    for tree, levels in zip(trees, filled, strict=True):
-        found = decoding_information(graph, tree)
+    found_shares = information(graph, trees) if shares is None else shares
+    for tree, levels, share in zip(trees, filled, found_shares, strict=True):
+        found = share * whole
         rows.append(
             {
                 "clusters": [len(tree.clusters(level)) for level in range(1, tree.height + 1)],

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.encoding_tree import EncodingTree
+from sire_core.algorithms.entropy_repair import repaired_levels
+from sire_core.organize.entity_network import id_hashes
 from sire_core.organize.network_table import arrays_from_note, arrays_to_note
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.undirected import UndirectedGraph
+    from sire_core.organize.entity_network import EntityNetwork
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
@@ -28,55 +31,75 @@ class StoredTrees:
 
     Attributes:
         keys: Of the entities; see `EntityNetwork`.
+        ids: Hashes of their ids in the knowledge graph.
         labels: Cluster of every entity at every level of every tree, `[trees, levels, entities]`; lower trees repeat
             their highest level.
     """
 
     keys: Hashes
+    ids: Hashes
     labels: Ints
 
     @classmethod
-    def of(cls, trees: Sequence[EncodingTree], keys: Hashes) -> StoredTrees:
+    def of(cls, trees: Sequence[EncodingTree], network: EntityNetwork) -> StoredTrees:
         """From trees over entities."""
         most = max((tree.height for tree in trees), default=0) or 1
-        labels = np.empty((len(trees), most, len(keys)), dtype=np.int64)
+        labels = np.empty((len(trees), most, network.size), dtype=np.int64)
         for table, tree in zip(labels, trees, strict=True):
             levels = list(tree.filled()) or [np.arange(tree.size, dtype=np.int64)]
             table[:] = [*levels, *[levels[-1]] * (most - len(levels))]
-        return cls(keys, labels)
+        return cls(network.keys, id_hashes(network.ids), labels)
 
     def missing(self, keys: Hashes) -> int:
         """How many of some entities are new."""
-        return int((~np.isin(keys, self.keys)).sum())
+        return int((~_lookup(self.keys, keys)[0]).sum())
 
     def to_note(self) -> bytes:
         """Bytes for the store."""
-        return arrays_to_note({"keys": self.keys, "labels": self.labels.astype(np.int32)})
+        return arrays_to_note({"keys": self.keys, "ids": self.ids, "labels": self.labels.astype(np.int32)})
 
     @classmethod
     def from_note(cls, note: bytes | None) -> StoredTrees:
         """What `to_note` wrote; no trees at first."""
         if note is None:
-            return cls(np.empty(0, dtype=np.uint64), np.empty((0, 0, 0), dtype=np.int64))
+            nothing = np.empty(0, dtype=np.uint64)
+            return cls(nothing, nothing, np.empty((0, 0, 0), dtype=np.int64))
         arrays = arrays_from_note(note)
-        return cls(arrays["keys"], arrays["labels"].astype(np.int64))
+        return cls(arrays["keys"], arrays["ids"], arrays["labels"].astype(np.int64))
 
 
-def carried_over(stored: StoredTrees, keys: Hashes, graph: UndirectedGraph) -> tuple[EncodingTree, ...]:
+def carried_over(stored: StoredTrees, network: EntityNetwork) -> tuple[EncodingTree, ...]:
     """Stored trees over the vertices as they are now.
 
     Entities that are gone are left out. A new one joins, level by level, the cluster to which most of the weight of its
-    edges leads; new ones without a way to an old one form a cluster per connected component.
+    edges leads; new ones without a way to an old one form a cluster per connected component. Then the clusters that
+    hold an entity that is new, or named by other passages than before, are divided and joined anew as far as that says
+    more (`repaired_levels`).
 
     Args:
         stored: Trees of before, at least one.
-        keys: Of the vertices now.
-        graph: Their edges.
+        network: The vertices now, and their edges.
     """
-    order = np.argsort(stored.keys, kind="stable")
-    place = order[np.minimum(np.searchsorted(stored.keys[order], keys), len(order) - 1)]
-    known = stored.keys[place] == keys
+    known, place = _lookup(stored.keys, network.keys)
     table = np.where(known, stored.labels[..., place], -1)
+    _settle(table, known, network.graph)
+    # The id of an entity changes with the passages that name it.
+    changed = ~_lookup(stored.ids, id_hashes(network.ids))[0]
+    found = (repaired_levels(network.graph, levels, ~known, changed) for levels in table)
+    return tuple(EncodingTree(network.size, tuple(levels)).contracted() for levels in found)
+
+
+def _lookup(known: Hashes, wanted: Hashes) -> tuple[NDArray[np.bool_], Ints]:
+    """Which of some numbers are known, and where."""
+    if not len(known):
+        return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
+    order = np.argsort(known, kind="stable")
+    place = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
+    return known[place] == wanted, place
+
+
+def _settle(table: Ints, known: NDArray[np.bool_], graph: UndirectedGraph) -> None:
+    """Put new vertices into clusters, of which they have none yet."""
     starts, targets, weights = graph.rows()
     fresh = int(table.max(initial=-1)) + 1
     for vertex in _in_order_of_reach(known, starts, targets):
@@ -87,7 +110,6 @@ def carried_over(stored: StoredTrees, keys: Hashes, graph: UndirectedGraph) -> t
         for tree in table:
             tree[:, vertex] = tree[:, _host(near, tree[0])] if near else fresh
         fresh += not near
-    return tuple(EncodingTree(len(keys), tuple(levels)).contracted() for levels in table)
 
 
 def _in_order_of_reach(known: NDArray[np.bool_], starts: Ints, targets: Ints) -> list[int]:

@@ -119,13 +119,15 @@ class Perspectives:
 
         found = await asyncio.to_thread(NetworkChange, view, {chunk.id for chunk in change.added})
         network = await asyncio.to_thread(self._network, found, view)
-        trees, built = await self._trees(network, view)
+        trees, shares, new = await self._trees(network, view)
         writer = await asyncio.to_thread(
             ReportWriter, network, view, self.report_tokens, self.extract_tokens, self.context_tokens
         )
         reports = await writer.write(trees)
-        state = {"built": built, "figures": {"perspectives": await asyncio.to_thread(_figures, network, trees)}}
-        notes = {**found.notes(), _TREES: StoredTrees.of(trees, network.keys).to_note()}
+        figures = await asyncio.to_thread(_figures, network, trees, shares)
+        built = {"information": list(shares), "new": 0} if new is None else {**view.state()["built"], "new": new}
+        state = {"built": built, "figures": {"perspectives": figures}}
+        notes = {**found.notes(), _TREES: StoredTrees.of(trees, network).to_note()}
         return await asyncio.to_thread(writer.delta, reports, state, notes)
 
     def _network(self, found: NetworkChange, view: BuildView) -> EntityNetwork:
@@ -134,24 +136,26 @@ class Perspectives:
         passages = [unit.chunk_ids for unit in view.chunk_units]
         return read_network(found.table, passages, found.texts, edge_weight=self.edge_weight)
 
-    async def _trees(self, network: EntityNetwork, view: BuildView) -> tuple[Sequence[EncodingTree], Mapping[str, Any]]:
-        """Trees, and what is noted of how they were made."""
+    async def _trees(
+        self, network: EntityNetwork, view: BuildView
+    ) -> tuple[Sequence[EncodingTree], Sequence[float], int | None]:
+        """Trees, what each explains, and how many entities are new since they were made; None for trees of now."""
         import asyncio
 
         from sire_core.organize.perspective_quality import information
         from sire_core.organize.perspective_trees import StoredTrees, carried_over
 
         if network.size < _FEWEST or not len(network.graph.edges):
-            return (), {"information": [], "new": 0}
+            return (), (), None
         stored, built = StoredTrees.from_note(view.notes([_TREES]).get(_TREES)), view.state().get("built", {})
         new = built.get("new", 0) + stored.missing(network.keys)
-        if len(stored.labels) and len(stored.keys) and new <= self.drift * network.size:
-            carried = await asyncio.to_thread(carried_over, stored, network.keys, network.graph)
-            now = information(network.graph, carried)
+        if stored.labels.size and new <= self.drift * network.size:
+            carried = await asyncio.to_thread(carried_over, stored, network)
+            now = await asyncio.to_thread(information, network.graph, carried)
             if all(n >= (1 - self.drift) * then for n, then in zip(now, built["information"], strict=True)):
-                return carried, {**built, "new": new}
+                return carried, now, new
         trees = await self._abstract(network, view)
-        return trees, {"information": information(network.graph, trees), "new": 0}
+        return trees, await asyncio.to_thread(information, network.graph, trees), None
 
     async def _abstract(self, network: EntityNetwork, view: BuildView) -> Sequence[EncodingTree]:
         import asyncio
@@ -177,10 +181,10 @@ class Perspectives:
         return tuple(trees)
 
 
-def _figures(network: EntityNetwork, trees: Sequence[EncodingTree]) -> dict[str, Any]:
+def _figures(network: EntityNetwork, trees: Sequence[EncodingTree], shares: Sequence[float]) -> dict[str, Any]:
     from sire_core.organize.perspective_quality import describe_trees
 
-    return describe_trees(network.graph, trees)
+    return describe_trees(network.graph, trees, shares)
 
 
 def _described(network: EntityNetwork) -> list[Unit]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.encoding_tree import first_members
 from sire_core.algorithms.grouping import chained_hashes
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork) -> R
     parents: list[Ints] = [np.empty(0, dtype=np.int64)]
     rows = _Rows(network)
     for clusters in labels:
-        above = clusters[_first(finer)]
+        above = clusters[first_members(finer)]
         real = np.bincount(above, minlength=int(clusters.max(initial=-1)) + 1) > 1
         start = sum(map(len, parents))
         numbers = np.where(real, start + np.cumsum(real) - 1, -1)
@@ -186,10 +187,3 @@ class _Rows:
         kept = apart[self._owners]
         self._owners, self._members = self._owners[kept], self._members[kept]
         return found % (len(apart) + 1), found // (len(apart) + 1)
-
-
-def _first(labels: Ints) -> Ints:
-    """First vertex of every cluster; clusters are numbered from 0."""
-    first = np.zeros(int(labels.max(initial=-1)) + 1, dtype=np.int64)
-    first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1)
-    return first

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import chained_hashes, ranges
+from sire_core.algorithms.grouping import ranges
 from sire_core.organize.entity_network import id_hashes
 from sire_core.organize.knowledge_graph import MENTIONS
 from sire_core.organize.network_table import arrays_from_note, arrays_to_note
@@ -29,6 +29,7 @@ REPORTS = "perspective_reports"
 """Key of the note that a table is stored in; queries read it, too."""
 
 _KINDS = ("child", MENTIONS)
+_SOURCE, _TARGET = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
 def _numbers() -> Ints:
@@ -55,33 +56,36 @@ class EdgeList:
         kinds: 0 for `child`, 1 for `mentions`.
         sources: Ids of reports.
         targets: Ids of reports or entities.
+        codes: Hashes of all three.
     """
 
     kinds: NDArray[np.uint8]
     sources: Ids
     targets: Ids
+    codes: Hashes
 
     @classmethod
     def of(cls, edges: Sequence[Edge]) -> EdgeList:
         """From edges as they are stored."""
-        return cls(
-            np.array([_KINDS.index(edge.kind) for edge in edges], dtype=np.uint8),
-            np.array([edge.source for edge in edges], dtype="S24"),
-            np.array([edge.target for edge in edges], dtype="S24"),
-        )
+        kinds = np.array([_KINDS.index(edge.kind) for edge in edges], dtype=np.uint8)
+        sources = np.array([edge.source for edge in edges], dtype="S24")
+        targets = np.array([edge.target for edge in edges], dtype="S24")
+        return cls(kinds, sources, targets, _codes(kinds, id_hashes(sources), id_hashes(targets)))
 
     def without(self, others: EdgeList) -> tuple[Edge, ...]:
         """Those that the others do not have, each once."""
-        codes, first = np.unique(self._codes(), return_index=True)
-        kept = np.sort(first[~np.isin(codes, others._codes())])
+        there = np.sort(others.codes)
+        at = np.searchsorted(there, self.codes)
+        fresh = np.flatnonzero(np.append(there, np.uint64(0))[at] != self.codes)
+        kept = np.sort(fresh[np.unique(self.codes[fresh], return_index=True)[1]])
         rows = zip(
             self.kinds[kept].tolist(), self.sources[kept].astype(str), self.targets[kept].astype(str), strict=True
         )
         return tuple(Edge(_KINDS[kind], str(source), str(target)) for kind, source, target in rows)
 
-    def _codes(self) -> Hashes:
-        parts = [id_hashes(self.sources), id_hashes(self.targets), self.kinds.astype(np.uint64)]
-        return chained_hashes(np.stack(parts, axis=1).ravel(), np.full(len(self.kinds), 3, dtype=np.int64))
+
+def _codes(kinds: NDArray[np.uint8], sources: Hashes, targets: Hashes) -> Hashes:
+    return np.asarray((sources * _SOURCE ^ targets) * _TARGET + kinds.astype(np.uint64), dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +121,12 @@ class ReportTable:
     def edges(self) -> EdgeList:
         """The edges from reports to what is right below them."""
         kinds = np.repeat(np.arange(2, dtype=np.uint8), (len(self.children), len(self.mentions)))
-        sources = self.reports[np.concatenate([self.children[:, 0], self.mentions[:, 0]])]
-        below = np.concatenate([self.reports[self.children[:, 1]], self.entities[self.mentions[:, 1]]])
-        return EdgeList(kinds, sources, below)
+        above = np.concatenate([self.children[:, 0], self.mentions[:, 0]])
+        # Reports and entities are numbered in one row: each id is hashed once.
+        below = np.concatenate([self.children[:, 1], self.mentions[:, 1] + len(self.reports)])
+        ids = np.concatenate([self.reports, self.entities])
+        hashes = id_hashes(ids)
+        return EdgeList(kinds, ids[above], ids[below], _codes(kinds, hashes[above], hashes[below]))
 
     def find(self, signatures: Hashes) -> Ints:
         """Numbers of the nodes that have these signatures, -1 where none has."""
