@@ -8,7 +8,7 @@ import json
 from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.models.openai_client import OpenAIChat
-from sire_core.reason import Answer, ReasoningLimits, Retrieved, SubQuestion, Thought, iterate_sync, reason
+from sire_core.reason import Answer, AnswerPiece, ReasoningLimits, Retrieved, SubQuestion, Thought, iterate_sync, reason
 from sire_core.testing.scripted_server import ScriptedServer
 from sire_core.testing.scripts import ScriptedCall
 
@@ -31,12 +31,14 @@ def play(call: ScriptedCall) -> str:
 def show(index: Index, model: OpenAIChat, strategy: str) -> None:
     print(f"\n{strategy}: {QUESTION}")
     limits = ReasoningLimits(max_calls=6, timeout=60)
-    # In async code: `async for step in ircot(index, question, model=model)`.
-    for step in iterate_sync(reason(strategy, index, QUESTION, model=model, k=4, limits=limits)):
+    # In async code: `async for step in ircot(index, question, model=model, stream=True)`.
+    for step in iterate_sync(reason(strategy, index, QUESTION, model=model, k=4, limits=limits, stream=True)):
         if isinstance(step, Thought | SubQuestion):
             print(f"  {type(step).__name__} {step.number}: {step.text}")
         elif isinstance(step, Retrieved):
             print(f"  found {len(step.hits)}, {step.new} of them new; best: {step.hits[0].unit.title}")
+        elif isinstance(step, AnswerPiece):
+            print(f"  writes: {step.text!r}")
         elif isinstance(step, Answer):
             print(f"  Answer: {step.text} (stopped: {step.stop}; {step.usage.calls} calls)")
             for number in step.citations:
