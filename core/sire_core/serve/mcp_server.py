@@ -49,17 +49,7 @@ def make_server(
         IndexMissingError: There is no index.
     """
     tools = IndexTools(index, language_model, limits)
-    hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    listed = [
-        types.Tool(
-            name=spec.name,
-            title=spec.title,
-            description=spec.description,
-            input_schema=spec.arguments.model_json_schema(),
-            annotations=hints,
-        )
-        for spec in tools.specs()
-    ]
+    listed = _listed(tools)
 
     async def on_list_tools(_: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=listed)
@@ -89,6 +79,21 @@ def make_server(
         on_list_tools=on_list_tools,
         on_call_tool=on_call_tool,
     )
+
+
+def _listed(tools: IndexTools) -> list[types.Tool]:
+    """The tools as clients are shown them."""
+    hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return [
+        types.Tool(
+            name=spec.name,
+            title=spec.title,
+            description=spec.description,
+            input_schema=spec.arguments.model_json_schema(),
+            annotations=hints,
+        )
+        for spec in tools.specs()
+    ]
 
 
 async def serve_stdio(server: Server) -> None:
