@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.organize.grouped_rows import GroupedRows
+    from sire_core.organize.ragged import Ragged
 
 __all__ = ["ByKey"]
 
@@ -32,7 +32,7 @@ class ByKey:
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, rows: GroupedRows) -> ByKey:
+    def of(cls, rows: Ragged) -> ByKey:
         """From a table's mentions or statements."""
         order = np.argsort(rows["keys"], kind="stable")
         keys, starts, counts = np.unique(rows["keys"][order], return_index=True, return_counts=True)

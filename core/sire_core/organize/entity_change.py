@@ -74,7 +74,7 @@ class EntityChange:
         hubs = np.setxor1d(self._then.above(limits[0]), self._now.above(limits[1]))
         touched = np.unique(np.concatenate([old, new, hubs]))
         touched = before.entities.with_twins(touched)
-        self._places = after.mentions.groups.tolist()
+        self._places = after.mentions.groups().tolist()
         self._texts: dict[str, tuple[str, tuple[str, ...]]] = {}
         self.elements = before.entities.followed(touched, self._made(touched))
         self._touched = self.elements.with_twins(touched)
@@ -143,7 +143,7 @@ class EntityChange:
 
     def _pairs(self, table: GraphTable, by_key: ByKey, elements: Elements, limit: int) -> Pairs:
         """Rows by passage and entity; of several entities of one id the last one that comes up speaks."""
-        titles, places = table.mentions["titles"].tolist(), table.mentions.groups.tolist()
+        titles, places = table.mentions["titles"].tolist(), table.mentions.groups().tolist()
         found = elements.among(self._touched)
         return {
             (table.passages[places[row]], found[key][0]): row

@@ -12,10 +12,10 @@ import numpy as np
 from sire_core.extraction.names import cached_key
 from sire_core.organize.aggregates import hash64
 from sire_core.organize.graph_table import MENTION, STATEMENT, TABLE_NOTE, GraphTable
-from sire_core.organize.grouped_rows import GroupedRows
 from sire_core.organize.mentions import Mention, StatedTriple, merge_names, resolved
 from sire_core.organize.name_lists import list_hash
 from sire_core.organize.passage_names import PassageNames
+from sire_core.organize.ragged import Ragged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,8 +108,8 @@ class GraphChange:
         places = self.before.places(self._view.chunk_units, self.refreshed)
         self.after = replace(
             self.after,
-            mentions=self.before.mentions.followed_by(GroupedRows.of(rows, MENTION)).take(places),
-            statements=self.before.statements.followed_by(GroupedRows.of(stated, STATEMENT)).take(places),
+            mentions=self.before.mentions.chosen(Ragged.of(rows, MENTION), places),
+            statements=self.before.statements.chosen(Ragged.of(stated, STATEMENT), places),
             triples=np.concatenate([self.before.triples, counts])[places],
         )
 
@@ -148,7 +148,7 @@ class GraphChange:
         raw = self.after.raw
         skipped = [code for code, name in enumerate(self.after.types) if name in self._skip_types]
         hit = np.isin(raw["keys"], keys) | (np.isin(raw["types"], skipped) & np.isin(raw["keys"], titled))
-        places = np.union1d(raw.groups[hit], np.flatnonzero(np.isin(self.after.titles, keys)))
+        places = np.union1d(raw.groups()[hit], np.flatnonzero(np.isin(self.after.titles, keys)))
         return {self.after.passages[place] for place in places.tolist()}
 
     def _resolved(self, said: PassageNames) -> Passage:

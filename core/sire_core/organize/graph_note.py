@@ -68,7 +68,7 @@ class GraphNote:
         first = np.full(len(table.entities.keys), len(owner), dtype=np.int64)
         np.minimum.at(first, owner, np.arange(len(owner)))
         codes = id_codes(table.entities.ids)[owner[kept]]
-        places = mentions.groups[kept]
+        places = mentions.groups()[kept]
         order = np.lexsort((first[owner[kept]], codes, places))
         # Of several entities of one id in a passage the last one that comes up speaks.
         last = np.append((np.diff(places[order]) != 0) | (np.diff(codes[order]) != 0), True)

@@ -10,7 +10,7 @@ from sire_core.organize.element_summaries import Element, summarize_elements
 if TYPE_CHECKING:
     from sire_core.organize.elements import Elements
     from sire_core.organize.graph_table import GraphTable
-    from sire_core.organize.grouped_rows import GroupedRows
+    from sire_core.organize.ragged import Ragged
     from sire_core.protocols import BuildView, Delta
     from sire_core.types import Unit
 
@@ -59,7 +59,7 @@ def _ranks(table: GraphTable) -> dict[str, int]:
     return later | _first(table.entities, table.mentions, 0)
 
 
-def _first(elements: Elements, rows: GroupedRows, offset: int) -> dict[str, int]:
+def _first(elements: Elements, rows: Ragged, offset: int) -> dict[str, int]:
     owner = elements.places(rows["keys"])
     ids = elements.ids[owner].astype(str).tolist()
     # Of an id that comes up again the first row counts.

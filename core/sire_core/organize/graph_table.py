@@ -12,7 +12,7 @@ import numpy as np
 
 from sire_core.organize.aggregates import hash64
 from sire_core.organize.elements import Elements
-from sire_core.organize.grouped_rows import GroupedRows
+from sire_core.organize.ragged import Ragged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,11 +64,11 @@ class GraphTable:
     versions: NDArray[np.uint64] = field(default_factory=_none)
     titles: NDArray[np.uint64] = field(default_factory=_none)
     types: tuple[str, ...] = ()
-    raw: GroupedRows = field(default_factory=lambda: GroupedRows.of((), _RAW))
+    raw: Ragged = field(default_factory=lambda: Ragged.of((), _RAW))
     claims: Claims = field(default_factory=dict)
     merged: Mapping[int, int] = field(default_factory=dict)
-    mentions: GroupedRows = field(default_factory=lambda: GroupedRows.of((), MENTION))
-    statements: GroupedRows = field(default_factory=lambda: GroupedRows.of((), STATEMENT))
+    mentions: Ragged = field(default_factory=lambda: Ragged.of((), MENTION))
+    statements: Ragged = field(default_factory=lambda: Ragged.of((), STATEMENT))
     triples: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     entities: Elements = field(default_factory=Elements)
     relations: Elements = field(default_factory=Elements)
@@ -116,7 +116,7 @@ class GraphTable:
             versions=np.array([_version(unit) for unit in units], dtype=np.uint64),
             titles=np.concatenate([self.titles, np.array(titles, dtype=np.uint64)])[chosen],
             types=types,
-            raw=self.raw.followed_by(GroupedRows.of(rows, _RAW)).take(chosen),
+            raw=self.raw.chosen(Ragged.of(rows, _RAW), chosen),
             claims={unit.id: claims[unit.id] for unit in units if claims.get(unit.id)},
         )
 
@@ -155,11 +155,11 @@ class GraphTable:
             versions=arrays["versions"],
             titles=arrays["titles"],
             types=tuple(types),
-            raw=GroupedRows.from_arrays("raw", arrays),
+            raw=Ragged.from_arrays("raw", arrays),
             claims={passage: [tuple(claim) for claim in found] for passage, found in claims.items()},
             merged=dict(zip(*arrays["merged"].tolist(), strict=True)),
-            mentions=GroupedRows.from_arrays("mentions", arrays),
-            statements=GroupedRows.from_arrays("statements", arrays),
+            mentions=Ragged.from_arrays("mentions", arrays),
+            statements=Ragged.from_arrays("statements", arrays),
             triples=arrays["triples"],
             entities=Elements.from_arrays("entities", arrays),
             relations=Elements.from_arrays("relations", arrays),

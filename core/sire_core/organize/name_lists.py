@@ -13,7 +13,7 @@ from sire_core.algorithms.grouping import ranges
 from sire_core.extraction.names import cached_key
 from sire_core.extraction.titles import WORD, title_forms
 from sire_core.organize.aggregates import hash64
-from sire_core.organize.grouped_rows import GroupedRows
+from sire_core.organize.ragged import Ragged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +43,7 @@ class NameLists:
     hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     ends: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     text: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
-    forms: GroupedRows = field(default_factory=lambda: GroupedRows.of((), _FORM))
+    forms: Ragged = field(default_factory=lambda: Ragged.of((), _FORM))
 
     def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Numbers of lists that are there, by hash."""
@@ -70,14 +70,15 @@ class NameLists:
         sizes = np.diff(self.ends)
         lengths = np.concatenate([sizes[kept], np.array([len(body) for body in bodies], dtype=np.int64)])
         text = np.concatenate([self.text[ranges(self.ends[:-1][kept], sizes[kept])], _bytes(b"".join(bodies))])
-        forms = self.forms.take(kept).followed_by(GroupedRows.of([_forms(told[found]) for found in new], _FORM))
         order = np.argsort(hashes)
+        forms = Ragged.of([_forms(told[found]) for found in new], _FORM)
+        chosen = np.concatenate([kept, len(self.hashes) + np.arange(len(new))])[order]
         starts = np.cumsum(lengths) - lengths
         return NameLists(
             hashes=hashes[order],
             ends=np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.int64),
             text=text[ranges(starts[order], lengths[order])],
-            forms=forms.take(order),
+            forms=self.forms.chosen(forms, chosen),
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -88,7 +89,7 @@ class NameLists:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> NameLists:
         """What `arrays` gave."""
-        forms = GroupedRows.from_arrays("forms", arrays)
+        forms = Ragged.from_arrays("forms", arrays)
         return cls(arrays["lists.hashes"], arrays["lists.ends"], arrays["lists.text"], forms)
 
 

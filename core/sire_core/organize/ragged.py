@@ -62,3 +62,19 @@ class Ragged:
         rows = ranges(starts[groups], counts[groups])
         both = {name: np.concatenate([column, others.columns[name]]) for name, column in self.columns.items()}
         return Ragged(counts[groups], {name: column[rows] for name, column in both.items()})
+
+    def take(self, groups: NDArray[np.int64]) -> Ragged:
+        """Some groups, in the order given."""
+        rows = ranges(self.starts()[groups], self.counts[groups])
+        return Ragged(self.counts[groups], {name: column[rows] for name, column in self.columns.items()})
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """All arrays by name, for a file."""
+        return {f"{prefix}.counts": self.counts, **{f"{prefix}.{name}": found for name, found in self.columns.items()}}
+
+    @classmethod
+    def from_arrays(cls, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Ragged:
+        """What `arrays` gave."""
+        names = [name.removeprefix(f"{prefix}.") for name in arrays if name.startswith(f"{prefix}.")]
+        columns = {name: arrays[f"{prefix}.{name}"] for name in names if name != "counts"}
+        return cls(arrays[f"{prefix}.counts"], columns)

@@ -76,7 +76,7 @@ class RelationChange:
     def _made(self, stated: NDArray[np.uint64], chunks: Sequence[Sequence[str]]) -> dict[int, tuple[str, bool]]:
         """Ids of the relations; each stands on all passages that state it and has the text of the first statement."""
         statements = self._change.after.statements
-        places = statements.groups.tolist()
+        places = statements.groups().tolist()
         starts = (np.cumsum(statements.counts) - statements.counts).tolist()
         rows = self._now.rows(stated)
         passages = self._change.passages({places[found[0]] for found in rows.values()})

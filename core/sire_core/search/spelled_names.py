@@ -36,8 +36,8 @@ class SpelledNames:
         self._titles = titles
         self._first = _Sorted(lists.forms["first"])
         self._keys = _Sorted(lists.forms["keys"])
-        self._owners = lists.forms.groups
-        self._starts = np.cumsum(lists.forms.counts) - lists.forms.counts
+        self._owners = lists.forms.groups()
+        self._starts = lists.forms.starts()
         self._mentions = _Sorted(numbers)
 
     @classmethod
