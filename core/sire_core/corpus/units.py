@@ -10,7 +10,7 @@ from sire_core.corpus.changes import CorpusChange, StoredDocument
 from sire_core.protocols import Delta
 from sire_core.types import Chunk, Unit, UnitKind
 
-__all__ = ["CorpusUpdate", "chunk_units", "chunks_after", "corpus_delta", "documents_after"]
+__all__ = ["CorpusUpdate", "PassageChange", "chunk_units", "chunks_after", "documents_after", "passage_change"]
 
 
 def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
@@ -52,20 +52,6 @@ def documents_after(change: CorpusChange, stored: Mapping[str, StoredDocument]) 
     return sorted(staying, key=lambda document: (document.sequence, document.id))
 
 
-def corpus_delta(update: CorpusUpdate) -> Delta:
-    """What a change does to the chunk units; it looks at passages of changed documents and their copies only."""
-    touched = {document.id for document in update.change.put_documents} | set(update.change.drop_documents)
-    both = (update.old_chunks, update.chunks)
-    said = {(chunk.title, chunk.text) for chunks in both for chunk in chunks if chunk.doc_id in touched}
-    old, new = (chunk_units([c for c in chunks if (c.title, c.text) in said]) for chunks in both)
-    known = {unit.id: unit for unit in old}
-    staying = {unit.id for unit in new}
-    return Delta(
-        put_units=tuple(unit for unit in new if known.get(unit.id) != unit),
-        drop_units=tuple(unit for unit in known if unit not in staying),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class CorpusUpdate:
     """A corpus before and after one change.
@@ -88,3 +74,32 @@ class CorpusUpdate:
     def documents(self) -> int:
         """Number of documents after."""
         return len(self.stored) + self.change.added - len(self.change.drop_documents)
+
+
+@dataclass(frozen=True, slots=True)
+class PassageChange:
+    """What a change of the corpus does to the chunk units.
+
+    Attributes:
+        delta: Units that come, change or go.
+        regrouped: Ids of chunks that stay, but stand in one unit with others than before.
+    """
+
+    delta: Delta
+    regrouped: frozenset[str]
+
+
+def passage_change(update: CorpusUpdate) -> PassageChange:
+    """Compare the chunk units before and after a change, of changed documents and of what is said in them."""
+    touched = {document.id for document in update.change.put_documents} | set(update.change.drop_documents)
+    both = (update.old_chunks, update.chunks)
+    said = {(chunk.title, chunk.text) for chunks in both for chunk in chunks if chunk.doc_id in touched}
+    old, new = (chunk_units([c for c in chunks if (c.title, c.text) in said]) for chunks in both)
+    known = {unit.id: unit for unit in old}
+    staying = {unit.id for unit in new}
+    was, now = ({chunk: unit.chunk_ids for unit in units for chunk in unit.chunk_ids} for units in (old, new))
+    delta = Delta(
+        put_units=tuple(unit for unit in new if known.get(unit.id) != unit),
+        drop_units=tuple(unit for unit in known if unit not in staying),
+    )
+    return PassageChange(delta, frozenset(chunk for chunk in now if chunk in was and was[chunk] != now[chunk]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.corpus.units import CorpusUpdate, corpus_delta, documents_after
+from sire_core.corpus.units import CorpusUpdate, PassageChange, documents_after, passage_change
 from sire_core.errors import EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
 from sire_core.manifest import BuiltRecipe, Manifest
@@ -45,6 +45,7 @@ class _Work:
 
     before: Manifest
     corpus: CorpusUpdate
+    passages: PassageChange
     target: BuiltRecipe
     following: Sequence[tuple[Recipe, BuiltRecipe]]
     stale: Sequence[BuiltRecipe]
@@ -115,7 +116,9 @@ class Builder:
         ]
         owners = [owner for built in work.before.recipes for owner in built.owners]
         recipes = [*following, (self._settings.recipe, work.target)]
-        return jobs_for(recipes, owners, work.corpus.old_chunks, work.corpus.chunks, repaired, work.again)
+        return jobs_for(
+            recipes, owners, work.corpus.old_chunks, work.corpus.chunks, repaired, work.again, work.passages.regrouped
+        )
 
     def _plan(self, corpus: CorpusUpdate) -> _Work:
         settings = self._settings
@@ -131,6 +134,7 @@ class Builder:
         return _Work(
             before=before,
             corpus=corpus,
+            passages=passage_change(corpus),
             target=target,
             following=following,
             stale=stale,
@@ -174,12 +178,11 @@ class Builder:
         read = self._store.units_by_id
         embedder = UnitEmbedder(settings.embedder, self._calls, load, read, settings.progress, settings.workers)
         corpus = shared_corpus(work.corpus, settings, self._calls, embedder)
-        passages = corpus_delta(work.corpus)
         with self._timed("embedding"):
-            await embedder.embed(corpus.chunk_units if refitted else passages.put_units)
+            await embedder.embed(corpus.chunk_units if refitted else work.passages.delta.put_units)
         with self._timed("organizing"):
             deltas = dict(await organize_all(jobs, corpus, self._store))
-        deltas[CORPUS] = passages
+        deltas[CORPUS] = work.passages.delta
         busy = {job.fingerprint for job in jobs}
         gone = [owner for built in stale for owner in built.owners if owner not in busy]
         with self._timed("embedding"):

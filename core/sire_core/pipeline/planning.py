@@ -93,6 +93,7 @@ def jobs_for(
     new: Sequence[Chunk],
     repaired: frozenset[str],
     again: Collection[str] = (),
+    regrouped: Collection[str] = (),
 ) -> list[Job]:
     """One job per organizer.
 
@@ -103,20 +104,22 @@ def jobs_for(
         new: Chunks after it.
         repaired: Hashes of chunks whose extraction failed before and is there now.
         again: Build fingerprints whose output is made again from all chunks.
+        regrouped: Ids of chunks that stand in one unit with others than before.
     """
     old_ids = {chunk.id for chunk in old}
     new_ids = {chunk.id for chunk in new}
     added = [chunk for chunk in new if chunk.id not in old_ids]
     removed = [chunk for chunk in old if chunk.id not in new_ids]
     staying = [chunk for chunk in new if chunk.id in old_ids]
-    mended = [chunk for chunk in staying if chunk.hash in repaired] if repaired else []
+    moved = [chunk for chunk in staying if chunk.id in regrouped]
+    mended = [chunk for chunk in staying if chunk.id in regrouped or (repaired and chunk.hash in repaired)]
     jobs = []
     for recipe, built in recipes:
         for organizer, owner in zip(recipe.organizers, built.owners, strict=True):
             if owner not in known_owners:
                 change = Change(added=tuple(new))
             else:
-                redone = staying if owner in again else mended if organizer.needs_records else []
+                redone = staying if owner in again else mended if organizer.needs_records else moved
                 change = Change(added=(*added, *redone), removed=(*removed, *redone))
             jobs.append(Job(organizer, owner, change))
     return jobs

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.algorithms.text import tokenize
-from sire_core.data import demo_documents
 from sire_core.errors import QueryError
 from sire_core.index import Index
 from sire_core.organize.keyword_table import KEYWORD
 from sire_core.organize.knowledge_graph import MENTIONS
 from sire_core.recipes.base import Recipe
 from sire_core.testing.contents import IndexContents, read_contents
+from sire_core.testing.corpora import sample_corpus, two_tenants
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
 from sire_core.types import Document, Hit, UnitKind
@@ -65,7 +65,7 @@ def check_description(make: RecipeFactory) -> None:
 
 def check_provenance(make: RecipeFactory) -> None:
     """Units stand on passages that exist, each once, and say nothing that these passages do not say."""
-    found = _build(make, _corpus())
+    found = _build(make, sample_corpus())
     for unit in found.units.values():
         assert unit.chunk_ids, unit
         assert len(set(unit.chunk_ids)) == len(unit.chunk_ids), unit
@@ -81,7 +81,7 @@ def check_provenance(make: RecipeFactory) -> None:
 
 def check_coverage(make: RecipeFactory) -> None:
     """Every passage is in the pool and under every level of the tree over passages; edges join what exists."""
-    found = _build(make, _corpus())
+    found = _build(make, sample_corpus())
     levels: dict[tuple[str, int], set[str]] = {}
     for unit in found.units.values():
         kind = "chunk" if unit.kind is UnitKind.CHUNK else unit.tree
@@ -98,7 +98,7 @@ def check_coverage(make: RecipeFactory) -> None:
 
 def check_determinism(make: RecipeFactory) -> None:
     """Two builds in two folders, with one worker and with eight, hold the same units, edges and vectors."""
-    assert _build(make, _corpus(), workers=1) == _build(make, _corpus(), workers=8)
+    assert _build(make, sample_corpus(), workers=1) == _build(make, sample_corpus(), workers=8)
 
 
 def check_saved_equals_loaded(make: RecipeFactory) -> None:
@@ -106,11 +106,11 @@ def check_saved_equals_loaded(make: RecipeFactory) -> None:
     with tempfile.TemporaryDirectory() as place:
         built, copied = Path(place, "built"), Path(place, "copied")
         with index_for(make, built) as index:
-            index.build(_corpus())
+            index.build(sample_corpus())
             expected = [index.search(question, 7) for question in _QUESTIONS]
             index.save(copied)
         with index_for(make) as memory:
-            memory.build(_corpus())
+            memory.build(sample_corpus())
             assert [memory.search(question, 7) for question in _QUESTIONS] == expected
         for path in (built, copied):
             with Index(path, embedder=HashEmbedder()) as again:
@@ -120,7 +120,7 @@ def check_saved_equals_loaded(make: RecipeFactory) -> None:
 
 def check_changes(make: RecipeFactory) -> None:
     """Documents that come one by one and go again leave what a fresh build would make; deleting all leaves nothing."""
-    corpus = _corpus()[:9]
+    corpus = sample_corpus()[:9]
     extra = Document("extra", "Zora Quill met the Harbor Council. Zora Quill left Port Amber.", "Zora Quill")
     with tempfile.TemporaryDirectory() as place:
         path = Path(place, "index")
@@ -143,6 +143,26 @@ def check_changes(make: RecipeFactory) -> None:
         index.close()
 
 
+def check_copies(make: RecipeFactory) -> None:
+    """Metadata that tell copies of a passage apart, or make them alike again, reach what stands on them."""
+    corpus = sample_corpus()[:6]
+    with tempfile.TemporaryDirectory() as place, index_for(make, Path(place, "index")) as index:
+        index.build([*corpus, replace(corpus[3], id="copy")])
+        for metadata in ({"tenant": "red"}, {}):
+            copy = replace(corpus[3], id="copy", metadata=metadata)
+            index.update([copy])
+            grown, fresh = read_contents(Path(place, "index")), _build(make, [*corpus, copy])
+            assert grown.said(*_EXACT) == fresh.said(*_EXACT)
+            was, now = (
+                {(e.kind, e.source, e.target) for e in found.edges if e.source in found.chunks}
+                for found in (grown, fresh)
+            )
+            assert was == now
+            for level in {unit.level for unit in fresh.units.values() if unit.tree == "sim"}:
+                over = [unit for unit in grown.units.values() if (unit.tree, unit.level) == ("sim", level)]
+                assert {chunk for unit in over for chunk in unit.chunk_ids} == set(grown.chunks)
+
+
 def check_filters(make: RecipeFactory) -> None:
     """Nothing of another tenant is in the hits, in their paths, in the explanation or in a prompt."""
     from sire_core.extraction.rules import RulesExtractor
@@ -152,7 +172,7 @@ def check_filters(make: RecipeFactory) -> None:
         for number, extractor in enumerate((PlainExtractor(), RulesExtractor())):
             path = Path(place, str(number))
             with index_for(make, path, extractor=extractor) as index:
-                index.build(_tenants())
+                index.build(two_tenants())
             model = ScriptedModel()
             with Index(path, embedder=HashEmbedder(), language_model=model) as index:
                 for own, foreign in (("red", "blue"), ("blue", "red")):
@@ -173,7 +193,7 @@ def check_order(make: RecipeFactory) -> None:
     What a selector shut out comes behind everything else, best first too.
     """
     with index_for(make) as index:
-        index.build(_corpus())
+        index.build(sample_corpus())
         size = index.stats()["units"]
         for question in _QUESTIONS:
             everything = index.search(question, size + 50)
@@ -191,7 +211,7 @@ def check_order(make: RecipeFactory) -> None:
 def check_concurrency(make: RecipeFactory) -> None:
     """Fifty questions at once get the answers they get one by one; sync equals async."""
     with index_for(make) as index:
-        index.build(_corpus())
+        index.build(sample_corpus())
         questions = [f"{question} {number}" for number in range(17) for question in _QUESTIONS]
 
         async def together() -> list[list[Hit]]:
@@ -224,7 +244,7 @@ def check_odd_corpora(make: RecipeFactory) -> None:
 
 def check_bad_input(make: RecipeFactory) -> None:
     """Empty questions and impossible k are refused, on an empty index too."""
-    for documents in ((), _corpus()[:2]):
+    for documents in ((), sample_corpus()[:2]):
         with index_for(make) as index:
             index.build(documents)
             for query, k in (("", 3), ("  \n", 3), ("a", 0), ("a", -1), ("a", True), ("a", 2.0), (None, 3)):
@@ -242,39 +262,13 @@ RECIPE_CHECKS: tuple[Callable[[RecipeFactory], None], ...] = (
     check_determinism,
     check_saved_equals_loaded,
     check_changes,
+    check_copies,
     check_filters,
     check_order,
     check_concurrency,
     check_odd_corpora,
     check_bad_input,
 )
-
-
-def _corpus() -> list[Document]:
-    """The demo corpus, with a copied passage and one without text."""
-    documents = list(demo_documents())
-    copy = replace(documents[3], id="copy")
-    return [*documents, copy, Document("nothing", "")]
-
-
-def _tenants() -> list[Document]:
-    """Two tenants with names, sentences and a passage in common; each has words that the other must never see."""
-    documents = []
-    for tenant in ("red", "blue"):
-        name = f"{tenant.title()}marker"
-        texts = {
-            f"{name} 0": f"Lord Ashby met the {tenant}canary Council in Port Amber. Mira Vale joined Lord Ashby.",
-            f"{name} 1": f"Mira Vale owns {name} Mill. Port Amber is a harbor.",
-            "Port Amber": "Port Amber is a harbor. Lord Ashby lives in Port Amber.",
-            f"{name} 3": f"The {name} Company sells rope. Lord Ashby bought rope of Mira Vale.",
-        }
-        documents += [Document(f"{name} {title}", text, title, {"tenant": tenant}) for title, text in texts.items()]
-    # Titles of one tenant that are longer forms of names in the other's text.
-    for title, text in (("Earl Corin, Duke of Redcanary", "..."), ("Lord Ashby (Redcanary)", "It opened late.")):
-        documents.append(Document(title, text, title, {"tenant": "red"}))
-    for text in ("Earl Corin sailed to Port Amber.", "Earl Corin wrote a long letter to Mira Vale."):
-        documents.append(Document(text, text, "Bluemarker 9", {"tenant": "blue"}))
-    return documents
 
 
 def _build(make: RecipeFactory, documents: Sequence[Document], **settings: Any) -> IndexContents:
