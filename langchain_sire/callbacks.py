@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -45,8 +45,6 @@ async def call(sync: Callable[..., T], native: Callable[..., Awaitable[T]], *arg
     has none of its own.
     """
     if serves_sync_call():
-        try:
+        with suppress(NotImplementedError):  # a class that is async only; one that is neither raises below
             return await asyncio.to_thread(sync, *args)
-        except NotImplementedError:
-            pass  # a class that is async only
     return await native(*args)

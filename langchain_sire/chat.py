@@ -267,5 +267,14 @@ def _refused(error: ModelError) -> bool:
 
 
 def as_language_model(given: BaseChatModel | LanguageModel | None) -> LanguageModel | None:
-    """What an index takes as its language model, from LangChain's or ours."""
+    """What an index takes as its language model, from LangChain's or ours.
+
+    Raises:
+        ConfigurationError: It is neither.
+    """
+    if given is not None and not isinstance(given, BaseChatModel) and not callable(getattr(given, "complete", None)):
+        raise ConfigurationError(
+            f"llm is a LangChain chat model, not {type(given).__name__}: pass the model itself, with no bind, retry "
+            "or parser around it; init_chat_model makes one from a name."
+        )
     return LangChainChat(given) if isinstance(given, BaseChatModel) else given

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Union
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -15,7 +16,7 @@ from langchain_sire.callbacks import child_runs
 from langchain_sire.chat import as_language_model
 from langchain_sire.documents import from_langchain, from_texts, hit_to_langchain
 from langchain_sire.embeddings import as_embedder
-from sire_core.errors import SireError
+from sire_core.errors import IndexLockedError, SireError
 from sire_core.filters import Filter, Group, parse_filter
 from sire_core.index import Index
 
@@ -91,7 +92,9 @@ class SireRetriever(BaseRetriever):
             BuildError: Too many passages failed.
         """
         retriever = cls(index=make_index(path, embedding, llm, recipe, options), k=k, filter=filter)
-        retriever.index.build(from_langchain(documents))
+        report = retriever.index.build(from_langchain(documents))
+        if report.failures:
+            retriever.index.push()  # a mirror that missed it is told again; it raises what its store raises
         return retriever
 
     @classmethod
@@ -109,7 +112,9 @@ class SireRetriever(BaseRetriever):
     ) -> Self:
         """See `from_documents`."""
         retriever = cls(index=make_index(path, embedding, llm, recipe, options), k=k, filter=filter)
-        await retriever.index.abuild(from_langchain(documents))
+        report = await retriever.index.abuild(from_langchain(documents))
+        if report.failures:
+            await retriever.index.apush()  # as above
         return retriever
 
     @classmethod
@@ -176,6 +181,8 @@ class SireRetriever(BaseRetriever):
         """
         retriever = cls(index=make_index(path, embedding, llm, recipe, options), k=k, filter=filter)
         retriever.index.view()
+        with suppress(IndexLockedError):  # whoever writes tells the mirrors
+            retriever.index.push()
         return retriever
 
     # --- retrieving -------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from langchain_core.documents import BaseDocumentTransformer, Document
 from langchain_sire.documents import POOL_KEYS, from_langchain, keep_user_keys
 from langchain_sire.retriever import make_index
 from sire_core.errors import ConfigurationError
+from sire_core.storage.shared_metadata import shared_metadata
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import UnitKind
 
@@ -110,12 +111,6 @@ def pool_documents(index: Index, *, kinds: Collection[str] | None = None) -> lis
         for unit, doc_ids in found
         if wanted is None or str(unit.kind) in wanted
     ]
-
-
-def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Keys and values that all of these have in common."""
-    first, *others = sources
-    return {key: value for key, value in first.items() if all(key in o and o[key] == value for o in others)}
 
 
 def pool_document(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any]) -> Document:

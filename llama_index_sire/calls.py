@@ -6,7 +6,7 @@ import asyncio
 import dis
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
 from sire_core.models.sync import serves_sync_call
@@ -30,10 +30,8 @@ async def call(sync: Callable[..., T], native: Callable[..., Awaitable[T]], *arg
         is_async: Whether the async method really waits; see `awaits`.
     """
     if serves_sync_call() or not is_async:
-        try:
+        with suppress(NotImplementedError):  # a class that is async only; one that is neither raises below
             return await asyncio.to_thread(sync, *args)
-        except NotImplementedError:  # a class that is async only
-            pass
     return await native(*args)
 
 

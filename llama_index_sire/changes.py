@@ -11,6 +11,7 @@ from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInf
 
 from llama_index_sire.nodes import to_node
 from sire_core.errors import IndexMissingError
+from sire_core.storage.shared_metadata import shared_metadata
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import Unit, UnitKind
 
@@ -107,7 +108,7 @@ def read_pool(index: Index, kinds: Collection[str] | None = None) -> PoolSnapsho
     known = dict(view.pool.document_metadata())
     return PoolSnapshot(
         units={unit.id: (unit, documents) for unit, documents in entries},
-        metadata={unit.id: _common([known[name] for name in documents]) for unit, documents in entries},
+        metadata={unit.id: shared_metadata([known[name] for name in documents]) for unit, documents in entries},
         children={parent: sorted(found) for parent, found in children.items()},
         vectors={unit.id: view.matrix[position] for position, unit, _ in rows},
         documents=tuple(known) if kinds is None or UnitKind.CHUNK in kinds else (),
@@ -120,12 +121,6 @@ def document_ids(index: Index) -> list[str]:
         return [name for name, _ in index.view().pool.document_metadata()]
     except IndexMissingError:
         return []
-
-
-def _common(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What all mappings agree on, so that a filter of a vector store never lets a mixed unit through."""
-    first, *others = metadata
-    return {key: value for key, value in first.items() if all(key in m and m[key] == value for m in others)}
 
 
 def node_change(

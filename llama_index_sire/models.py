@@ -43,10 +43,14 @@ def resolve_llm(given: LLMLike) -> LanguageModel | None:
             indexing never spends money that nobody asked to spend.
 
     Raises:
-        ConfigurationError: Another string.
+        ConfigurationError: Something else.
     """
     if isinstance(given, str):
         if given != "settings":
             raise ConfigurationError(f"llm is an LLM, 'settings' or None, not {given!r}.")
         given = Settings.llm
-    return LlamaIndexModel(given) if isinstance(given, LLM) else given
+    if isinstance(given, LLM):
+        return LlamaIndexModel(given)
+    if given is not None and not callable(getattr(given, "complete", None)):
+        raise ConfigurationError(f"llm is an LLM, 'settings' or None, not {type(given).__name__}.")
+    return given

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from contextlib import aclosing, closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingResponse, Response, StreamingResponse
@@ -37,7 +37,10 @@ __all__ = ["ReasoningQueryEngine"]
 dispatcher = get_dispatcher(__name__)
 
 
-class ReasoningQueryEngine(BaseQueryEngine):
+ConfigT = TypeVar("ConfigT")
+
+
+class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
     """Answers questions by searching in several rounds; the steps stream, and stand in the response's metadata.
 
     A response has the answer, whose [1], [2] count `source_nodes`, and in its metadata `steps`, `stop` (why it ended),
@@ -46,6 +49,7 @@ class ReasoningQueryEngine(BaseQueryEngine):
 
     Args:
         source: A `SireRetriever`, whose `similarity_top_k` and `filters` hold, or an `Index`.
+        config: Settings of the strategy.
         llm: See `resolve_llm`; when left out, the model of the index, else `Settings.llm` if the user has set it.
         limits: What one question may cost.
         streaming: Respond with a generator; steps and events have the answer in pieces, too.
@@ -59,6 +63,7 @@ class ReasoningQueryEngine(BaseQueryEngine):
         self,
         source: SireRetriever | Index,
         *,
+        config: ConfigT | None = None,
         llm: LLMLike = None,
         limits: ReasoningLimits | None = None,
         streaming: bool = False,
@@ -68,10 +73,15 @@ class ReasoningQueryEngine(BaseQueryEngine):
         if not isinstance(retriever, SireRetriever):
             raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.")
         self.retriever = retriever
+        self.config: ConfigT = self._settings() if config is None else config
         self.llm = llm
         self.limits = limits
         self.streaming = streaming
         super().__init__(callback_manager=callback_manager or retriever.callback_manager)
+
+    @abstractmethod
+    def _settings(self) -> ConfigT:
+        """Settings of those who give none."""
 
     @abstractmethod
     def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[Step, None]:

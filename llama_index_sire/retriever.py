@@ -20,6 +20,7 @@ from llama_index_instrumentation import get_dispatcher
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, to_filter
+from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.mirror import VectorStoreMirror
 from llama_index_sire.models import EmbedModelLike, LLMLike, resolve_embed_model, resolve_llm
 from llama_index_sire.nodes import to_scored_node
@@ -56,7 +57,7 @@ class SireRetriever(BaseRetriever):
         verbose: For recursive retrieval.
 
     Raises:
-        ConfigurationError: `similarity_top_k` is below one, or a filter cannot be translated.
+        ConfigurationError: `index` is none, `similarity_top_k` is below one, or a filter cannot be translated.
     """
 
     def __init__(
@@ -70,8 +71,12 @@ class SireRetriever(BaseRetriever):
         objects: list[IndexNode] | None = None,
         verbose: bool = False,
     ) -> None:
-        if similarity_top_k < 1:
-            raise ConfigurationError(f"similarity_top_k must be at least 1, not {similarity_top_k}.")
+        if not isinstance(index, Index):
+            raise ConfigurationError(
+                f"index is an Index, not {type(index).__name__}; from_documents makes one, from_persist_dir opens one."
+            )
+        if not isinstance(similarity_top_k, int) or similarity_top_k < 1:
+            raise ConfigurationError(f"similarity_top_k must be at least 1, not {similarity_top_k!r}.")
         to_filter(filters)  # a filter that cannot be read is refused here, not in the first search
         self.index = index
         self.similarity_top_k = similarity_top_k
@@ -88,7 +93,7 @@ class SireRetriever(BaseRetriever):
     @classmethod
     def from_documents(
         cls,
-        documents: Sequence[BaseNode],
+        documents: BaseNode | Sequence[BaseNode],
         *,
         recipe: Recipe | str = "sirerag",
         llm: LLMLike = None,
@@ -107,8 +112,7 @@ class SireRetriever(BaseRetriever):
             llm: See `resolve_llm`; without one nothing is spent.
             embed_model: See `resolve_embed_model`.
             persist_dir: The index folder; in memory when left out. Documents that it holds already cost nothing.
-            vector_store: The user's store: it gets the nodes with their vectors, follows every change, and ranks. A
-                `VectorStoreMirror` of it where it needs a name or a file.
+            vector_store: The user's store, or a `VectorStoreMirror` of it: gets all nodes, follows every change, ranks.
             similarity_top_k: See the class.
             filters: See the class.
             **options: Further arguments of `sire_core.Index`.
@@ -129,7 +133,7 @@ class SireRetriever(BaseRetriever):
     @classmethod
     async def afrom_documents(
         cls,
-        documents: Sequence[BaseNode],
+        documents: BaseNode | Sequence[BaseNode],
         *,
         recipe: Recipe | str = "sirerag",
         llm: LLMLike = None,
@@ -150,8 +154,7 @@ class SireRetriever(BaseRetriever):
             **options,
         )
         retriever = cls(index, similarity_top_k=similarity_top_k, filters=filters)
-        given = to_documents(documents)
-        await retriever._follow(lambda: index.abuild(given))
+        await retriever._follow(lambda: index.abuild(_documents(documents)))
         return retriever
 
     @classmethod
@@ -270,7 +273,12 @@ class SireRetriever(BaseRetriever):
             return _nodes(await self.index.asearch(query_bundle.query_str, k, filter=where))
 
     def as_query_engine(self, **kwargs: Any) -> RetrieverQueryEngine:
-        """A query engine over this retriever; the arguments are those of `RetrieverQueryEngine.from_args`."""
+        """A query engine over this retriever; the arguments are those of `RetrieverQueryEngine.from_args`.
+
+        Without an `llm` the index's own answers, where it was made with one of LlamaIndex's.
+        """
+        if isinstance(model := self.index.language_model, LlamaIndexModel):
+            kwargs.setdefault("llm", model.llm)
         return RetrieverQueryEngine.from_args(self, **kwargs)
 
 

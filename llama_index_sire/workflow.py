@@ -34,7 +34,7 @@ class ReasoningWorkflow(Workflow):
         **options: Further arguments of `Workflow`.
     """
 
-    def __init__(self, engine: ReasoningQueryEngine, timeout: float | None = None, **options: Any) -> None:
+    def __init__(self, engine: ReasoningQueryEngine[Any], timeout: float | None = None, **options: Any) -> None:
         super().__init__(timeout=timeout, **options)
         self.engine = engine
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sire_core.protocols import AskableMirror, BufferedMirror, MirroredUnit
+from sire_core.storage.shared_metadata import shared_metadata
 from sire_core.storage.store import CORPUS
 from sire_core.types import Failure
 
@@ -163,12 +164,6 @@ class _Reader:
             if name in found:
                 unit, vector = found[name]
                 documents = tuple(dict.fromkeys(self._document_of[chunk] for chunk in unit.chunk_ids))
-                shared = _shared([self._metadata[doc] for doc in documents])
+                shared = shared_metadata([self._metadata[doc] for doc in documents])
                 units.append(MirroredUnit(unit, documents, shared, vector, name in replaced))
         return units
-
-
-def _shared(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Keys and values that all of these have in common."""
-    first, *others = sources
-    return {key: value for key, value in first.items() if all(key in o and o[key] == value for o in others)}

@@ -23,7 +23,9 @@ def check_query(query: Any, k: Any) -> None:
     Raises:
         QueryError: Empty question or k below one.
     """
-    if not isinstance(query, str) or not query.strip():
+    if not isinstance(query, str):
+        raise QueryError(f"The question is a {type(query).__name__}, not a text.")
+    if not query.strip():
         raise QueryError("The question is empty. Ask something.")
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise QueryError(f"k must be a whole number of at least 1, not {k!r}.")

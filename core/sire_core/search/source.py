@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, FloatArray, IntArray, RankedSource, Ranking, View
 
 __all__ = ["Sourced"]
+
+_logger = logging.getLogger(__name__)
 
 _UNLISTED = float(np.finfo(np.float32).min)
 
@@ -63,6 +66,12 @@ class _SourcedRanking:
             # A first question that is answered by what is asked for costs one call; filters may need more.
             self._asked = max(n, 4 * self._asked)
             self._read(await self._source.rank(self._query, self._asked, self._where))
+        if n and not self._positions and self._exhausted and self._place and self._allowed is None:
+            _logger.warning(
+                "The user's vector store lists none of the %d units of the index. Index(mirrors=[...]) fills it, and "
+                "Index.push(anew=True) fills it again.",
+                len(self._place),
+            )
         positions = np.asarray(self._positions[:n], dtype=np.int64)
         return positions, self.scores_at(positions)
 

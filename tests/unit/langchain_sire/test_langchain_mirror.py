@@ -1,13 +1,29 @@
 """LangChain's own InMemoryVectorStore follows an index, and is searched by our recipes."""
 
+import asyncio
+import subprocess
+import sys
+import textwrap
+import uuid
+from pathlib import Path
+
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sire import SireRetriever, VectorStoreMirror, over_vector_store, pool_documents
+from langchain_sire import (
+    LangChainEmbedder,
+    SireRetriever,
+    VectorStoreMirror,
+    VectorStoreSource,
+    over_vector_store,
+    pool_documents,
+)
+from langchain_sire.documents import from_texts
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
 from sire_core.recipes import indexrag
+from sire_core.storage.uuids import from_uuid
 
 PEOPLE = ["Mira Vale", "Anna Berg", "Tom Hale", "Ida Moor"]
 
@@ -81,6 +97,95 @@ def test_a_retriever_searches_the_mirrored_store(store, tmp_path):
     retriever = SireRetriever(index=Index(tmp_path / "i", recipe=over_vector_store("flat", store)), k=4)
     found = retriever.invoke("Who was a painter?")
     assert {document.metadata["title"] for document in found} == {f"No. {i}" for i in range(4)}
+
+
+def test_ids_are_uuids_and_units_are_found_by_them(store):
+    index = Index(recipe="flat", chunker=None, mirrors=[VectorStoreMirror(store)])
+    index.build([document(i) for i in range(3)])
+    for name, row in store.store.items():
+        assert str(uuid.UUID(name)) == name
+        assert from_uuid(name) == row["metadata"]["unit_id"]
+
+
+def test_an_emptied_store_is_filled_anew(store, tmp_path):
+    """A store in memory and the same script again; opening fills it as well."""
+    documents = from_texts(["Mira painted.", "Tom sailed."], ids=["a", "b"])
+    options = {"path": tmp_path / "i", "recipe": over_vector_store("flat", store), "k": 2}
+    SireRetriever.from_documents(documents, mirrors=[VectorStoreMirror(store)], **options).index.close()
+    store.store.clear()
+    again = SireRetriever.from_documents(documents, mirrors=[VectorStoreMirror(store)], **options)
+    assert len(again.invoke("Who?")) == 2
+    again.index.close()
+    store.store.clear()
+    options.pop("path")
+    opened = SireRetriever.load(tmp_path / "i", mirrors=[VectorStoreMirror(store)], **options)
+    assert len(opened.invoke("Who?")) == 2
+
+
+async def test_a_store_that_is_away_is_heard_of_at_once(tmp_path):
+    class Away(InMemoryVectorStore):
+        def add_documents(self, documents, **kwargs):
+            raise ConnectionError("the store is away")
+
+        async def aadd_documents(self, documents, **kwargs):
+            raise ConnectionError("the store is away")
+
+    mirror = VectorStoreMirror(Away(DeterministicFakeEmbedding(size=32)))
+    with pytest.raises(ConnectionError, match="away"):
+        SireRetriever.from_texts(["Mira painted."], path=tmp_path / "i", mirrors=[mirror])
+    with pytest.raises(ConnectionError, match="away"):
+        await SireRetriever.afrom_texts(["Mira painted."], path=tmp_path / "i2", mirrors=[mirror])
+
+
+@pytest.mark.parametrize("dies_at", ["before the push", "before saving"])
+def test_a_kill_between_commit_and_push_is_made_good(tmp_path, dies_at):
+    place, file = tmp_path / "i", tmp_path / "store.json"
+    embedding = DeterministicFakeEmbedding(size=32)
+    script = textwrap.dedent(
+        f"""
+        import os, signal, sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from test_langchain_mirror import *
+
+        def die():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        class Deadly(VectorStoreMirror):
+            async def put(self, units):
+                if {dies_at!r} == "before the push":
+                    die()
+                await super().put(units)
+
+        store = InMemoryVectorStore.load({str(file)!r}, DeterministicFakeEmbedding(size=32))
+        mirror = Deadly(store, save=die)
+        Index({str(place)!r}, recipe=indexrag(), chunker=None, mirrors=[mirror]).add([document(9)])
+        """
+    )
+    store = InMemoryVectorStore(embedding)
+    mirror = VectorStoreMirror(store, save=lambda: store.dump(str(file)))
+    with Index(place, recipe=indexrag(), chunker=None, mirrors=[mirror]) as index:
+        index.build([document(i) for i in range(4)])
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
+    loaded = InMemoryVectorStore.load(str(file), embedding)
+    mirror = VectorStoreMirror(loaded, save=lambda: loaded.dump(str(file)))
+    with Index(place, recipe=indexrag(), chunker=None, mirrors=[mirror]) as index:
+        assert content(loaded) != expected(index)
+        index.push()
+        assert content(loaded) == content(InMemoryVectorStore.load(str(file), embedding)) == expected(index)
+        assert index.push() == {"langchain": 0}
+
+
+def test_search_over_the_store_is_the_dense_search_of_the_index(store):
+    """The same embeddings on both sides."""
+    embedding = store.embeddings
+    ours = Index(recipe="flat", embedder=LangChainEmbedder(embedding), chunker=None, mirrors=[VectorStoreMirror(store)])
+    ours.build([document(i) for i in range(9)])
+    source = VectorStoreSource(store)
+    for question in ("Who was a painter?", "Whom did Ida Moor marry?"):
+        hits = ours.search(question, 5)
+        found = asyncio.run(source.rank(question, 5))
+        assert [name for name, _ in found] == [hit.unit.id for hit in hits]
+        assert [score for _, score in found] == pytest.approx([hit.score for hit in hits], abs=1e-5)
 
 
 def test_something_else_is_refused():

@@ -4,8 +4,8 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-from langchain_sire import LangChainChat, SireRetriever
-from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, StorageError
+from langchain_sire import LangChainChat, SireRetriever, create_ircot_chain
+from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, QueryError, StorageError
 from sire_core.recipes import flat
 
 
@@ -78,3 +78,18 @@ def test_contradicting_documents_are_an_error():
 
 def test_an_empty_corpus_finds_nothing():
     assert SireRetriever.from_documents([]).invoke("Who?") == []
+
+
+@pytest.mark.parametrize("llm", ["gpt-4o-mini", FakeListChatModel(responses=["x"]).with_retry(), object()])
+def test_something_that_is_no_chat_model_is_refused_at_once(documents, llm):
+    with pytest.raises(ConfigurationError, match="llm is a LangChain chat model"):
+        SireRetriever.from_documents(documents, llm=llm)
+    with pytest.raises(ConfigurationError, match="llm is a LangChain chat model"):
+        create_ircot_chain(SireRetriever.from_documents(documents[:2], recipe="flat"), llm)
+
+
+@pytest.mark.parametrize("question", [{"question": "Who?"}, None, 5])
+def test_a_question_that_is_no_text_is_called_so(documents, question):
+    """A chain that hands its whole input to the retriever."""
+    with pytest.raises(QueryError, match=f"is a {type(question).__name__}, not a text"):
+        SireRetriever.from_documents(documents[:2], recipe="flat").invoke(question)

@@ -1,7 +1,7 @@
 """Metadata filters of LlamaIndex mean the same in our index."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters, utils
 
@@ -35,6 +35,7 @@ _filters = st.one_of(
 
 
 @pytest.mark.skipif(not hasattr(utils, "build_metadata_filter_fn"), reason="older LlamaIndex: only inside its store")
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # other processes may have the machine
 @given(
     st.lists(_filters, max_size=3),
     st.sampled_from(list(FilterCondition)),

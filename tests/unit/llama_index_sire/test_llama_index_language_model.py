@@ -181,6 +181,8 @@ def test_trap_settings_llm_is_used_only_when_asked_for(documents):
     assert resolve_llm("settings").llm is Settings.llm
     with pytest.raises(ConfigurationError, match="'settings' or None"):
         resolve_llm("gpt-4o")
+    with pytest.raises(ConfigurationError, match="not object"):
+        resolve_llm(object())
 
 
 def test_mock_llm_is_a_language_model():

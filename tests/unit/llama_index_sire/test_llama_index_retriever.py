@@ -21,6 +21,7 @@ from llama_index_sire import SireRetriever
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import to_filter
 from llama_index_sire.nodes import to_scored_node
+from sire_core import Index
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, QueryError, StorageError
 from sire_core.recipes import REGISTRY, recipe_by_name
 
@@ -160,10 +161,24 @@ def test_canary_no_word_of_another_tenant_comes_through(recipe):
 
 
 def test_bad_arguments_are_told():
-    with pytest.raises(ConfigurationError, match="at least 1"):
-        SireRetriever(None, similarity_top_k=0)
+    for k in (0, "3", None):
+        with pytest.raises(ConfigurationError, match="at least 1"):
+            SireRetriever(Index(), similarity_top_k=k)
+    for index in (None, "/some/folder"):
+        with pytest.raises(ConfigurationError, match="from_persist_dir opens one"):
+            SireRetriever(index)
     with pytest.raises(IndexMissingError):
         SireRetriever.from_persist_dir("/nowhere/at/all")
+
+
+def test_one_document_is_a_corpus(documents):
+    assert SireRetriever.from_documents(documents[0], recipe="flat").retrieve("Where?")
+
+
+def test_the_query_engine_answers_with_the_llm_of_the_index(documents):
+    retriever = SireRetriever.from_documents(documents[:3], recipe="flat", llm=MockLLM())
+    assert "Context information" in str(retriever.as_query_engine().query("Where?"))
+    assert str(retriever.as_query_engine(llm=MockLLM(max_tokens=1)).query("Where?")) == "text"
 
 
 def test_an_empty_question_is_refused(index_of):
