@@ -135,9 +135,10 @@ def relinked_chunks(
     wordings = changed_wordings([chunk.title for chunk in before], [chunk.title for chunk in after])
     if not wordings:
         return frozenset()
-    if len(wordings) > len(after) // 4:  # looking for so many takes longer than linking everything
+    verbatim = getattr(extractor, "verbatim", False)
+    if len(wordings) > len(after) // (8 if verbatim else 32):  # looking for so many takes longer than linking everything
         return frozenset(chunk.id for chunk in after)
-    if getattr(extractor, "verbatim", False):  # the passages are at hand, and shorter than what is stored of them
+    if verbatim:  # the passages are at hand, and shorter than what is stored of them
         after = [after[place] for place in likely_passages([chunk.index_text for chunk in after], wordings)]
         bodies = store.bodies(extractor.fingerprint, [hashes[chunk.id] for chunk in after])
     else:
