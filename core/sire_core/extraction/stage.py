@@ -136,7 +136,7 @@ def relinked_chunks(
     if not wordings:
         return frozenset()
     verbatim = getattr(extractor, "verbatim", False)
-    if len(wordings) > len(after) // (8 if verbatim else 32):  # looking for so many takes longer than linking everything
+    if len(wordings) > len(after) // (8 if verbatim else 32):  # linking everything is faster then
         return frozenset(chunk.id for chunk in after)
     if verbatim:  # the passages are at hand, and shorter than what is stored of them
         after = [after[place] for place in likely_passages([chunk.index_text for chunk in after], wordings)]
