@@ -12,6 +12,7 @@ from sire_core.algorithms.text import name_key
 from sire_core.extraction.names import cached_key
 from sire_core.organize.aggregates import hash64
 from sire_core.organize.by_key import ByKey
+from sire_core.organize.graph_kinds import MENTIONS
 from sire_core.types import Edge, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
@@ -24,10 +25,8 @@ if TYPE_CHECKING:
 
     Pairs = dict[tuple[str, str], int]
 
-__all__ = ["MENTIONS", "EntityChange"]
+__all__ = ["EntityChange"]
 
-MENTIONS = "mentions"
-"""Kind of the edges from a passage to the entities it names; metadata `names` and, for its title, `title`."""
 _OWN = 1 << 30
 """Worth of a mention that spells out the entity's own name; else the length of its longest name."""
 

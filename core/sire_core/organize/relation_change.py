@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.organize.by_key import ByKey
+from sire_core.organize.graph_kinds import RELATES
 from sire_core.types import Edge, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
     from sire_core.organize.graph_change import GraphChange
     from sire_core.organize.graph_table import GraphTable
 
-__all__ = ["RELATES", "RelationChange"]
-
-RELATES = "relates"
-"""Kind of the edges from a relation to its head and tail."""
+__all__ = ["RelationChange"]
 
 
 class RelationChange:
