@@ -17,10 +17,10 @@ from langchain_sire.recorded_model import PausedError, RecordedModel
 from langchain_sire.recorded_searches import RecordedSearches
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.runs import atraced, traced
-from langchain_sire.steps import question_of
+from langchain_sire.steps import question_of, step_to_chunk
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.reason import Step
+from sire_core.reason import AnswerPiece, Step
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -41,6 +41,7 @@ def create_ircot_graph(
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     interrupt_before: Sequence[str] = (),
     interrupt_after: Sequence[str] = (),
+    stream_answer: bool = False,
     **options: Any,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """IRCoT as a graph of the nodes `retrieve`, `think` and `answer`, each with at most one call of the model.
@@ -56,6 +57,9 @@ def create_ircot_graph(
         checkpointer: Where states are kept, for example LangGraph's `InMemorySaver`.
         interrupt_before: Nodes before which the graph stops and waits.
         interrupt_after: Nodes after which it does.
+        stream_answer: Whether the answer is written to the graph's custom stream while the model writes it:
+            `graph.stream(..., stream_mode=["updates", "custom"])` then also gives `{"answer": piece}`, as the chunks of
+            `create_ircot_chain`. In async code this needs Python 3.11.
         **options: See `create_ircot_chain`.
 
     Raises:
@@ -69,7 +73,7 @@ def create_ircot_graph(
             raise
         raise ImportError('create_ircot_graph needs LangGraph: pip install "sire-rag[langgraph]"') from error
 
-    work = _Work(make_reasoner("ircot", retriever, llm, options))
+    work = _Work(make_reasoner("ircot", retriever, llm, options), streams=stream_answer)
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(IRCoTState, input_schema=IRCoTInput)
     for node in _NODES:
         graph.add_node(node, RunnableLambda(partial(work.run, node), partial(work.arun, node), name=node))
@@ -92,8 +96,9 @@ def _next(state: IRCoTState) -> str:
 class _Work:
     """What the nodes do: take the reasoning up where the last one left it, and go on until the next call."""
 
-    def __init__(self, reasoner: Reasoner) -> None:
+    def __init__(self, reasoner: Reasoner, *, streams: bool) -> None:
         self._reasoner = reasoner
+        self._streams = streams
         self._vectors: dict[tuple[str, str], FloatArray] = {}
 
     def run(self, node: str, state: IRCoTState, config: RunnableConfig) -> IRCoTState:
@@ -105,7 +110,7 @@ class _Work:
             run_sync(_repeat(steps, progress))
             with closing(traced(steps, callbacks, progress.query)) as walk:
                 for step in walk:
-                    if progress.add(step):
+                    if self._note(step, progress):
                         break
         except PausedError as paused:
             progress.pause(paused)
@@ -120,7 +125,7 @@ class _Work:
             await _repeat(steps, progress)
             async with aclosing(atraced(steps, callbacks, progress.query)) as walk:
                 async for step in walk:
-                    if progress.add(step):
+                    if self._note(step, progress):
                         break
         except PausedError as paused:
             progress.pause(paused)
@@ -134,7 +139,17 @@ class _Work:
             recorded = RecordedModel(model, kept["model"], numbered=True, most=most)
             searched: Any = RecordedSearches(reasoner.index, kept["search"], self._vectors)
             reasoner = replace(reasoner, model=recorded, index=searched)
-        return reasoner.steps(progress.question)
+        return reasoner.steps(progress.question, stream=self._streams and node == "answer")
+
+    @staticmethod
+    def _note(step: Step, progress: Progress) -> bool:
+        """Note a step, or pass on a piece of the answer. Whether the node's work ends with it."""
+        if not isinstance(step, AnswerPiece):
+            return progress.add(step)
+        from langgraph.config import get_stream_writer
+
+        get_stream_writer()({"answer": step_to_chunk(progress.question, step)["answer"]})
+        return False
 
 
 async def _repeat(steps: AsyncGenerator[Step, None], progress: Progress) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from sire_core.models.caching import answer_key
 from sire_core.models.limits import UsageMeter
 from sire_core.models.metering import with_meter
+from sire_core.models.streaming import stream_answer
 from sire_core.models.structured import UnusableAnswerError, parse_answer
 from sire_core.protocols import Completion, Prompt
 
 if TYPE_CHECKING:
+    from sire_core.models.streaming import AnswerParts
     from sire_core.protocols import LanguageModel
 
 __all__ = ["PausedError", "RecordedModel"]
@@ -76,17 +79,10 @@ class RecordedModel:
         Raises:
             PausedError: It would be one new call too many.
         """
-        count = self._count
-        count["calls"] = (count["calls"] or 0) + 1
-        key = str(count["calls"])
-        if not self._numbered:
-            key = answer_key(self.fingerprint, prompt, schema, stop, max_tokens, temperature)
+        key = self._key(prompt, schema, stop, max_tokens, temperature)
         if key in self._replies:
             return await self._again(self._replies[key], schema)
-        if count["left"] is not None:
-            if not count["left"]:
-                raise PausedError(schema)
-            count["left"] -= 1
+        self._spend(schema)
         own = UsageMeter()
         model = with_meter(self._model, own)
         try:
@@ -98,6 +94,68 @@ class RecordedModel:
             raise
         self._replies[key] = _reply(answer.text, own)
         return answer
+
+    async def stream(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+    ) -> AnswerParts:
+        """Answer a prompt in pieces, from the record in one; see `StreamingModel.stream`.
+
+        Raises:
+            PausedError: It would be one new call too many.
+        """
+        key = self._key(prompt, schema, stop, max_tokens, temperature)
+        answer: Completion | None = None
+        if key in self._replies:
+            answer = await self._again(self._replies[key], schema)
+            yield answer.text
+        else:
+            self._spend(schema)
+            own = UsageMeter()
+            model = with_meter(self._model, own)
+            parts = stream_answer(
+                model, prompt, schema=schema, stop=stop, max_tokens=max_tokens, temperature=temperature
+            )
+            try:
+                async with aclosing(parts) as walk:
+                    async for part in walk:
+                        if isinstance(part, str):
+                            yield part
+                        else:
+                            answer = part
+            except UnusableAnswerError as error:
+                self._replies[key] = _reply(error.text, own)
+                raise
+            if answer is not None:
+                self._replies[key] = _reply(answer.text, own)
+        if answer is not None:
+            yield answer
+
+    def _key(
+        self, prompt: Prompt, schema: type[Any] | None, stop: Sequence[str], max_tokens: int | None, temperature: float
+    ) -> str:
+        """Where the record has the answer of the next call."""
+        self._count["calls"] = (self._count["calls"] or 0) + 1
+        if self._numbered:
+            return str(self._count["calls"])
+        return answer_key(self.fingerprint, prompt, schema, stop, max_tokens, temperature)
+
+    def _spend(self, schema: type[Any] | None) -> None:
+        """Count a new call.
+
+        Raises:
+            PausedError: It is one too many.
+        """
+        left = self._count["left"]
+        if left is not None:
+            if not left:
+                raise PausedError(schema)
+            self._count["left"] = left - 1
 
     async def _again(self, reply: dict[str, Any], schema: type[Any] | None) -> Completion:
         """An answer of the record, counted as it was when it was given."""

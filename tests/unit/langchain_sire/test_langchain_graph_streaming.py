@@ -1,0 +1,96 @@
+"""The IRCoT graph writes the answer to its custom stream; recorded answers are played again."""
+
+import json
+
+import pytest
+from langchain_reasoning import IRCOT, QUESTION
+from langchain_scripted_chat import GOOD, PROMPT, Answer, model
+
+from langchain_sire import SireRetriever, create_ircot_graph
+from langchain_sire.recorded_model import PausedError, RecordedModel
+from sire_core.models.limits import UsageMeter
+from sire_core.models.structured import UnusableAnswerError
+from sire_core.protocols import StreamingModel
+from sire_core.testing.scripted_model import ScriptedModel
+
+memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
+
+TEXT = "In 1931 [1]"
+
+
+@pytest.fixture
+def retriever(index_of):
+    return SireRetriever(index=index_of("flat"), k=4)
+
+
+@pytest.fixture
+def thread():
+    return {"configurable": {"thread_id": "1"}}
+
+
+async def gather(parts):
+    return [part async for part in parts]
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_pieces_come_before_the_node_ends(retriever, native):
+    expected = create_ircot_graph(retriever, model(*IRCOT)).invoke({"question": QUESTION})
+    graph = create_ircot_graph(retriever, ScriptedModel(IRCOT), stream_answer=True)
+    options = {"stream_mode": ["updates", "custom", "values"]}
+    if native:
+        seen = await gather(graph.astream({"question": QUESTION}, **options))
+    else:
+        seen = list(graph.stream({"question": QUESTION}, **options))
+    pieces = [data["answer"] for mode, data in seen if mode == "custom"]
+    assert pieces == ["In", " 1931", " [1]"]
+    modes = [mode for mode, _ in seen]
+    assert modes.index("custom") < max(place for place, mode in enumerate(modes) if mode == "updates")
+    state = seen[-1][1]
+    told = {key: value for key, value in state.items() if key not in ("usage", "replies")}
+    assert told == {key: expected[key] for key in told}
+
+
+async def test_it_says_nothing_unless_it_is_asked_to(retriever):
+    graph = create_ircot_graph(retriever, ScriptedModel(IRCOT))
+    assert await gather(graph.astream({"question": QUESTION}, stream_mode="custom")) == []
+    graph = create_ircot_graph(retriever, ScriptedModel(IRCOT), stream_answer=True)
+    assert (await graph.ainvoke({"question": QUESTION}))["answer"] == TEXT
+
+
+async def test_a_run_that_was_interrupted_streams_when_it_goes_on(retriever, thread):
+    chat = ScriptedModel(IRCOT)
+    saver = memory.InMemorySaver()
+    graph = create_ircot_graph(retriever, chat, checkpointer=saver, interrupt_before=["answer"], stream_answer=True)
+    await graph.ainvoke({"question": QUESTION}, thread)
+    assert len(chat.log) == 2
+    pieces = await gather(graph.astream(None, thread, stream_mode="custom"))
+    assert "".join(piece["answer"] for piece in pieces) == TEXT
+    assert len(chat.log) == 3
+
+
+# --- the record -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_streamed_answer_is_recorded_and_counts_as_it_did():
+    replies, paid, again = {}, UsageMeter(), UsageMeter()
+    recorded = RecordedModel(ScriptedModel([GOOD]), replies).metered(paid)
+    assert isinstance(recorded, StreamingModel)
+    first = await gather(recorded.stream(PROMPT, schema=Answer))
+    assert len(first) > 2
+    replies = json.loads(json.dumps(replies))
+    second = await gather(RecordedModel(ScriptedModel([]), replies).metered(again).stream(PROMPT, schema=Answer))
+    assert second[:-1] == [GOOD]
+    assert second[-1].parsed == first[-1].parsed == Answer(name="Petra", year=1911)
+    assert paid.report().total == again.report().total
+    assert (await RecordedModel(ScriptedModel([]), replies).complete(PROMPT, schema=Answer)).parsed.year == 1911
+
+
+async def test_an_unusable_answer_stays_one_and_a_call_too_many_pauses():
+    replies = {}
+    recorded = RecordedModel(ScriptedModel(["prose", "more prose"]), replies, numbered=True, most=1)
+    with pytest.raises(UnusableAnswerError):
+        await gather(recorded.stream(PROMPT, schema=Answer))
+    with pytest.raises(UnusableAnswerError):
+        await gather(RecordedModel(ScriptedModel([]), replies, numbered=True).stream(PROMPT, schema=Answer))
+    with pytest.raises(PausedError):
+        await gather(recorded.stream(PROMPT, schema=Answer))
