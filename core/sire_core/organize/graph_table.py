@@ -106,6 +106,8 @@ class GraphTable:
         rows = [[(hash64(e.key), number[e.type]) for e in said.entities] for said in fresh.values()]
         titles = [hash64(said.title_key) if said.title_key else 0 for said in fresh.values()]
         chosen = self.places(units, fresh)
+        raw = self.raw.chosen(Ragged.of(rows, _RAW), chosen)
+        used = np.unique(raw["types"])  # nothing of passages that are gone stays
         claims = dict(self.claims)
         for passage, said in fresh.items():
             claims[passage] = [(entity.key, *entity.aliases) for entity in said.entities if entity.aliases]
@@ -115,8 +117,10 @@ class GraphTable:
             passages=tuple(unit.id for unit in units),
             versions=np.array([_version(unit) for unit in units], dtype=np.uint64),
             titles=np.concatenate([self.titles, np.array(titles, dtype=np.uint64)])[chosen],
-            types=types,
-            raw=self.raw.chosen(Ragged.of(rows, _RAW), chosen),
+            types=tuple(types[code] for code in used.tolist()),
+            raw=Ragged(
+                raw.counts, {"keys": raw["keys"], "types": np.searchsorted(used, raw["types"]).astype(np.int32)}
+            ),
             claims={unit.id: claims[unit.id] for unit in units if claims.get(unit.id)},
         )
 
