@@ -24,7 +24,7 @@ _SPREAD = {"sim_summary": (0.6, 1.7), "rel_summary": (0.3, 3.0)}
 """How far the number of summaries of a model's facts may be from that of the trial's. A model names more or fewer
 entities than the rules do, so aggregates vary far more than passages."""
 
-_CHANGE, _MORE = (0.3, 3.0), 3
+_CHANGE, _MORE = (0.2, 4.0), 3
 """The same of a change of what is built, and so many summaries more: few are touched, and chance decides which."""
 
 _ORGANIZING = (0.3, 3.0)
