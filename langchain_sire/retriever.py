@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Union
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -16,7 +15,7 @@ from langchain_sire.callbacks import child_runs
 from langchain_sire.chat import as_language_model
 from langchain_sire.documents import from_langchain, from_texts, hit_to_langchain
 from langchain_sire.embeddings import as_embedder
-from sire_core.errors import IndexLockedError, SireError
+from sire_core.errors import SireError
 from sire_core.filters import Filter, Group, parse_filter
 from sire_core.index import Index
 
@@ -179,10 +178,11 @@ class SireRetriever(BaseRetriever):
             EmbedderMismatchError: It was built with another embedder.
             ConfigurationError: It does not hold the recipe.
         """
+        from sire_core.pipeline.mirroring import catch_up
+
         retriever = cls(index=make_index(path, embedding, llm, recipe, options), k=k, filter=filter)
         retriever.index.view()
-        with suppress(IndexLockedError):  # whoever writes tells the mirrors
-            retriever.index.push()
+        catch_up(retriever.index)
         return retriever
 
     # --- retrieving -------------------------------------------------------------------------------------------------

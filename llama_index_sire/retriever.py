@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ from llama_index_sire.mirror import VectorStoreMirror
 from llama_index_sire.models import EmbedModelLike, LLMLike, resolve_embed_model, resolve_llm
 from llama_index_sire.nodes import to_scored_node
 from llama_index_sire.vector_store import open_index
-from sire_core.errors import ConfigurationError, IndexLockedError
+from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 
@@ -186,6 +185,8 @@ class SireRetriever(BaseRetriever):
             IndexMissingError: There is no index.
             EmbedderMismatchError: At the first search: another embedding model than the one it was built with.
         """
+        from sire_core.pipeline.mirroring import catch_up
+
         with Index(persist_dir) as known:
             bridged = str(known.stats()["embedder"]).startswith("llama-index:")
         index = open_index(
@@ -198,8 +199,7 @@ class SireRetriever(BaseRetriever):
         )
         k = similarity_top_k or _saved_settings(Path(persist_dir)).get("similarity_top_k", 10)
         retriever = cls(index, similarity_top_k=k, filters=filters)
-        with suppress(IndexLockedError):  # whoever writes tells the store
-            index.push()
+        catch_up(index)
         return retriever
 
     def persist(self, persist_dir: str | os.PathLike[str]) -> None:

@@ -6,18 +6,20 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sire_core.errors import IndexLockedError
 from sire_core.protocols import AskableMirror, BufferedMirror, MirroredUnit
 from sire_core.storage.shared_metadata import shared_metadata
 from sire_core.storage.store import CORPUS
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
+    from sire_core.index import Index
     from sire_core.manifest import BuiltRecipe
     from sire_core.protocols import Mirror
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.outbox import Outbox
 
-__all__ = ["push", "push_all", "tell"]
+__all__ = ["catch_up", "push", "push_all", "tell"]
 
 _BATCH = 500
 
@@ -94,6 +96,16 @@ async def tell(library: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror
             _logger.warning("The vector store %r missed a change, which waits for it: %s", mirror.name, reason)
             failures.append(Failure(f"vector store {mirror.name!r}", reason))
     return failures
+
+
+def catch_up(index: Index) -> None:
+    """Push when an index is opened. What fails is logged only: searches may not need the store."""
+    try:
+        index.push()
+    except IndexLockedError:
+        _logger.info("Another process is writing to the index; it tells the vector stores.")
+    except Exception as error:  # noqa: BLE001 - a user's store may raise anything
+        _logger.warning("A vector store is behind the index: %s: %s", type(error).__name__, error)
 
 
 def _owners(built: BuiltRecipe) -> list[str]:

@@ -122,6 +122,20 @@ def test_an_emptied_store_is_filled_anew(store, tmp_path):
     assert len(opened.invoke("Who?")) == 2
 
 
+def test_a_store_that_is_away_does_not_keep_an_index_from_being_opened(tmp_path, caplog):
+    class Away(InMemoryVectorStore):
+        def get_by_ids(self, ids):
+            raise ConnectionError("the store is away")
+
+    SireRetriever.from_texts(["Mira painted."], path=tmp_path / "i").index.close()
+    for _ in range(2):
+        mirror = VectorStoreMirror(Away(DeterministicFakeEmbedding(size=32)))
+        retriever = SireRetriever.load(tmp_path / "i", mirrors=[mirror])
+        assert retriever.invoke("Who?")
+        assert "behind the index: ConnectionError: the store is away" in caplog.text
+        retriever.index.close()
+
+
 async def test_a_store_that_is_away_is_heard_of_at_once(tmp_path):
     class Away(InMemoryVectorStore):
         def add_documents(self, documents, **kwargs):
