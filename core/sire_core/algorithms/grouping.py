@@ -9,7 +9,9 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["chained_hashes", "ranges"]
+__all__ = ["chained_hashes", "ranges", "stable_order"]
+
+_SHORT = 1 << 16
 
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
@@ -38,3 +40,14 @@ def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> ND
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed ^ (mixed >> _SHIFTS[2]), dtype=np.uint64)])
     ends = np.cumsum(lengths)
     return np.asarray(sums[ends] - sums[ends - lengths], dtype=np.uint64)
+
+
+def stable_order(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Places of labels by label, those of one label ascending.
+
+    Args:
+        labels: At least 0.
+    """
+    # Numbers of two bytes are sorted by counting.
+    short = labels.astype(np.uint16) if int(labels.max(initial=0)) < _SHORT else labels
+    return np.argsort(short, kind="stable")

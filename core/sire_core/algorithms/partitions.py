@@ -134,6 +134,15 @@ def _counts(first: Labels, second: Labels) -> tuple[NDArray[np.int64], NDArray[n
     """Sizes of the clusters of both partitions and of their intersections."""
     if np.shape(first) != np.shape(second):
         raise ConfigurationError("Two partitions of the same vertices have the same number of labels.")
-    a, one = np.unique(first, return_inverse=True, return_counts=True)[1:]
-    b, two = np.unique(second, return_inverse=True, return_counts=True)[1:]
-    return one, two, np.unique(a.ravel() * len(two) + b.ravel(), return_counts=True)[1]
+    one, two = _sizes(first), _sizes(second)
+    codes = (first - np.min(first, initial=0)) * (int(np.max(second, initial=0)) - int(np.min(second, initial=0)) + 1)
+    return one, two, np.unique(codes + second, return_counts=True)[1]
+
+
+def _sizes(labels: Labels) -> NDArray[np.int64]:
+    """Sizes of clusters."""
+    least, most = int(np.min(labels, initial=0)), int(np.max(labels, initial=0))
+    if most - least > 8 * len(labels):
+        return np.unique(labels, return_counts=True)[1]
+    counts = np.bincount(labels - least)
+    return np.asarray(counts[counts > 0], dtype=np.int64)

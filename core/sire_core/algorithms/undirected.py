@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.grouping import stable_order
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -99,9 +100,8 @@ class UndirectedGraph:
 
     def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """The symmetric matrix as compressed sparse rows: row starts, columns ascending within a row, weights."""
-        from scipy.sparse import coo_array
-
         # With the reversed edges first, columns are in order already: nothing has to be sorted but the rows.
         sources, targets = np.concatenate([self.edges[:, ::-1], self.edges]).T
-        matrix = coo_array((np.tile(self.weights, 2), (sources, targets)), shape=(self.size, self.size)).tocsr()
-        return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
+        order = stable_order(sources)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=self.size))]).astype(np.int64)
+        return starts, targets[order], np.tile(self.weights, 2)[order]

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.grouping import ranges
+
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sire_core.organize.entity_network import EntityNetwork, Statement, Statements
     from sire_core.organize.report_nodes import ReportNode
 
@@ -17,6 +22,7 @@ __all__ = ["Report", "central_names", "extract_report", "strongest"]
 _CENTRAL = 3
 _SEEN_PASSAGE = 0.5
 _SEEN_ENTITY = 0.2
+_DIGITS = 9  # decimals to which gains are compared: ties must not hang on rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,35 +93,65 @@ def strongest(
         candidates: Numbers of those to choose from; equal sentences count once.
         max_tokens: Sum of the lengths; the first choice is made even when it is longer.
     """
-    named = {at: [vertex for vertex in statements.named(at) if vertex in weights] for at in candidates}
     rows = np.array(candidates, dtype=np.int64)
-    lengths, passages, words = (
-        dict(zip(candidates, column[rows].tolist(), strict=True))
-        for column in (statements.tokens, statements.passages, statements.words)
-    )
+    lengths, words = statements.tokens[rows].tolist(), statements.words[rows].tolist()
+    gains = _Gains(weights, statements, rows)
     said: set[int] = set()
-    covered: set[int] = set()
-    quoted: set[int] = set()
     chosen: list[int] = []
     left = max_tokens
-    pending = list(candidates)
-
-    def gain(at: int) -> float:
-        worth = sum((_SEEN_ENTITY if vertex in covered else 1.0) * weights[vertex] for vertex in named[at])
-        return round(worth * (_SEEN_PASSAGE if passages[at] in quoted else 1.0), 9)
-
+    pending = gains.first()
+    # What is chosen makes others worth less, never more: whoever is first with an up-to-date gain is the best.
     while pending:
-        if chosen:
-            pending = [at for at in pending if lengths[at] <= left]
-        if not pending:
-            break
-        best = max(pending, key=gain)  # of equals the first
-        pending.remove(best)
-        if words[best] in said:
+        known, best = heappop(pending)
+        if words[best] in said or (chosen and lengths[best] > left):
             continue
+        if (now := -gains.of(best)) != known:
+            heappush(pending, (now, best))
+            continue
+        gains.take(best)
         said.add(words[best])
-        chosen.append(best)
-        covered.update(named[best])
-        quoted.add(passages[best])
+        chosen.append(int(rows[best]))
         left -= lengths[best]
     return chosen
+
+
+class _Gains:
+    """What statements add to those that were taken."""
+
+    def __init__(self, weights: Mapping[int, float], statements: Statements, rows: NDArray[np.int64]) -> None:
+        self._weights = weights
+        self._sizes = statements.ends[rows + 1] - statements.ends[rows]
+        self._vertices = statements.vertices[ranges(statements.ends[rows], self._sizes)]
+        self._ends = np.cumsum(self._sizes)
+        self._passages = statements.passages[rows]
+        self._covered: set[int] = set()
+        self._quoted: set[int] = set()
+
+    def first(self) -> list[tuple[float, int]]:
+        """Every statement with minus its gain as long as none is taken, the best first: a heap."""
+        gains = -np.round(_sums(self._weights, self._vertices, self._sizes), _DIGITS)
+        order = np.argsort(gains, kind="stable")
+        return list(zip(gains[order].tolist(), order.tolist(), strict=True))
+
+    def of(self, at: int) -> float:
+        """Gain of a statement now."""
+        worth = sum((_SEEN_ENTITY if v in self._covered else 1.0) * self._weights[v] for v in self._named(at))
+        return float(np.round(worth * (_SEEN_PASSAGE if int(self._passages[at]) in self._quoted else 1.0), _DIGITS))
+
+    def take(self, at: int) -> None:
+        """Take a statement."""
+        self._covered.update(self._named(at))
+        self._quoted.add(int(self._passages[at]))
+
+    def _named(self, at: int) -> list[int]:
+        found: list[int] = self._vertices[self._ends[at] - self._sizes[at] : self._ends[at]].tolist()
+        return [vertex for vertex in found if vertex in self._weights]
+
+
+def _sums(weights: Mapping[int, float], vertices: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum of the weights of each run of vertices; what has no weight counts nothing."""
+    known = np.fromiter(weights, dtype=np.int64, count=len(weights))
+    dense = np.zeros(1 + max(int(known.max(initial=-1)), int(vertices.max(initial=-1))))
+    dense[known] = np.fromiter(weights.values(), dtype=np.float64, count=len(weights))
+    runs = np.repeat(np.arange(len(sizes)), sizes)
+    return np.bincount(runs, weights=dense[vertices], minlength=len(sizes)).astype(np.float64)

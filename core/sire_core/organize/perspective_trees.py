@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.encoding_tree import EncodingTree
-from sire_core.algorithms.entropy_repair import repaired_levels
+from sire_core.algorithms.entropy_repair import repaired_clusters
 from sire_core.organize.entity_network import id_hashes
 from sire_core.organize.network_table import arrays_from_note, arrays_to_note
 
@@ -72,9 +72,8 @@ def carried_over(stored: StoredTrees, network: EntityNetwork) -> tuple[EncodingT
     """Stored trees over the vertices as they are now.
 
     Entities that are gone are left out. A new one joins, level by level, the cluster to which most of the weight of its
-    edges leads; new ones without a way to an old one form a cluster per connected component. Then the clusters that
-    hold an entity that is new, or named by other passages than before, are divided and joined anew as far as that says
-    more (`repaired_levels`).
+    edges leads; new ones without a way to an old one form a cluster per connected component. Then the finest clusters
+    that hold an entity that is new, or named by other passages than before, are grouped anew (`repaired_clusters`).
 
     Args:
         stored: Trees of before, at least one.
@@ -85,15 +84,17 @@ def carried_over(stored: StoredTrees, network: EntityNetwork) -> tuple[EncodingT
     _settle(table, known, network.graph)
     # The id of an entity changes with the passages that name it.
     changed = ~_lookup(stored.ids, id_hashes(network.ids))[0]
-    found = (repaired_levels(network.graph, levels, ~known, changed) for levels in table)
-    return tuple(EncodingTree(network.size, tuple(levels)).contracted() for levels in found)
+    for levels in table:
+        above = levels[1] if len(levels) > 1 else np.zeros_like(levels[0])
+        levels[0] = repaired_clusters(network.graph, levels[0], above, ~known, changed)
+    return tuple(EncodingTree(network.size, tuple(levels)).contracted() for levels in table)
 
 
 def _lookup(known: Hashes, wanted: Hashes) -> tuple[NDArray[np.bool_], Ints]:
     """Which of some numbers are known, and where."""
     if not len(known):
         return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
-    order = np.argsort(known, kind="stable")
+    order = np.argsort(known)  # each is there once
     place = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
     return known[place] == wanted, place
 

@@ -96,7 +96,7 @@ class TreeReports:
         kept = np.array([child for child in wanted if self.units[child]], dtype=np.int64)
         codes, counts = self._before.statements_of(self.known[kept])
         all_codes = self._network.statements.codes
-        order = np.argsort(all_codes, kind="stable")
+        order = np.argsort(all_codes)
         places = order[np.searchsorted(all_codes[order], codes)].tolist() if len(codes) else []
         ends = np.cumsum(counts).tolist()
         return {

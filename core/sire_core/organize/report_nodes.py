@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.encoding_tree import first_members
-from sire_core.algorithms.grouping import chained_hashes
+from sire_core.algorithms.grouping import chained_hashes, stable_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,7 +122,7 @@ def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork) -> R
         real = np.bincount(above, minlength=int(clusters.max(initial=-1)) + 1) > 1
         start = sum(map(len, parents))
         numbers = np.where(real, start + np.cumsum(real) - 1, -1)
-        rows.add(clusters, finer, real)
+        rows.add(clusters, finer, above, real)
         so_far = np.concatenate([*parents, np.full(int(real.sum()), -1, dtype=np.int64)])
         joined = (below >= 0) & real[above]
         so_far[below[joined]] = numbers[above[joined]]
@@ -138,23 +138,26 @@ class _Rows:
     """Vertices and statements of nodes, level by level."""
 
     def __init__(self, network: EntityNetwork) -> None:
-        self._graph = network.graph
+        self._edges = network.graph.edges
+        self._weights = network.graph.weights
+        self._inner = np.zeros(network.size)
         stated = network.statements
         self._members = stated.vertices
         self._owners = np.repeat(np.arange(len(stated), dtype=np.int64), np.diff(stated.ends))
         self._parts: list[dict[str, NDArray[Any]]] = []
 
-    def add(self, clusters: Ints, finer: Ints, real: NDArray[np.bool_]) -> None:
-        """The nodes of the next level: clusters that are `real`."""
-        order = np.argsort(clusters, kind="stable")
+    def add(self, clusters: Ints, finer: Ints, above: Ints, real: NDArray[np.bool_]) -> None:
+        """The nodes of the next level: clusters that are `real`; `above` tells the cluster of every finer one."""
+        order = stable_order(clusters)
         order = order[real[clusters[order]]]
-        owners, stated = self._stated(clusters, finer)
+        owners, stated = self._stated(finer, above)
+        self._weigh(clusters)
         self._parts.append(
             {
                 "levels": np.full(int(real.sum()), len(self._parts) + 1, dtype=np.int64),
                 "sizes": np.bincount(clusters, minlength=len(real))[real],
                 "vertices": order,
-                "weights": self._inner(clusters)[order],
+                "weights": self._inner[order],
                 "stated": np.bincount(stated, minlength=len(real))[real],
                 "statements": owners,
             }
@@ -166,24 +169,27 @@ class _Rows:
         names = ("levels", "sizes", "vertices", "weights", "stated", "statements")
         return {name: np.concatenate([part[name] for part in self._parts] or [empty]) for name in names}
 
-    def _inner(self, clusters: Ints) -> NDArray[np.float64]:
-        """Weight of every vertex's edges inside its cluster."""
-        edges, weights = self._graph.edges, self._graph.weights
-        inside = clusters[edges[:, 0]] == clusters[edges[:, 1]]
-        ends = edges[inside].T.ravel()
-        return np.bincount(ends, weights=np.tile(weights[inside], 2), minlength=len(clusters)).astype(np.float64)
+    def _weigh(self, clusters: Ints) -> None:
+        """Add the weight of the edges that are inside a cluster now: they are so at all higher levels."""
+        inside = clusters[self._edges[:, 0]] == clusters[self._edges[:, 1]]
+        ends = self._edges[inside].T.ravel()
+        self._inner += np.bincount(ends, weights=np.tile(self._weights[inside], 2), minlength=len(clusters))
+        self._edges, self._weights = self._edges[~inside], self._weights[~inside]
 
-    def _stated(self, clusters: Ints, finer: Ints) -> tuple[Ints, Ints]:
+    def _stated(self, finer: Ints, above: Ints) -> tuple[Ints, Ints]:
         """Statements that join what is apart one level below, and in which cluster, by cluster."""
-        size = len(clusters) + 1
-        parts, first = np.unique(self._owners * size + finer[self._members], return_index=True)
-        apart = np.bincount(parts // size, minlength=int(self._owners.max(initial=-1)) + 1) > 1
+        begins = np.diff(self._owners, prepend=-1) > 0
+        number = np.cumsum(begins) - 1
+        parts = finer[self._members]
+        alike = parts == parts[begins][number]
         # What is in one part already is so at all higher levels.
-        places = first[apart[self._owners[first]]]
-        found, counts = np.unique(
-            clusters[self._members[places]] * (len(apart) + 1) + self._owners[places], return_counts=True
-        )
-        found = found[counts > 1]
-        kept = apart[self._owners]
+        apart = np.bincount(number, weights=~alike, minlength=int(begins.sum())) > 0
+        kept = apart[number]
         self._owners, self._members = self._owners[kept], self._members[kept]
-        return found % (len(apart) + 1), found // (len(apart) + 1)
+        size, many = len(above) + 1, int(self._owners.max(initial=-1)) + 1
+        codes = np.sort(self._owners * size + parts[kept])
+        codes = codes[np.diff(codes, prepend=-1) > 0]
+        found = np.sort(above[codes % size] * many + codes // size)
+        again = np.append(np.diff(found) == 0, False)
+        found = found[again & (np.diff(again, prepend=False) != 0)]  # once each of those that are there repeatedly
+        return (found % many, found // many) if many else (found, found)

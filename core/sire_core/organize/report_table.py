@@ -132,7 +132,7 @@ class ReportTable:
         """Numbers of the nodes that have these signatures, -1 where none has."""
         if not len(self.signatures):
             return np.full(len(signatures), -1, dtype=np.int64)
-        order = np.argsort(self.signatures, kind="stable")
+        order = np.argsort(self.signatures)
         place = np.minimum(np.searchsorted(self.signatures[order], signatures), len(order) - 1)
         found = order[place]
         return np.where((self.signatures[found] == signatures) & (signatures != 0), found, -1)

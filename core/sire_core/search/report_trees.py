@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sire_core.algorithms.grouping import stable_order
 from sire_core.organize.entity_network import id_hashes
 from sire_core.organize.knowledge_graph import MENTIONS, RELATES
 from sire_core.organize.network_table import NETWORK, NetworkTable
@@ -72,13 +73,14 @@ class ReportTrees:
     @classmethod
     def _read(cls, view: View) -> ReportTrees:
         parts = _of_notes(view) or _of_edges(view)
-        places = _positions(view.ids, parts.ids)
+        some = len(_of_kind(view, UnitKind.ENTITY)) > 0
+        places = _positions(view.ids, parts.ids) if some else np.full(len(parts.ids), -1, dtype=np.int64)
         own = np.flatnonzero(places >= 0)
         named = np.concatenate([parts.named, np.stack([places[own], own], axis=1)])
         parents: dict[int, list[int]] = {}
         for parent, child in sorted(parts.children.tolist()):
             parents.setdefault(child, []).append(parent)
-        mentions = parts.mentions[np.argsort(parts.mentions[:, 0], kind="stable")]
+        mentions = parts.mentions[stable_order(parts.mentions[:, 0])]
         return cls(
             trees=parts.trees,
             ids=parts.ids,
@@ -135,17 +137,20 @@ def _of_notes(view: View) -> _Parts | None:
     network, table = NetworkTable.from_note(notes[0]), ReportTable.from_note(notes[1])
     chunks, reports = (_of_kind(view, kind) for kind in (UnitKind.CHUNK, UnitKind.REPORT))
     passages = np.array(network.passages, dtype="S24")
-    if not (_same(view.ids[chunks], passages) and _same(view.ids[reports], table.reports)):
+    if not (_same(view.ids[chunks], passages) and np.array_equal(np.sort(view.ids[reports]), table.reports)):
         return None
-    positions, places = _positions(view.ids, table.reports), _positions(view.ids, passages)
+    positions, places = reports[np.argsort(view.ids[reports])], _positions(view.ids, passages)
     named, unnamed = network.parts["named"], network.parts["unnamed"]
     relations = _positions(view.ids, network.relations[:, 0])
     units = np.concatenate([places[named.groups()], places[unnamed.groups()], relations])
     ids, numbers = _numbered(table.entities, np.concatenate([named["ids"], unnamed["ids"], network.relations[:, 1]]))
     order = np.argsort(positions)
+    names = [tree_name(tree) for tree in range(int(table.trees.max(initial=0)) + 1)]
     return _Parts(
         ids=ids,
-        trees={int(positions[at]): tree_name(int(table.trees[at])) for at in order},
+        trees={
+            at: names[tree] for at, tree in zip(positions[order].tolist(), table.trees[order].tolist(), strict=True)
+        },
         named=np.stack([units, numbers], axis=1)[units >= 0],
         mentions=np.stack([positions[table.mentions[:, 0]], table.mentions[:, 1]], axis=1),
         children=positions[table.children],
@@ -179,7 +184,7 @@ def _of_kind(view: View, kind: UnitKind) -> IntArray:
 
 
 def _same(first: Ids, second: Ids) -> bool:
-    return np.array_equal(np.sort(first), np.sort(second))
+    return np.array_equal(first, second) or np.array_equal(np.sort(first), np.sort(second))
 
 
 def _positions(ids: Ids, wanted: NDArray[Any]) -> IntArray:
@@ -201,6 +206,6 @@ def _numbered(entities: Ids, others: Ids) -> tuple[Ids, IntArray]:
 
 def _by_first(pairs: IntArray, size: int) -> tuple[IntArray, IntArray]:
     """Second numbers by first ones, as compressed rows."""
-    order = np.argsort(pairs[:, 0], kind="stable")
+    order = stable_order(pairs[:, 0])
     starts = np.concatenate([[0], np.cumsum(np.bincount(pairs[:, 0], minlength=size))])
     return starts.astype(np.int64), pairs[order, 1]

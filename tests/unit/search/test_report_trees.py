@@ -1,0 +1,54 @@
+"""`ReportTrees` from an organizer's notes and from the edges of the pool."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from sire_core import Document, Index
+from sire_core.data import demo_documents
+from sire_core.recipes import smart
+from sire_core.search import report_trees
+from sire_core.search.report_trees import ReportTrees
+from sire_core.testing.hash_embedder import HashEmbedder
+
+CORPUS = list(demo_documents())
+
+
+def without_notes(view):
+    twin = copy.copy(view)
+    twin.note = lambda _: None
+    twin._derived = {}
+    return twin
+
+
+def contents(trees, size):
+    """What a query can see, entities by their ids."""
+    named = {at: [trees.name(entity) for entity in trees.named(at)] for at in range(size)}
+    above = {trees.name(entity): set(trees.above(entity)) for entity in range(len(trees.ids))}
+    places = {trees.name(entity): place for entity, place in enumerate(trees.places.tolist()) if place >= 0}
+    return trees.trees, named, {entity: found for entity, found in above.items() if found}, places
+
+
+@pytest.mark.parametrize("base", ["dense", "mix_recall"])
+def test_notes_tell_what_the_edges_tell(tmp_path, monkeypatch, base):
+    with Index(tmp_path, recipe=smart(base=base), embedder=HashEmbedder()) as index:
+        index.build(CORPUS[:30])
+        index.add(CORPUS[30:34])
+        index.delete([CORPUS[3].id])
+        view = index.view()
+        by_edges = contents(ReportTrees.of(without_notes(view)), view.size)
+        monkeypatch.setattr(report_trees, "_of_edges", None)
+        by_notes = contents(ReportTrees.of(view), view.size)
+    assert by_notes == by_edges
+    assert by_notes[0]
+    assert by_notes[2]
+
+
+def test_notes_of_another_generation_are_passed_over(tmp_path):
+    with Index(tmp_path, recipe=smart(), embedder=HashEmbedder()) as index:
+        index.build(CORPUS)
+        old = index.view()
+        index.add([Document("extra", "Zora Quill met Maren Holt in Port Ansel.", "Zora Quill")])
+        assert np.array_equal(list(ReportTrees.of(old).trees), np.flatnonzero(old.kinds == old.kinds.max()))
+        assert max(ReportTrees.of(old).trees) < old.size
