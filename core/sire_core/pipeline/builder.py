@@ -158,7 +158,7 @@ class Builder:
         if not work.needs_records:
             return (), frozenset(), ()
         with self._timed("extraction"):
-            _, failures, fresh = await extract_missing(
+            _, failures, _ = await extract_missing(
                 work.corpus.chunks,
                 settings.extractor,
                 self._calls,
@@ -167,9 +167,11 @@ class Builder:
                 work.corpus.hashes,
             )
         extractor = settings.extractor.fingerprint
-        hashes = set(work.corpus.hashes.values()) if failures else set()
-        failed = hashes - self._calls.known(extractor, sorted(hashes))
-        return failures, fresh & set(work.before.failed.get(extractor, ())), tuple(sorted(failed))
+        hashes = set(work.corpus.hashes.values())
+        # Not just what was extracted now: a build that did not finish may have repaired more.
+        repaired = self._calls.known(extractor, sorted(hashes.intersection(work.before.failed.get(extractor, ()))))
+        failed = hashes - self._calls.known(extractor, sorted(hashes)) if failures else set()
+        return failures, frozenset(repaired), tuple(sorted(failed))
 
     async def _organize(self, work: _Work, jobs: Sequence[Job], stale: Sequence[BuiltRecipe]) -> Commit:
         settings = self._settings
