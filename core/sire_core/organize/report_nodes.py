@@ -190,6 +190,6 @@ class _Rows:
         codes = np.sort(self._owners * size + parts[kept])
         codes = codes[np.diff(codes, prepend=-1) > 0]
         found = np.sort(above[codes % size] * many + codes // size)
-        again = np.append(np.diff(found) == 0, False)
-        found = found[again & (np.diff(again, prepend=False) != 0)]  # once each of those that are there repeatedly
+        again = found[1:] == found[:-1]
+        found = found[:-1][again & ~np.append(False, again)[:-1]]  # those that are there repeatedly, once each
         return (found % many, found // many) if many else (found, found)

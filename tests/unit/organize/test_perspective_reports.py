@@ -46,6 +46,8 @@ def naming(vertex):
 
 BARBELL = network([((0, 1), 0), ((1, 2), 1), ((0, 2), 1), ((2, 3), 2), ((3, 4), 3), ((4, 5), 4), ((3, 5), 4)])
 
+APART = network([((0, 1, 2), 0), ((3, 4, 5), 1), ((6, 7), 2)], size=8)
+
 
 def test_nodes_hold_the_statements_that_join_their_parts():
     levels = [np.array([0, 0, 0, 1, 1, 1]), np.zeros(6, dtype=np.int64)]
@@ -57,6 +59,12 @@ def test_nodes_hold_the_statements_that_join_their_parts():
     assert top.children == (0, 1)
     assert left.weights == {0: 2.0, 1: 2.0, 2: 2.0}
     assert top.weights == {0: 2.0, 1: 2.0, 2: 3.0, 3: 3.0, 4: 2.0, 5: 2.0}
+
+
+def test_levels_above_what_statements_join_have_none():
+    found = report_nodes([np.array([0, 0, 0, 1, 1, 1, 2, 2]), np.zeros(8, dtype=np.int64)], 0, APART)
+    assert found.stated.tolist() == [1, 1, 1, 0]
+    assert found.statements.tolist() == [0, 1, 2]
 
 
 def test_a_cluster_with_one_part_is_that_part():
