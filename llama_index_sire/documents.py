@@ -17,21 +17,21 @@ EXCLUDED_KEY = "sire_excluded"
 """Metadata key under which the user's lists of excluded metadata keys travel through the core."""
 
 
-def to_documents(nodes: Iterable[BaseNode], title_key: str = "title") -> list[Document]:
+def to_documents(nodes: BaseNode | Iterable[BaseNode], title_key: str = "title") -> list[Document]:
     """Convert documents, or nodes that a splitter cut from documents.
 
     A document keeps its id, text and metadata. Nodes with a source are passages of that source, in the given order,
     with the metadata that all of them share. The caller's objects are not touched.
 
     Args:
-        nodes: Documents or text nodes.
+        nodes: Documents or text nodes, or one of them.
         title_key: Metadata key that holds the title.
 
     Raises:
         CorpusError: Something is no node.
     """
     groups: dict[str, list[BaseNode]] = {}
-    for node in nodes:
+    for node in [nodes] if isinstance(nodes, BaseNode) else nodes:
         if not isinstance(node, BaseNode):
             raise CorpusError(f"Expected LlamaIndex documents or nodes, not {type(node).__name__}.")
         groups.setdefault(node.ref_doc_id or node.node_id, []).append(node)

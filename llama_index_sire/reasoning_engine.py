@@ -56,7 +56,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         callback_manager: The retriever's when left out.
 
     Raises:
-        ConfigurationError: The source is neither.
+        ConfigurationError: The source is neither, or `config` is another strategy's.
     """
 
     def __init__(
@@ -74,6 +74,8 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
             raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.")
         self.retriever = retriever
         self.config: ConfigT = self._settings() if config is None else config
+        if not isinstance(self.config, known := type(self._settings())):
+            raise ConfigurationError(f"config is an {known.__name__}, not {type(config).__name__}.")
         self.llm = llm
         self.limits = limits
         self.streaming = streaming

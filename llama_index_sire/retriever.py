@@ -18,7 +18,7 @@ from llama_index_instrumentation import get_dispatcher
 
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import known_query
-from llama_index_sire.filters import FilterLike, to_filter
+from llama_index_sire.filters import FilterLike, both_filters, to_filter
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.mirror import VectorStoreMirror
 from llama_index_sire.models import EmbedModelLike, LLMLike, resolve_embed_model, resolve_llm
@@ -30,7 +30,7 @@ from sire_core.models.sync import run_sync
 
 if TYPE_CHECKING:
     from sire_core.recipes.base import Recipe
-    from sire_core.types import BuildReport, Document, Hit
+    from sire_core.types import BuildReport
 
 __all__ = ["SireRetriever"]
 
@@ -70,7 +70,7 @@ class SireRetriever(BaseRetriever):
         objects: list[IndexNode] | None = None,
         verbose: bool = False,
     ) -> None:
-        if not isinstance(index, Index):
+        if not callable(getattr(index, "asearch", None)):
             raise ConfigurationError(
                 f"index is an Index, not {type(index).__name__}; from_documents makes one, from_persist_dir opens one."
             )
@@ -153,7 +153,7 @@ class SireRetriever(BaseRetriever):
             **options,
         )
         retriever = cls(index, similarity_top_k=similarity_top_k, filters=filters)
-        await retriever._follow(lambda: index.abuild(_documents(documents)))
+        await retriever._follow(lambda: index.abuild(to_documents(documents)))
         return retriever
 
     @classmethod
@@ -226,8 +226,7 @@ class SireRetriever(BaseRetriever):
 
     async def ainsert(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
         """See `insert`."""
-        given = _documents(documents)
-        return await self._follow(lambda: self.index.aadd(given))
+        return await self._follow(lambda: self.index.aadd(to_documents(documents)))
 
     def refresh(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
         """Bring documents up to date: new ones are added, changed ones replaced, unchanged ones left alone."""
@@ -235,8 +234,7 @@ class SireRetriever(BaseRetriever):
 
     async def arefresh(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
         """See `refresh`."""
-        given = _documents(documents)
-        return await self._follow(lambda: self.index.aupdate(given))
+        return await self._follow(lambda: self.index.aupdate(to_documents(documents)))
 
     def delete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
         """Remove documents and everything derived from them.
@@ -260,34 +258,38 @@ class SireRetriever(BaseRetriever):
     # --- retrieving -------------------------------------------------------------------------------------------------
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        k, where = self.similarity_top_k, to_filter(self.filters)
         with known_query(query_bundle):
-            return _nodes(
-                self.index.search(query_bundle.query_str, self.similarity_top_k, filter=to_filter(self.filters))
-            )
+            return [to_scored_node(hit) for hit in self.index.search(query_bundle.query_str, k, filter=where)]
 
     # The base class gives a span to abstract methods only, and runs the sync method on the loop.
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        k, where = self.similarity_top_k, to_filter(self.filters)
         with known_query(query_bundle):
-            k, where = self.similarity_top_k, to_filter(self.filters)
-            return _nodes(await self.index.asearch(query_bundle.query_str, k, filter=where))
+            return [to_scored_node(hit) for hit in await self.index.asearch(query_bundle.query_str, k, filter=where)]
 
-    def as_query_engine(self, **kwargs: Any) -> RetrieverQueryEngine:
-        """A query engine over this retriever; the arguments are those of `RetrieverQueryEngine.from_args`.
+    def narrowed(self, similarity_top_k: int | None, filters: FilterLike) -> SireRetriever:
+        """This retriever with another number of nodes; a filter narrows further, and never widens what it may see."""
+        return SireRetriever(
+            self.index,
+            similarity_top_k=self.similarity_top_k if similarity_top_k is None else similarity_top_k,
+            filters=both_filters(self.filters, filters),
+            callback_manager=self.callback_manager,
+        )
+
+    def as_query_engine(
+        self, *, similarity_top_k: int | None = None, filters: FilterLike = None, **kwargs: Any
+    ) -> RetrieverQueryEngine:
+        """A query engine over this retriever; further arguments are those of `RetrieverQueryEngine.from_args`.
 
         Without an `llm` the index's own answers, where it was made with one of LlamaIndex's.
         """
+        unchanged = similarity_top_k is None and filters is None
+        retriever = self if unchanged else self.narrowed(similarity_top_k, filters)
         if isinstance(model := self.index.language_model, LlamaIndexModel):
             kwargs.setdefault("llm", model.llm)
-        return RetrieverQueryEngine.from_args(self, **kwargs)
-
-
-def _documents(given: BaseNode | Sequence[BaseNode]) -> list[Document]:
-    return to_documents([given] if isinstance(given, BaseNode) else given)
-
-
-def _nodes(hits: Sequence[Hit]) -> list[NodeWithScore]:
-    return [to_scored_node(hit) for hit in hits]
+        return RetrieverQueryEngine.from_args(retriever, **kwargs)
 
 
 def _saved_settings(place: Path) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, Field
 from llama_index.core.schema import MetadataMode, NodeWithScore
 from llama_index.core.tools import FunctionTool
 
-from llama_index_sire.filters import both_filters
 from llama_index_sire.retriever import SireRetriever
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
@@ -62,12 +61,7 @@ def create_sire_tool(
 
     def narrowed(k: int | None, where: Any) -> SireRetriever:
         """The retriever as one call wants it; shared state is not touched."""
-        return SireRetriever(
-            retriever.index,
-            similarity_top_k=min(retriever.similarity_top_k if k is None else k, _MOST),
-            filters=both_filters(retriever.filters, where),
-            callback_manager=retriever.callback_manager,
-        )
+        return retriever.narrowed(min(retriever.similarity_top_k if k is None else k, _MOST), where)
 
     def search(query: str, k: int | None = None, filter: Any = None) -> list[NodeWithScore]:  # noqa: A002 - the name that the model sees
         return narrowed(k, filter).retrieve(query)

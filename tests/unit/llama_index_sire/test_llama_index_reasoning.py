@@ -288,6 +288,9 @@ async def test_a_question_that_brings_its_vector_is_not_embedded(question):
 def test_what_is_refused(index_of):
     with pytest.raises(ConfigurationError, match="neither a SireRetriever nor an Index"):
         IRCoTQueryEngine("a string")
+    for config in ({"flavor": "query"}, SelfAskConfig()):
+        with pytest.raises(ConfigurationError, match="config is an IRCoTConfig, not"):
+            IRCoTQueryEngine(index_of("flat"), config=config)
     with pytest.raises(ConfigurationError, match="'settings' or None"):
         IRCoTQueryEngine(index_of(), llm="gpt").query("x")
     with pytest.raises(QueryError):
