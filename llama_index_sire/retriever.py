@@ -70,7 +70,7 @@ class SireRetriever(BaseRetriever):
         objects: list[IndexNode] | None = None,
         verbose: bool = False,
     ) -> None:
-        if not callable(getattr(index, "asearch", None)):
+        if not callable(getattr(index, "search", None)):
             raise ConfigurationError(
                 f"index is an Index, not {type(index).__name__}; from_documents makes one, from_persist_dir opens one."
             )
