@@ -99,8 +99,8 @@ class RelatednessTree:
             return Delta()
         import asyncio
 
-        state = view.state()
         found = await asyncio.to_thread(self._remake, {chunk.id for chunk in change.added}, view)
+        state = {} if found.first else view.state()
         hidden = set() if self.aggregates else set(found.aggregates.ids)
         tree = Tree()
         if self.summaries:
@@ -142,7 +142,13 @@ class RelatednessTree:
         there = {*remade.ids, *single.ids}
         gone = dict.fromkeys(unit for ids in facts.before.made.values() for unit in ids if unit not in there)
         return _Found(
-            remade, single, tuple(gone), facts.heirs(remade), len(facts.table.lines), facts.notes(remade, single)
+            first=not facts.before.passages,
+            aggregates=remade,
+            statements=single,
+            gone=tuple(gone),
+            heirs=facts.heirs(remade),
+            facts=len(facts.table.lines),
+            notes=facts.notes(remade, single),
         )
 
     def _lines(self, unit: Unit, records: Mapping[str, ExtractionRecord]) -> list[FactLine]:
@@ -184,8 +190,19 @@ class RelatednessTree:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Aggregates, propositions, ids of units that are gone, which aggregates replace which, and what to remember."""
+    """What a change does to aggregates.
 
+    Attributes:
+        first: Whether nothing is known of units that may be there: another version of the package left no notes.
+        aggregates: All of them.
+        statements: All propositions.
+        gone: Ids of units that are gone.
+        heirs: Which aggregates replace which.
+        facts: How many there are.
+        notes: What to remember.
+    """
+
+    first: bool
     aggregates: Remade
     statements: Remade
     gone: tuple[str, ...]
