@@ -229,6 +229,33 @@ def test_every_history_equals_a_rebuild(graph):
     machine().runTest()
 
 
+@pytest.mark.parametrize("units", [False, True], ids=["edges", "units"])
+def test_two_entities_that_look_the_same_part_and_meet_again(tmp_path, units):
+    xo, same = ("Xo", "", ["Ann"]), ("Ann", "", [])  # nobody spells out `Xo`, so both show as `Ann`
+    said = {
+        ("", "Ann met Bob."): ([xo, same, ("Bob", "", [])], [(0, "met", 2), (1, "met", 2)]),
+        ("", "Once Ann met Bob."): ([xo, ("Bob", "", [])], [(0, "met", 1)]),
+    }
+    graph = KnowledgeGraph(index_units=units, disambiguate=False)
+    recipe = Recipe(name="graph", summary="", paper="", organizers=(graph,), ranker=PageRank())
+    one, two = Document("a", "Ann met Bob."), Document("b", "Once Ann met Bob.")
+
+    def made(name, *documents):
+        with Index(tmp_path / name, recipe=recipe, embedder=HashEmbedder(), extractor=Told(said)) as index:
+            index.build(documents)
+        return contents(tmp_path / name)
+
+    alone, both = made("alone", one), made("both", one, two)
+    made("grown", one)
+    with Index(tmp_path / "grown", recipe=recipe, embedder=HashEmbedder(), extractor=Told(said)) as index:
+        index.add([two])
+        assert contents(tmp_path / "grown") == both
+        index.delete(["b"])
+    assert contents(tmp_path / "grown") == alone
+    assert len({edge.target for edge in both[1] if edge.kind == "mentions"}) == 3
+    assert len({edge.target for edge in alone[1] if edge.kind == "mentions"}) == 2
+
+
 def test_missing_summaries_are_asked_for_again_and_no_others(tmp_path):
     said = {("", "Ann met Bob."): ([("Ann", "", []), ("Bob", "", [])], [(0, "met", 1)]), ("", "Dun."): ([], [])}
     silent = ["Ann"]
