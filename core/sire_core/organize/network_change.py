@@ -50,7 +50,12 @@ class NetworkChange:
         edges, gone = self._edges()
         namings, unnamed = self._namings(edges, gone, changed)
         self._fresh, said = self._read(namings, changed)
-        mentioned = {passage: PassageRows.mentioned(namings[passage], unnamed[passage]) for passage in namings}
+        mentioned = {
+            passage: PassageRows.mentioned(
+                found, unnamed[passage], None if passage in said else self._rows(passage, "named", "keys").tolist()
+            )
+            for passage, found in namings.items()
+        }
         self.table = replace(
             before.updated(view.chunk_units, mentioned, said),
             extractor=view.makers[1],
@@ -137,6 +142,12 @@ class NetworkChange:
         start = int(self._starts[part][place])
         return self._before.parts[part][column][start : start + int(self._before.parts[part].counts[place])]
 
+    def _spelt(self, passage: str) -> list[tuple[str, str, bool]]:
+        """First names, names and titles of before of a passage, in order."""
+        titles = self._rows(passage, "named", "titles").tolist()
+        names = self._known_texts[passage].names
+        return [(first, name, title) for (first, name), title in zip(names, titles, strict=True)]
+
     def _read(
         self, namings: Mapping[str, Sequence[Naming]], changed: set[str]
     ) -> tuple[dict[str, PassageTexts], dict[str, PassageRows]]:
@@ -144,7 +155,7 @@ class NetworkChange:
         stale = [
             passage
             for passage, found in namings.items()
-            if passage in changed or self._rows(passage, "named", "names").tolist() != [n.spelling for n in found]
+            if passage in changed or self._spelt(passage) != [(n.first, n.name, n.title) for n in found]
         ]
         records = self._view.records(None if len(stale) == len(self._units) else stale) if stale else {}
         texts, rows = {}, {}

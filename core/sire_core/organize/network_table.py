@@ -24,7 +24,7 @@ __all__ = ["NETWORK", "NetworkTable", "PassageRows", "arrays_from_note", "arrays
 
 NETWORK = "entity_network"
 """Key of the note that a table is stored in; queries read it, too."""
-_NAMED = {"ids": "S24", "keys": np.uint64, "titles": np.bool_, "names": np.uint64}
+_NAMED = {"ids": "S24", "keys": np.uint64, "titles": np.bool_}
 _UNNAMED = {"ids": "S24"}
 _PAIRS = {"left": np.int32, "right": np.int32, "weights": np.float64}
 _STATEMENTS = {
@@ -54,11 +54,20 @@ class PassageRows:
     parts: Mapping[str, Sequence[tuple[Any, ...]]]
 
     @classmethod
-    def mentioned(cls, namings: Sequence[Naming], unnamed: Sequence[str]) -> PassageRows:
-        """Entities that a passage spells out, in order, and those that it only refers to."""
+    def mentioned(
+        cls, namings: Sequence[Naming], unnamed: Sequence[str], keys: Sequence[int] | None = None
+    ) -> PassageRows:
+        """Entities that a passage spells out, in order, and those that it only refers to.
+
+        Args:
+            namings: What it spells out.
+            unnamed: Ids of the others.
+            keys: Hashes of the keys of the first names; None computes them.
+        """
+        found = [hash64(name_key(naming.first)) for naming in namings] if keys is None else keys
         return cls(
             {
-                "named": [(n.entity.encode(), hash64(name_key(n.first)), n.title, n.spelling) for n in namings],
+                "named": [(n.entity.encode(), key, n.title) for n, key in zip(namings, found, strict=True)],
                 "unnamed": [(entity.encode(),) for entity in unnamed],
             }
         )
@@ -98,7 +107,7 @@ class NetworkTable:
         passages: Ids of the chunk units, in corpus order.
         versions: Hash of the chunks that each passage stands for, `[passages]`.
         parts: `named`: entities that passages spell out: ids, hashes of the key of their first name, whether they title
-            the passage, hashes of everything that is taken from a mention; `unnamed`: ids of others; `pairs`: numbers
+            the passage; `unnamed`: ids of others; `pairs`: numbers
             of two entities of a passage and their weight; `statements`: hashes of what is said and where, hashes of
             the normalized words, lengths, weights, numbers of entities; `members`: these entities, by their numbers in
             the passage; `about`: who is described, and a hash of how.

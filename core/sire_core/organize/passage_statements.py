@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import name_key
-from sire_core.organize.aggregates import hash64
 
 if TYPE_CHECKING:
     from sire_core.types import Edge, ExtractionRecord, Fact
@@ -36,11 +35,6 @@ class Naming:
     first: str
     entity: str
     title: bool = False
-
-    @property
-    def spelling(self) -> int:
-        """Hash of all but the entity's id."""
-        return hash64(f"{self.title:d}\0{self.name}\0{self.first}")
 
     @classmethod
     def of(cls, edge: Edge) -> Naming:
