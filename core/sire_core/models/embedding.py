@@ -40,6 +40,7 @@ class UnitEmbedder:
         read: Reads stored units by id, whose vectors are out of date.
         progress: Called after every batch.
         workers: Batches in flight at once.
+        width: Length of the vectors that the index holds; 0 when it holds none that stay.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class UnitEmbedder:
         read: Callable[[Sequence[str]], Mapping[str, Unit]],
         progress: Progress,
         workers: int,
+        width: int,
     ) -> None:
         self._embedder = embedder
         self._store = store
@@ -58,6 +60,7 @@ class UnitEmbedder:
         self._made: dict[str, FloatArray] = {}
         self._progress = progress
         self._workers = workers
+        self._width = width
 
     async def embed(self, units: Sequence[Unit | str]) -> FloatArray:
         """Unit-length vectors of the units' index texts, `[len(units), dimension]`.
@@ -73,17 +76,9 @@ class UnitEmbedder:
         held = np.array(open_, dtype=np.int64)[places]
         await self._make([units[place] for place in np.setdiff1d(open_, held).tolist()])
         made = np.setdiff1d(np.arange(len(ids)), held)
-        widths = {self._made[ids[place]].shape[-1] for place in made.tolist()} | (
-            {stored.shape[1]} if len(held) else set()
-        )
-        if len(widths) > 1:
-            raise EmbedderMismatchError(
-                f"The embedder {self._embedder.fingerprint} answers vectors of another length than those in the index. "
-                "Give the one that it was built with, or build into another folder."
-            )
         if len(held) == len(ids):
             return stored
-        vectors = np.empty((len(ids), *widths), dtype=np.float32)
+        vectors = np.empty((len(ids), len(self._made[ids[made[0]]])), dtype=np.float32)
         if len(held):
             vectors[held] = stored
         vectors[made] = [self._made[ids[place]] for place in made.tolist()]
@@ -118,6 +113,12 @@ class UnitEmbedder:
                     f"The embedder {self._embedder.fingerprint} returned an array of shape {raw.shape} "
                     f"{'' if np.isfinite(raw).all() else 'with infinite or undefined numbers '}"
                     f"for {len(part)} texts. Everything embedded before is kept; check the embedder and run again."
+                )
+            self._width = self._width or raw.shape[1]
+            if raw.shape[1] != self._width:
+                raise EmbedderMismatchError(
+                    f"The embedder {self._embedder.fingerprint} answers vectors of another length than those in the "
+                    "index. Give the one that it was built with, or build into another folder."
                 )
             vectors = unit_rows(raw)
             self._store.put_vectors(self._embedder.fingerprint, part, vectors)

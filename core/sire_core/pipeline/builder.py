@@ -178,7 +178,8 @@ class Builder:
         refitted = bool(work.before.embedder) and work.before.embedder != settings.embedder.fingerprint
         load = (lambda _: _NONE) if refitted else self._library.vectors
         read = self._store.units_by_id
-        embedder = UnitEmbedder(settings.embedder, self._calls, load, read, settings.progress, settings.workers)
+        width = 0 if refitted else self._store.dimension()
+        embedder = UnitEmbedder(settings.embedder, self._calls, load, read, settings.progress, settings.workers, width)
         corpus = shared_corpus(work.corpus, settings, self._calls, embedder)
         with self._timed("embedding"):
             await embedder.embed(corpus.chunk_units if refitted else work.passages.delta.put_units)

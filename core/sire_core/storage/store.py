@@ -130,6 +130,11 @@ class Store:
         rows = self._db.read_in("SELECT id, vector FROM units WHERE id IN ({marks})", ids)
         return {str(found): np.frombuffer(blob, dtype=np.float32) for found, blob in rows}
 
+    def dimension(self) -> int:
+        """Length of the vectors; 0 when there are none."""
+        rows = self._db.read("SELECT length(vector) FROM units LIMIT 1")
+        return int(rows[0][0]) // 4 if rows else 0
+
     def edges(self, owners: Sequence[str]) -> list[Edge]:
         """Edges of some owners, ordered by kind, source, target."""
         marks = ",".join("?" * len(owners))
