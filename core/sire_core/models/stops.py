@@ -8,9 +8,10 @@ __all__ = ["StopCutter", "cut_at"]
 
 
 def cut_at(text: str, stop: Sequence[str]) -> str:
-    """The text up to the first of the stop texts."""
-    ends = [at for at in (text.find(word) for word in stop if word) if at >= 0]
-    return text[: min(ends)] if ends else text
+    """The text up to the stop text that is complete first: a server that writes on would end there."""
+    found = ((text.find(word), len(word)) for word in stop if word)
+    ends = [(at + length, at) for at, length in found if at >= 0]
+    return text[: min(ends)[1]] if ends else text
 
 
 class StopCutter:
