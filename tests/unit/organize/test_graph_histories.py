@@ -74,6 +74,11 @@ class Told:
         return ExtractionRecord(chunk.hash, "told", "1", entities=made, facts=facts)
 
 
+def opened(path, graph, said, model=None):
+    recipe = Recipe(name="graph", summary="", paper="", organizers=(graph,), ranker=PageRank())
+    return Index(path, recipe=recipe, embedder=HashEmbedder(), extractor=Told(said), language_model=model)
+
+
 def summarized(call):
     """Says of an element what its first passage says."""
     data = json.loads(call.data)
@@ -97,12 +102,8 @@ class Histories(RuleBasedStateMachine):
         self.index = self.open("grown")
 
     def open(self, name):
-        recipe = Recipe(name="graph", summary="", paper="", organizers=(self.graph,), ranker=PageRank())
         model = ScriptedModel(summarized) if self.graph.summaries else None
-        extractor = Told(self.said)
-        return Index(
-            self.place / name, recipe=recipe, embedder=HashEmbedder(), extractor=extractor, language_model=model
-        )
+        return opened(self.place / name, self.graph, self.said, model)
 
     def teardown(self):
         self.index.close()
@@ -237,17 +238,16 @@ def test_two_entities_that_look_the_same_part_and_meet_again(tmp_path, units):
         ("", "Once Ann met Bob."): ([xo, ("Bob", "", [])], [(0, "met", 1)]),
     }
     graph = KnowledgeGraph(index_units=units, disambiguate=False)
-    recipe = Recipe(name="graph", summary="", paper="", organizers=(graph,), ranker=PageRank())
     one, two = Document("a", "Ann met Bob."), Document("b", "Once Ann met Bob.")
 
     def made(name, *documents):
-        with Index(tmp_path / name, recipe=recipe, embedder=HashEmbedder(), extractor=Told(said)) as index:
+        with opened(tmp_path / name, graph, said) as index:
             index.build(documents)
         return contents(tmp_path / name)
 
     alone, both = made("alone", one), made("both", one, two)
     made("grown", one)
-    with Index(tmp_path / "grown", recipe=recipe, embedder=HashEmbedder(), extractor=Told(said)) as index:
+    with opened(tmp_path / "grown", graph, said) as index:
         index.add([two])
         assert contents(tmp_path / "grown") == both
         index.delete(["b"])
@@ -266,10 +266,7 @@ def test_missing_summaries_are_asked_for_again_and_no_others(tmp_path):
 
     model = ScriptedModel(script)
     graph = KnowledgeGraph(index_units=True, summaries=True)
-    recipe = Recipe(name="graph", summary="", paper="", organizers=(graph,), ranker=PageRank())
-    with Index(
-        tmp_path / "i", recipe=recipe, embedder=HashEmbedder(), extractor=Told(said), language_model=model
-    ) as index:
+    with opened(tmp_path / "i", graph, said, model) as index:
         index.build([Document("a", "Ann met Bob.")])
         silent.clear()
         asked = len(model.log)
@@ -278,18 +275,15 @@ def test_missing_summaries_are_asked_for_again_and_no_others(tmp_path):
     assert sorted(again) == ["Ann", "Ann met Bob"]
     units = read_contents(tmp_path / "i").units.values()
     assert {unit.text: unit.metadata.get("summary") for unit in units if unit.kind.value != "chunk"} == {
-        "Ann": "Ann: Ann met Bob.",
-        "Bob": "Bob: Ann met Bob.",
-        "Ann met Bob": "Ann met Bob: Ann met Bob.",
+        name: f"{name}: Ann met Bob." for name in ("Ann", "Bob", "Ann met Bob")
     }
 
 
 def test_an_index_without_the_notes_is_made_anew_and_put_right(tmp_path):
     said = {("Ann", "Ann met Bob."): ([("Ann", "", []), ("Bob", "", [])], [(0, "met", 1)]), ("", "Dun."): ([], [])}
     graph = KnowledgeGraph(index_units=True)
-    recipe = Recipe(name="graph", summary="", paper="", organizers=(graph,), ranker=PageRank())
     for name in ("old", "fresh"):
-        with Index(tmp_path / name, recipe=recipe, embedder=HashEmbedder(), extractor=Told(said)) as index:
+        with opened(tmp_path / name, graph, said) as index:
             index.build([Document("a", "Ann met Bob.", "Ann")])
             if name == "old":
                 index.save(tmp_path / "bare")
@@ -299,7 +293,7 @@ def test_an_index_without_the_notes_is_made_anew_and_put_right(tmp_path):
         database.execute("UPDATE units SET text='Nobody' WHERE text='Bob'")
         database.commit()
     for name in ("bare", "fresh"):
-        with Index(tmp_path / name, recipe=recipe, embedder=HashEmbedder(), extractor=Told(said)) as index:
+        with opened(tmp_path / name, graph, said) as index:
             assert index.search("Ann")
             index.add([Document("b", "Dun.")])
     assert contents(tmp_path / "bare") == contents(tmp_path / "fresh")
