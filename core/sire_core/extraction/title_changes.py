@@ -58,9 +58,10 @@ def touched_records(bodies: Mapping[str, bytes], wordings: Sequence[str]) -> set
         wordings: From `changed_wordings`.
     """
     keys = list(bodies)
+    texts = [body.decode("utf-8", "surrogatepass") for body in bodies.values()]
     found: set[str] = set()
-    for number, pattern in _candidates(list(bodies.values()), wordings):
-        if keys[number] not in found and pattern.search(_ESCAPED.sub(" ", bodies[keys[number]].decode())):
+    for number, wording in _candidates(texts, wordings):
+        if keys[number] not in found and wording.occurs(_ESCAPED.sub(" ", texts[number])):
             found.add(keys[number])
     return found
 
@@ -72,23 +73,60 @@ def likely_passages(texts: Sequence[str], wordings: Sequence[str]) -> list[int]:
         texts: Titles and texts of passages.
         wordings: From `changed_wordings`.
     """
-    bodies = [text.encode("utf-8", "surrogatepass") for text in texts]
-    return sorted({number for number, _ in _candidates(bodies, wordings)})
+    return sorted({number for number, _ in _candidates(texts, wordings)})
 
 
-def _candidates(bodies: Sequence[bytes], wordings: Sequence[str]) -> Iterator[tuple[int, re.Pattern[str]]]:
-    """Bodies that hold all words of a wording, and what the wording looks like."""
-    everything = b"\0".join(bodies).lower()
+class _Wording:
+    """A way to write a title, as it is looked for in records.
+
+    Args:
+        text: The wording.
+    """
+
+    def __init__(self, text: str) -> None:
+        words, written = WORD.findall(_folded(text)), WORD.findall(text)
+        # `&` and `and` are one word to the linker, so neither has to be there.
+        said = {word for word in words if word not in ("&", "and")}
+        by_length = sorted(said, key=lambda word: (-len(word), word)) or [""]
+        self.pieces = [word.encode("utf-8", "surrogatepass") for word in by_length]
+        single = len(words) == len(written) == 1  # only as it is written, or as a whole name
+        self._written = re.compile(_row(written)) if single else None
+        self._pattern = re.compile(rf'"\W*{_row(words)}\W*"' if single else _row(words))
+
+    def occurs(self, text: str) -> bool:
+        """Whether a record says it."""
+        return bool((self._written and self._written.search(text)) or self._pattern.search(_folded(text)))
+
+
+def _row(words: Sequence[str]) -> str:
+    """Pattern of words in a row; around `&` there need not be a space."""
+    row = ""
+    for place, word in enumerate(words):
+        joined = place and "&" not in (word, words[place - 1])
+        row += r"\W+" if joined else r"\W*" if place else ""
+        row += r"(?:&|\band\b)" if word in ("&", "and") else rf"\b{re.escape(word)}\b"
+    return row
+
+
+def _candidates(texts: Sequence[str], wordings: Sequence[str]) -> Iterator[tuple[int, _Wording]]:
+    """Positions of texts that hold all words of a wording, and the wording."""
+    bodies = [_folded(text).encode("utf-8", "surrogatepass") for text in texts]
+    everything = b"\0".join(bodies)
     starts = list(accumulate((len(body) + 1 for body in bodies), initial=0))
     for piece, alike in _by_piece(wordings).items():
         place = everything.find(piece)
         while 0 <= place < starts[-1]:
             number = bisect_right(starts, place) - 1
             first, last = starts[number], starts[number + 1]
-            for pieces, pattern in alike:
-                if all(everything.find(other, first, last) >= 0 for other in pieces):
-                    yield number, pattern
+            for wording in alike:
+                if all(everything.find(other, first, last) >= 0 for other in wording.pieces):
+                    yield number, wording
             place = everything.find(piece, last)
+
+
+def _folded(text: str) -> str:
+    """A text as `name_key` compares it, whose words are also those of its lower case."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
 @lru_cache(1 << 16)
@@ -103,39 +141,14 @@ def _forms_of(titles: Sequence[str], heads: Collection[str]) -> dict[str, tuple[
     return {cached_key(form.text): (form.text, form.name) for form in title_forms(dict.fromkeys(chosen))}
 
 
-def _pattern(wording: str) -> re.Pattern[str]:
-    """A wording in a record: its words in a row; a single one only as it is written, or as a whole name."""
-    words = [r"(?:and|&)" if word.lower() in ("&", "and") else re.escape(word) for word in WORD.findall(wording)]
-    if len(words) == 1:
-        return re.compile(rf'\b{words[0]}\b|(?i:"\W*{words[0]}\W*")')
-    return re.compile(r"\b" + r"\W+".join(words) + r"\b", re.IGNORECASE)
-
-
-def _by_piece(wordings: Sequence[str]) -> dict[bytes, list[tuple[list[bytes], re.Pattern[str]]]]:
-    """Wordings as (pieces, pattern) by a piece that they share, so that all records are gone through once for each."""
-    groups: dict[bytes, list[tuple[list[bytes], re.Pattern[str]]]] = {}
-    for pieces, wording in sorted(
-        ((_pieces(wording), wording) for wording in wordings), key=lambda item: (len(item[0]), item)
-    ):
+def _by_piece(wordings: Sequence[str]) -> dict[bytes, list[_Wording]]:
+    """Wordings by a piece that they share, so that all records are gone through once for each."""
+    groups: dict[bytes, list[_Wording]] = {}
+    parsed = [(found.pieces, text, found) for text in wordings for found in (_Wording(text),)]
+    for pieces, _, wording in sorted(parsed, key=lambda item: (len(item[0]), *item[:2])):
         shared = next((piece for piece in pieces if piece in groups), pieces[0])
-        groups.setdefault(shared, []).append((pieces, _pattern(wording)))
+        groups.setdefault(shared, []).append(wording)
     return groups
-
-
-def _pieces(wording: str) -> list[bytes]:
-    """The pieces of the words that upper and lower case leave alike once ASCII is lowered, the longest first.
-
-    `&` and `and` are one word to the linker, so neither is looked for.
-    """
-    words = [word for word in WORD.findall(wording) if word.lower() not in ("&", "and")]
-    steady = ("".join(letter.lower() if letter.isascii() else _caseless(letter) for letter in word) for word in words)
-    pieces = sorted({part for word in steady for part in word.split()}, key=lambda part: (-len(part), part))
-    return [piece.encode() for piece in pieces] or [b""]
-
-
-def _caseless(letter: str) -> str:
-    same = letter.lower() == letter.upper() and unicodedata.normalize("NFKC", letter) == letter
-    return letter if same else " "
 
 
 def _texts(records: Iterable[ExtractionRecord]) -> Iterable[str]:

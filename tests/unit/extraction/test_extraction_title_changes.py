@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,9 @@ TITLES = [
     "Del Mar",
     "\u0130stanbul Nights",
     "Stra\u00dfe",
+    "AT&T",
+    "& Sons",
+    "O\ufb03ce Space",
     "",
 ]
 TEXTS = [
@@ -35,10 +39,15 @@ TEXTS = [
     "Eustace II of Smith and Sons.",
     "It was Smith & Sons of Del Mar.",
     "\u0130stanbul nights in Stra\u00dfe.",
+    'He joined AT&T, then "& Sons".',
+    "Office Space; she saw O\ufb03ce Space.",
     "Nothing at all.",
 ]
 RECORDS = st.lists(
-    st.tuples(st.lists(st.sampled_from(TEXTS), max_size=2), st.sampled_from([*TITLES[:10], "Boulogne", "old  mill."])),
+    st.tuples(
+        st.lists(st.sampled_from(TEXTS), max_size=2),
+        st.sampled_from([*TITLES[:10], "Boulogne", "old  mill.", "STRASSE", "Office Space"]),
+    ),
     min_size=1,
     max_size=4,
 )
@@ -74,6 +83,22 @@ def test_all_records_that_change_are_found(rows, before, after):
 def test_titles_out_of_reach_change_nothing(rows, titles):
     records = [record(number, *row) for number, row in enumerate(rows)]
     assert linked(titles_in_reach(titles, records), records) == linked(titles, records)
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("AT&T", "Ann joined AT&T there."),
+        ("& Sons", "They met & sons there."),
+        ("O\ufb03ce Space", "She saw Office Space there."),
+        ("Office Space", "She saw O\ufb03ce Space there."),
+        ("STRASSE NORD", "It is the Stra\u00dfe Nord."),
+    ],
+)
+def test_spellings_that_mean_the_same_are_found(title, text):
+    wordings = changed_wordings([], [title])
+    assert touched_records({"a": to_json(record(0, [text], "Ann")).encode()}, wordings) == {"a"}
+    assert likely_passages(["Nothing.", text], wordings) == [1]
 
 
 def test_only_whole_words_are_found():
