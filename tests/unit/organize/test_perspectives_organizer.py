@@ -160,7 +160,7 @@ STEPS = st.lists(st.lists(st.integers(0, len(CORPUS)), min_size=1, max_size=3), 
 
 
 @pytest.mark.parametrize("model", [False, True])
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_what_notes_keep_is_what_reading_everything_again_gives(tmp_path_factory, model, steps):
     """Two indexes with one history and the same trees, one of which forgets before every step all that it noted."""
@@ -184,6 +184,8 @@ def test_what_notes_keep_is_what_reading_everything_again_gives(tmp_path_factory
                     index.delete(gone)
                 there ^= picked.keys()
     kept, forgetful = (read_contents(path) for path in paths)
+    if not model:  # whose reports say "about"
+        check_invariants(paths[0])
     assert kept.units == forgetful.units
     assert kept.edges == forgetful.edges
     assert trees_of(paths[0]).labels.tolist() == trees_of(paths[1]).labels.tolist()
@@ -202,7 +204,10 @@ def test_grown_trees_stay_within_the_stated_drift(tmp_path, drift):
     assert grown["entities"] == fresh["entities"]
     assert grown["entropy"] == fresh["entropy"]
     information = [sum(tree["information"] for tree in found["trees"]) for found in (grown, fresh)]
-    assert information[0] >= (0.75 if drift == 1.0 else 0.85) * information[1]
+    # With the larger drift all growth is mended; with the smaller one trees were made anew on the way, other ones.
+    entropies = [sum(tree["entropy"] for tree in found["trees"]) for found in (grown, fresh)]
+    assert entropies[0] <= (1.01 if drift == 1.0 else 1.03) * entropies[1]
+    assert information[0] >= (0.99 if drift == 1.0 else 0.95) * information[1]
 
 
 @pytest.mark.parametrize("model", [False, True])
