@@ -182,7 +182,7 @@ class SireRetriever(BaseRetriever):
 
         retriever = cls(index=make_index(path, embedding, llm, recipe, options), k=k, filter=filter)
         retriever.index.view()
-        catch_up(retriever.index)
+        catch_up(retriever.index.push)
         return retriever
 
     # --- retrieving -------------------------------------------------------------------------------------------------

@@ -199,7 +199,7 @@ class SireRetriever(BaseRetriever):
         )
         k = similarity_top_k or _saved_settings(Path(persist_dir)).get("similarity_top_k", 10)
         retriever = cls(index, similarity_top_k=k, filters=filters)
-        catch_up(index)
+        catch_up(index.push)
         return retriever
 
     def persist(self, persist_dir: str | os.PathLike[str]) -> None:

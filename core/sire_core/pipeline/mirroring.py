@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sire_core.errors import IndexLockedError
@@ -13,7 +13,6 @@ from sire_core.storage.store import CORPUS
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
-    from sire_core.index import Index
     from sire_core.manifest import BuiltRecipe
     from sire_core.protocols import Mirror
     from sire_core.storage.index_files import IndexFiles
@@ -98,10 +97,10 @@ async def tell(library: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror
     return failures
 
 
-def catch_up(index: Index) -> None:
-    """Push when an index is opened. What fails is logged only: searches may not need the store."""
+def catch_up(push: Callable[[], object]) -> None:
+    """Call `Index.push` when an index is opened. What fails is logged only: searches may not need the store."""
     try:
-        index.push()
+        push()
     except IndexLockedError:
         _logger.info("Another process is writing to the index; it tells the vector stores.")
     except Exception as error:  # noqa: BLE001 - a user's store may raise anything
