@@ -23,7 +23,7 @@ from sire_core.protocols import Delta
 from sire_core.storage.commit import Commit
 from sire_core.storage.pool_update import PoolChange
 from sire_core.storage.store import CORPUS
-from sire_core.types import BuildReport, Failure
+from sire_core.types import BuildReport, Failure, Unit
 
 if TYPE_CHECKING:
     from sire_core.pipeline.build_settings import BuildSettings
@@ -190,7 +190,7 @@ class Builder:
         gone = [owner for built in stale for owner in built.owners if owner not in busy]
         with self._timed("embedding"):
             new = [unit for delta in deltas.values() for unit in delta.put_units]
-            vectors = dict(zip((unit.id for unit in new), await embedder.embed(new), strict=True))
+            vectors = await self._vectors(embedder, new, refitted=refitted)
             revectors = await self._revectors(embedder, deltas, gone) if refitted else {}
         staying = {chunk.id for chunk in work.corpus.chunks}
         return Commit(
@@ -203,6 +203,15 @@ class Builder:
             revectors=revectors,
             drop_owners=gone,
         )
+
+    async def _vectors(self, embedder: UnitEmbedder, units: Sequence[Unit], *, refitted: bool) -> dict[str, Any]:
+        """Vectors of units that are put, by id.
+
+        Those that the store has already come from there: derived files may be damaged, and must not reach it.
+        """
+        known = {} if refitted else self._store.vectors([unit.id for unit in units])
+        new = [unit for unit in units if unit.id not in known]
+        return {**known, **dict(zip((unit.id for unit in new), await embedder.embed(new), strict=True))}
 
     async def _revectors(
         self, embedder: UnitEmbedder, deltas: Mapping[str, Delta], gone: Sequence[str]
