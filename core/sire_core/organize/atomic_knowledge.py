@@ -11,7 +11,7 @@ from sire_core.protocols import Delta
 from sire_core.types import Chunk, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.organize.document_units import DocumentUnits, Written
+    from sire_core.organize.bridges.document_units import DocumentUnits, Written
     from sire_core.protocols import BuildView, Change
 
 __all__ = ["AtomicKnowledge"]
@@ -82,7 +82,7 @@ class AtomicKnowledge:
         """
         import asyncio
 
-        from sire_core.organize.document_units import DocumentUnits, distinct_documents
+        from sire_core.organize.bridges.document_units import DocumentUnits, distinct_documents
 
         before = DocumentUnits.from_note(view.notes([_TABLE]).get(_TABLE))
         documents = await asyncio.to_thread(distinct_documents, view.chunks, view.chunk_units)

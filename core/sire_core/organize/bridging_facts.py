@@ -10,8 +10,8 @@ from sire_core.errors import ConfigurationError
 from sire_core.protocols import Delta
 
 if TYPE_CHECKING:
-    from sire_core.organize.bridge_entities import Evidence
-    from sire_core.organize.joined_facts import BridgeFact
+    from sire_core.organize.bridges.entities import Evidence
+    from sire_core.organize.bridges.joined_facts import BridgeFact
     from sire_core.protocols import BuildView, Change
     from sire_core.types import Failure
 
@@ -107,7 +107,7 @@ class BridgingFacts:
         """
         import asyncio
 
-        from sire_core.organize.bridge_change import BridgeChange, BridgeRules
+        from sire_core.organize.bridges.change import BridgeChange, BridgeRules
 
         rules = BridgeRules(
             self.tau, self.max_docs, self.max_facts, self.cap_order, self.entity_key, tuple(self.skip_types)
@@ -120,9 +120,9 @@ class BridgingFacts:
 
     def _writer(self, view: BuildView) -> _Writer:
         if view.language_model is None:
-            from sire_core.organize.joined_facts import JoinedFacts
+            from sire_core.organize.bridges.joined_facts import JoinedFacts
 
             return JoinedFacts(self.max_pairs)
-        from sire_core.organize.model_bridges import ModelBridges
+        from sire_core.organize.bridges.model_bridges import ModelBridges
 
         return ModelBridges(view.language_model)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.organize.tree import altered_leaves, as_delta, copies_in, grow
-from sire_core.organize.tree_settings import TreeSettings
+from sire_core.organize.trees.settings import TreeSettings
+from sire_core.organize.trees.tree import altered_leaves, as_delta, copies_in, grow
 from sire_core.protocols import Delta
 from sire_core.types import Unit, UnitKind
 

@@ -10,11 +10,11 @@ from sire_core.algorithms.text import name_key
 from sire_core.corpus.media import media_of
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.subjects import base_title
-from sire_core.organize.interaction_table import GRAPH_NOTE, InteractionTable
-from sire_core.organize.keyword_table import keyword_edges
-from sire_core.organize.passage_links import PassageLinks
-from sire_core.organize.passage_moves import PassageMoves
-from sire_core.organize.passage_phrases import WORDS_NOTE, PassagePhrases
+from sire_core.organize.interactions.keyword_table import keyword_edges
+from sire_core.organize.interactions.links import PassageLinks
+from sire_core.organize.interactions.moves import PassageMoves
+from sire_core.organize.interactions.phrases import WORDS_NOTE, PassagePhrases
+from sire_core.organize.interactions.table import GRAPH_NOTE, InteractionTable
 from sire_core.protocols import Delta
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.neighbor_updates import NeighborLists
-    from sire_core.organize.keyword_table import KeywordTable
+    from sire_core.organize.interactions.keyword_table import KeywordTable
     from sire_core.protocols import BuildView, Change
     from sire_core.types import Unit
 
@@ -143,7 +143,7 @@ class InteractionGraph:
     def _nearest(
         self, before: InteractionTable, makers: tuple[str, str], vectors: NDArray[np.float32], moves: PassageMoves
     ) -> tuple[NeighborLists, Lists | None]:
-        from sire_core.organize.semantic_links import nearest_passages
+        from sire_core.organize.reports.semantic_links import nearest_passages
 
         if not (self.use_sim and self.n_sim):
             return before.lists, None

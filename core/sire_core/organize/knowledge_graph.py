@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.aliases import AliasMerges, merge_aliases
-from sire_core.organize.graph_kinds import MENTIONS, RELATES
+from sire_core.organize.graph.kinds import MENTIONS, RELATES
 from sire_core.protocols import Delta
 from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
-    from sire_core.organize.graph_change import GraphChange
+    from sire_core.organize.graph.change import GraphChange
     from sire_core.protocols import BuildView, Change
 
 __all__ = ["MENTIONS", "RELATES", "KnowledgeGraph"]
@@ -94,8 +94,8 @@ class KnowledgeGraph:
         """Bring the graph up to date; what is stored then equals a graph that is made anew."""
         if not change:
             return Delta()
-        from sire_core.organize.graph_change import GraphChange
-        from sire_core.organize.graph_delta import graph_delta, with_notes
+        from sire_core.organize.graph.change import GraphChange
+        from sire_core.organize.graph.delta import graph_delta, with_notes
 
         passages = GraphChange(change, view, self.skip_types, relations=self.index_units)
         merges = await self._merges(passages, view)
@@ -110,7 +110,7 @@ class KnowledgeGraph:
         }
         if not self.summaries or view.language_model is None:
             return with_notes(delta, table, state)
-        from sire_core.organize.graph_summaries import with_summaries
+        from sire_core.organize.graph.summaries import with_summaries
 
         delta, silent = await with_summaries(delta, table, view)
         return with_notes(delta, replace(table, silent=silent), state)
@@ -125,7 +125,7 @@ class KnowledgeGraph:
     async def _synonyms(self, passages: GraphChange, view: BuildView, least: float) -> list[tuple[str, str]]:
         """Keys of names whose vectors are alike, the longer name first."""
         from sire_core.algorithms.similar_names import similar_names
-        from sire_core.organize.mentions import entity_names
+        from sire_core.organize.graph.mentions import entity_names
 
         names = entity_names(passages.everyone())
         keys = list(names)

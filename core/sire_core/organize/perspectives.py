@@ -12,8 +12,8 @@ from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
     from sire_core.algorithms.encoding_tree import EncodingTree
-    from sire_core.organize.entity_network import EntityNetwork
-    from sire_core.organize.network_change import NetworkChange
+    from sire_core.organize.reports.entity_network import EntityNetwork
+    from sire_core.organize.reports.network_change import NetworkChange
     from sire_core.protocols import BuildView, Change
 
 __all__ = ["Perspectives"]
@@ -116,9 +116,9 @@ class Perspectives:
             return Delta()
         import asyncio
 
-        from sire_core.organize.network_change import NetworkChange
-        from sire_core.organize.perspective_reports import ReportWriter
-        from sire_core.organize.perspective_trees import StoredTrees
+        from sire_core.organize.reports.network_change import NetworkChange
+        from sire_core.organize.reports.perspective_reports import ReportWriter
+        from sire_core.organize.reports.trees import StoredTrees
 
         found = await asyncio.to_thread(NetworkChange, view, {chunk.id for chunk in change.added})
         network = await asyncio.to_thread(self._network, found, view)
@@ -134,7 +134,7 @@ class Perspectives:
         return await asyncio.to_thread(writer.delta, reports, state, notes)
 
     def _network(self, found: NetworkChange, view: BuildView) -> EntityNetwork:
-        from sire_core.organize.entity_network import read_network
+        from sire_core.organize.reports.entity_network import read_network
 
         passages = [unit.chunk_ids for unit in view.chunk_units]
         return read_network(found.table, passages, found.texts, edge_weight=self.edge_weight)
@@ -145,8 +145,8 @@ class Perspectives:
         """Trees, what each explains, and how many entities are new since they were made; None for trees of now."""
         import asyncio
 
-        from sire_core.organize.perspective_quality import information
-        from sire_core.organize.perspective_trees import StoredTrees, carried_over
+        from sire_core.organize.reports.quality import information
+        from sire_core.organize.reports.trees import StoredTrees, carried_over
 
         if network.size < _FEWEST or not len(network.graph.edges):
             return (), (), None
@@ -185,7 +185,7 @@ class Perspectives:
 
 
 def _figures(network: EntityNetwork, trees: Sequence[EncodingTree], shares: Sequence[float]) -> dict[str, Any]:
-    from sire_core.organize.perspective_quality import describe_trees
+    from sire_core.organize.reports.quality import describe_trees
 
     return describe_trees(network.graph, trees, shares)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import count_tokens, name_key
-from sire_core.organize.aggregates import Aggregate, FactLine, split_aggregate
-from sire_core.organize.fact_change import FactChange, Remade
-from sire_core.organize.tree import Tree, grow
-from sire_core.organize.tree_settings import TreeSettings
+from sire_core.organize.facts.aggregates import Aggregate, FactLine, split_aggregate
+from sire_core.organize.facts.change import FactChange, Remade
+from sire_core.organize.trees.settings import TreeSettings
+from sire_core.organize.trees.tree import Tree, grow
 from sire_core.protocols import Delta
 from sire_core.types import Chunk, ExtractionRecord, Unit, UnitKind, unit_id
 

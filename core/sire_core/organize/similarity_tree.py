@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sire_core.organize.tree import altered_leaves, as_delta, copies_in, grow
-from sire_core.organize.tree_layer import cluster_units
-from sire_core.organize.tree_settings import TreeSettings
+from sire_core.organize.trees.layer import cluster_units
+from sire_core.organize.trees.settings import TreeSettings
+from sire_core.organize.trees.tree import altered_leaves, as_delta, copies_in, grow
 from sire_core.protocols import Delta
 from sire_core.types import Unit, UnitKind, unit_id
 

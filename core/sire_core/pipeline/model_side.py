@@ -63,7 +63,7 @@ def model_side(library: IndexFiles, workers: Workers, hash_of: Mapping[str, str]
     from sire_core.models.caching import CachedModel
     from sire_core.models.limits import UsageMeter
     from sire_core.models.metering import with_meter
-    from sire_core.organize.model_summary import ModelSummarizer
+    from sire_core.organize.summaries.model_summary import ModelSummarizer
 
     meter = UsageMeter(workers.limits)
     model = workers.language_model
@@ -85,6 +85,6 @@ def model_side(library: IndexFiles, workers: Workers, hash_of: Mapping[str, str]
 
 def _without_model(workers: Workers) -> ModelSide:
     from sire_core.extraction.rules import RulesExtractor
-    from sire_core.organize.extractive import ExtractiveSummarizer
+    from sire_core.organize.summaries.extractive import ExtractiveSummarizer
 
     return ModelSide(workers.extractor or RulesExtractor(), None, ExtractiveSummarizer, [])

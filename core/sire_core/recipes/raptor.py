@@ -44,7 +44,7 @@ def raptor(config: RaptorConfig | None = None, /, **settings: Any) -> Recipe:
         **settings: Or one by one; see `RaptorConfig`.
     """
     from sire_core.organize.similarity_tree import SimilarityTree
-    from sire_core.organize.tree_settings import TreeSettings
+    from sire_core.organize.trees.settings import TreeSettings
 
     c = configure(RaptorConfig, config, settings)
     tree = TreeSettings(c.depth, c.clustering, c.max_cluster_tokens, c.summary_tokens, c.stop_rule)

@@ -109,7 +109,7 @@ def _organizers(c: SireragConfig) -> tuple[Organizer, ...]:
     from sire_core.organize.cross_tree import CrossTree
     from sire_core.organize.relatedness_tree import RelatednessTree
     from sire_core.organize.similarity_tree import SimilarityTree
-    from sire_core.organize.tree_settings import TreeSettings
+    from sire_core.organize.trees.settings import TreeSettings
 
     tree = TreeSettings(c.depth, c.clustering, c.max_cluster_tokens, c.summary_tokens, c.stop_rule)
     similar = SimilarityTree(tree, entity_clusters=c.variant == "E", hierarchy=c.hierarchy)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.graphs import CSRGraph
-from sire_core.organize.graph_kinds import MENTIONS
+from sire_core.organize.graph.kinds import MENTIONS
 from sire_core.search.spelled_names import SpelledNames
 from sire_core.search.stored_graph import stored_graph
 from sire_core.types import UnitKind

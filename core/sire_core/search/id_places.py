@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.organize.elements import id_codes
+from sire_core.organize.graph.elements import id_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

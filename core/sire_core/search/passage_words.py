@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.extraction.phrases import phrase_words
-from sire_core.organize.passage_phrases import WORDS_NOTE, PassagePhrases
+from sire_core.organize.interactions.phrases import WORDS_NOTE, PassagePhrases
 
 if TYPE_CHECKING:
     from sire_core.protocols import IntArray, View

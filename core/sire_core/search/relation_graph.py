@@ -9,7 +9,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.neighborhood import Incidence
-from sire_core.organize.graph_kinds import RELATES
+from sire_core.organize.graph.kinds import RELATES
 from sire_core.search.id_places import IdPlaces
 from sire_core.search.stored_graph import stored_graph
 from sire_core.types import UnitKind

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sire_core.algorithms.grouping import stable_order
-from sire_core.organize.entity_network import id_hashes
 from sire_core.organize.knowledge_graph import MENTIONS, RELATES
-from sire_core.organize.network_table import NETWORK, NetworkTable
-from sire_core.organize.perspective_reports import tree_name
-from sire_core.organize.report_table import REPORTS, ReportTable
+from sire_core.organize.reports.entity_network import id_hashes
+from sire_core.organize.reports.network_table import NETWORK, NetworkTable
+from sire_core.organize.reports.perspective_reports import tree_name
+from sire_core.organize.reports.table import REPORTS, ReportTable
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

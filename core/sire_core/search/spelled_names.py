@@ -8,8 +8,8 @@ import numpy as np
 
 from sire_core.algorithms.grouping import ranges
 from sire_core.extraction.titles import WORD, TitleLinker
-from sire_core.organize.aggregates import hash64
-from sire_core.organize.name_lists import NameLists, word_hashes
+from sire_core.organize.facts.aggregates import hash64
+from sire_core.organize.graph.name_lists import NameLists, word_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ class SpelledNames:
     @classmethod
     def of(cls, names: Sequence[Sequence[str]], titles: BoolArray) -> SpelledNames:
         """From the names of every mention."""
-        from sire_core.organize.name_lists import list_hash
+        from sire_core.organize.graph.name_lists import list_hash
 
         hashes = np.array([list_hash(found) for found in names], dtype=np.uint64)
         told = dict(zip(hashes.tolist(), names, strict=True))

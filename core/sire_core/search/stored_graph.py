@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.organize.graph_note import GRAPH_NOTE, GraphNote
+from sire_core.organize.graph.note import GRAPH_NOTE, GraphNote
 
 if TYPE_CHECKING:
     from sire_core.protocols import IntArray, View

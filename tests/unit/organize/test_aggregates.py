@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import ConfigurationError
-from sire_core.organize.aggregates import Aggregate, FactLine, group_facts, split_aggregate
+from sire_core.organize.facts.aggregates import Aggregate, FactLine, group_facts, split_aggregate
 
 FACTS = [
     FactLine("A founded B.", ("A", "B"), ("d0",)),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.organize.bridge_entities import (
+from sire_core.organize.bridges.entities import (
     Evidence,
     SourceDocument,
     SourceFact,

@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.organize.aggregates import hash64
-from sire_core.organize.bridge_entities import SourceDocument, SourceFact
-from sire_core.organize.bridge_table import Bridge, BridgeTable, bridge_from_note
-from sire_core.organize.document_table import DocumentTable, positions
-from sire_core.organize.document_units import DocumentUnits
-from sire_core.organize.source_documents import DocumentPassages, document_from_note, document_to_note
+from sire_core.organize.bridges.document_table import DocumentTable, positions
+from sire_core.organize.bridges.document_units import DocumentUnits
+from sire_core.organize.bridges.entities import SourceDocument, SourceFact
+from sire_core.organize.bridges.source_documents import DocumentPassages, document_from_note, document_to_note
+from sire_core.organize.bridges.table import Bridge, BridgeTable, bridge_from_note
+from sire_core.organize.facts.aggregates import hash64
 from sire_core.types import Unit, UnitKind
 
 TEXT = st.text(st.characters(), max_size=6)  # lone surrogates too

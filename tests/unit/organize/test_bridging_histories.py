@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from sire_core.errors import ModelError
 from sire_core.index import Index
-from sire_core.organize.bridge_entities import affected_entities, document_frequencies
+from sire_core.organize.bridges.entities import affected_entities, document_frequencies
 from sire_core.recipes import indexrag
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder

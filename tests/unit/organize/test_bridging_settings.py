@@ -14,9 +14,9 @@ from sire_core.corpus.units import chunk_units
 from sire_core.errors import ModelError
 from sire_core.extraction.titles import TitleLinker
 from sire_core.index import Index
-from sire_core.organize.bridge_entities import affected_entities, document_frequencies, gather_evidence
+from sire_core.organize.bridges.entities import affected_entities, document_frequencies, gather_evidence
+from sire_core.organize.bridges.source_documents import passages_by_document, source_document
 from sire_core.organize.build_view import OrganizerView
-from sire_core.organize.source_documents import passages_by_document, source_document
 from sire_core.recipes import indexrag
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder

@@ -4,11 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.organize.by_key import ByKey
-from sire_core.organize.elements import Elements, id_codes
-from sire_core.organize.name_lists import NameLists, list_hash
-from sire_core.organize.passage_names import PassageNames
-from sire_core.organize.ragged import Ragged
+from sire_core.organize.graph.by_key import ByKey
+from sire_core.organize.graph.elements import Elements, id_codes
+from sire_core.organize.graph.name_lists import NameLists, list_hash
+from sire_core.organize.graph.passage_names import PassageNames
+from sire_core.organize.graph.ragged import Ragged
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, digest
 
 GROUPS = st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=4), max_size=6)

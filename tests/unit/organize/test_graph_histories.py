@@ -16,10 +16,10 @@ from sire_core.algorithms.text import name_key
 from sire_core.corpus.units import chunk_units
 from sire_core.extraction.titles import TitleLinker
 from sire_core.index import Index
-from sire_core.organize.graph_note import GRAPH_NOTE
-from sire_core.organize.graph_table import TABLE_NOTE
+from sire_core.organize.graph.mentions import find_mentions
+from sire_core.organize.graph.note import GRAPH_NOTE
+from sire_core.organize.graph.table import TABLE_NOTE
 from sire_core.organize.knowledge_graph import KnowledgeGraph
-from sire_core.organize.mentions import find_mentions
 from sire_core.recipes.base import Recipe
 from sire_core.search.pagerank import PageRank
 from sire_core.storage.index_files import IndexFiles

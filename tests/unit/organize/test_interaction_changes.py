@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sire_core import Document, Index
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.organize.build_view import OrganizerView
-from sire_core.organize.interaction_table import GRAPH_NOTE
-from sire_core.organize.passage_phrases import WORDS_NOTE
+from sire_core.organize.interactions.phrases import WORDS_NOTE
+from sire_core.organize.interactions.table import GRAPH_NOTE
 from sire_core.recipes import iier
 from sire_core.search.chain_graph import ChainGraph
 from sire_core.search.passage_words import PassageWords

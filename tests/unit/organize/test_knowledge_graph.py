@@ -4,7 +4,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.organize.mentions import find_mentions
+from sire_core.organize.graph.mentions import find_mentions
 from sire_core.recipes import pagerank
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder

@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels
 from sire_core.algorithms.structural_entropy import decoding_information
 from sire_core.algorithms.text import count_tokens
-from sire_core.organize.entity_network import Statement, id_hashes, read_network
-from sire_core.organize.extractive_reports import central_names, extract_report
-from sire_core.organize.network_table import NetworkTable, PassageRows
-from sire_core.organize.passage_statements import LocalStatement, Naming, PassageStatements, PassageTexts
-from sire_core.organize.perspective_trees import StoredTrees, carried_over
-from sire_core.organize.report_nodes import ReportNode, report_nodes
+from sire_core.organize.graph.passage_statements import LocalStatement, Naming, PassageStatements, PassageTexts
+from sire_core.organize.reports.entity_network import Statement, id_hashes, read_network
+from sire_core.organize.reports.extractive_reports import central_names, extract_report
+from sire_core.organize.reports.network_table import NetworkTable, PassageRows
+from sire_core.organize.reports.nodes import ReportNode, report_nodes
+from sire_core.organize.reports.trees import StoredTrees, carried_over
 from sire_core.types import Unit, UnitKind
 
 

@@ -15,10 +15,10 @@ from sire_core.algorithms.text import tokenize
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.organize.aggregates import hash64
+from sire_core.organize.facts.aggregates import hash64
 from sire_core.organize.knowledge_graph import MENTIONS
-from sire_core.organize.perspective_trees import StoredTrees
 from sire_core.organize.perspectives import Perspectives
+from sire_core.organize.reports.trees import StoredTrees
 from sire_core.recipes import smart
 from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contents import read_contents

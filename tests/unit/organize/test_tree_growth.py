@@ -6,7 +6,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
-from sire_core.organize.tree_settings import TreeSettings
+from sire_core.organize.trees.settings import TreeSettings
 from sire_core.recipes import raptor
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder

@@ -1,0 +1,1 @@
+"""Documents, the entities that they share, and the texts that join them."""

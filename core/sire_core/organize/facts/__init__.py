@@ -1,0 +1,1 @@
+"""Facts of a corpus as arrays, and the aggregates that they form."""

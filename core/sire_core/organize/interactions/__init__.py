@@ -1,0 +1,1 @@
+"""What links passages: neighbours, keywords, and the tables that remember both."""

@@ -1,0 +1,178 @@
+"""`PassageLinks`: edges between passages as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.organize.interactions.moves import PassageMoves
+from sire_core.types import Edge
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Pairs = NDArray[np.int64]
+
+__all__ = ["INTERACTS", "PassageLinks"]
+
+INTERACTS = "interacts"
+"""Kind of the edges between two passages, the earlier one first. Metadata: `structural` (1), `similarity` (cosine),
+`near` (1 the source lists the target, 2 the other way round, 3 both), `keywords` (how many are shared); what is 0 is
+left out."""
+_NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class PassageLinks:
+    """Pairs of passages and what joins them; 0 where something does not.
+
+    Attributes:
+        pairs: Numbers of passages, the smaller one first, distinct and ascending, `[m, 2]`.
+        structural: 1 for passages beside each other in a document, `[m]`.
+        similarity: Cosines of semantic edges, `[m]`.
+        near: Who lists whom, see `INTERACTS`, `[m]`.
+        keywords: How many keywords are shared, `[m]`.
+    """
+
+    pairs: NDArray[np.int64]
+    structural: NDArray[np.int64]
+    similarity: NDArray[np.float64]
+    near: NDArray[np.int64]
+    keywords: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        size: int,
+        structural: Pairs = _NO_PAIRS,
+        semantic: tuple[Pairs, NDArray[np.float64], NDArray[np.int64]] | None = None,
+        shared: tuple[Pairs, NDArray[np.int64]] | None = None,
+        kw_min: int = 1,
+    ) -> PassageLinks:
+        """Join edges of several kinds.
+
+        Args:
+            size: Number of passages.
+            structural: See `structural_pairs`.
+            semantic: See `semantic_pairs`.
+            shared: See `keyword_pairs`.
+            kw_min: Pairs that share fewer keywords are no edge, but an edge of another kind knows their number.
+        """
+        near_pairs, cosines, near = semantic or (_NO_PAIRS, np.zeros(0), np.zeros(0, dtype=np.int64))
+        kw_pairs, counts = shared or (_NO_PAIRS, np.zeros(0, dtype=np.int64))
+        by_document, by_meaning, by_keyword = (_codes(pairs, size) for pairs in (structural, near_pairs, kw_pairs))
+        codes = np.concatenate([by_document, by_meaning, by_keyword[counts >= kw_min]])
+        codes.sort(kind="stable")  # three runs that are in order
+        codes = codes[np.diff(codes, prepend=-1) > 0]
+        known = _holds(codes, by_keyword)
+        return cls(
+            pairs=np.stack(np.divmod(codes, max(size, 1)), axis=1).astype(np.int64),
+            structural=_spread(codes, by_document, np.ones(len(by_document), dtype=np.int64)),
+            similarity=_spread(codes, by_meaning, cosines),
+            near=_spread(codes, by_meaning, near),
+            keywords=_spread(codes, by_keyword[known], counts[known]),
+        )
+
+    @classmethod
+    def of_edges(cls, edges: Sequence[Edge], number: Mapping[str, int]) -> PassageLinks:
+        """From stored edges, all between known passages.
+
+        Args:
+            edges: In any order, distinct.
+            number: Numbers of the passages by id.
+        """
+        pairs = np.array([(number[edge.source], number[edge.target]) for edge in edges], dtype=np.int64).reshape(-1, 2)
+        order = np.argsort(_codes(pairs, len(number)))
+        rows = [edges[place].metadata for place in order.tolist()]
+        counted = {
+            name: np.array([int(row.get(name, 0)) for row in rows], dtype=np.int64)
+            for name in ("structural", "near", "keywords")
+        }
+        cosines = np.array([float(row.get("similarity", 0.0)) for row in rows])
+        return cls(pairs=pairs[order], similarity=cosines, **counted)
+
+    def counts(self) -> dict[str, int]:
+        """How many edges there are of each kind; one edge may be of several."""
+        kinds = {"structural": self.structural, "similarity": self.similarity, "keywords": self.keywords}
+        return {name: int(np.count_nonzero(column)) for name, column in kinds.items()}
+
+    def edges(self, passages: NDArray[np.str_], rows: NDArray[np.int64] | None = None) -> Iterator[Edge]:
+        """Edges for the store.
+
+        Args:
+            passages: Ids by number.
+            rows: Which; None for all.
+        """
+        places: Any = slice(None) if rows is None else rows
+        ends = passages[self.pairs[places]].tolist()
+        columns = [column[places].tolist() for column in (self.structural, self.similarity, self.near, self.keywords)]
+        for (source, target), structural, similarity, near, keywords in zip(ends, *columns, strict=True):
+            found = {"structural": structural, "similarity": similarity, "near": near, "keywords": keywords}
+            weight = structural + similarity + keywords / 5
+            yield Edge(INTERACTS, source, target, weight, {name: value for name, value in found.items() if value})
+
+    def changes(
+        self, before: PassageLinks, passages: NDArray[np.str_], old_passages: NDArray[np.str_]
+    ) -> tuple[list[Edge], list[Edge]]:
+        """Edges to put and edges to drop, so that what was before becomes what is now.
+
+        Args:
+            before: The links before.
+            passages: Ids by number now.
+            old_passages: Ids by number before.
+        """
+        moved = PassageMoves.between(old_passages, passages).place[before.pairs]
+        old_rows = np.flatnonzero((moved >= 0).all(axis=1))
+        now, old = _codes(self.pairs, len(passages)), _codes(moved[old_rows], len(passages))
+        _, rows, places = np.intersect1d(now, old, assume_unique=True, return_indices=True)
+        old_rows = old_rows[places]
+        same = np.ones(len(rows), dtype=bool)
+        for name in ("structural", "similarity", "near", "keywords"):
+            same &= getattr(self, name)[rows] == getattr(before, name)[old_rows]
+        put, drop = np.ones(len(now), dtype=bool), np.ones(len(moved), dtype=bool)
+        put[rows[same]] = False
+        drop[old_rows] = False
+        gone = old_passages[before.pairs[drop]].tolist()
+        return list(self.edges(passages, np.flatnonzero(put))), [Edge(INTERACTS, left, right) for left, right in gone]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """For a note."""
+        return {
+            "pairs": self.pairs.astype(np.int32),
+            "structural": self.structural.astype(np.uint8),
+            "similarity": self.similarity,
+            "near": self.near.astype(np.uint8),
+            "shared": self.keywords.astype(np.int32),
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> PassageLinks:
+        """What `arrays` gave."""
+        return cls(
+            pairs=arrays["pairs"].astype(np.int64),
+            structural=arrays["structural"].astype(np.int64),
+            similarity=arrays["similarity"],
+            near=arrays["near"].astype(np.int64),
+            keywords=arrays["shared"].astype(np.int64),
+        )
+
+
+def _codes(pairs: Pairs, size: int) -> NDArray[np.int64]:
+    return np.asarray(pairs[:, 0] * max(size, 1) + pairs[:, 1], dtype=np.int64)
+
+
+def _holds(codes: NDArray[np.int64], some: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of some codes are among ascending ones."""
+    if not len(codes):
+        return np.zeros(len(some), dtype=bool)
+    return np.asarray(codes[np.minimum(np.searchsorted(codes, some), len(codes) - 1)] == some, dtype=bool)
+
+
+def _spread(codes: NDArray[np.int64], some: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
+    """Values of some codes at the places of these among all codes, 0 elsewhere."""
+    found = np.zeros(len(codes), dtype=values.dtype)
+    found[np.searchsorted(codes, some)] = values
+    return found

@@ -1,0 +1,100 @@
+"""`InteractionTable`: an interaction graph as arrays, as the organizer remembers it and queries read it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.neighbor_updates import NeighborLists
+from sire_core.organize.interactions.keyword_table import KEYWORD, KeywordTable
+from sire_core.organize.interactions.links import PassageLinks
+from sire_core.types import Edge
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["GRAPH_NOTE", "InteractionTable"]
+
+GRAPH_NOTE = "graph-1"
+"""Key of the note that holds the table; its number changes with the layout."""
+
+
+@dataclass(frozen=True, slots=True)
+class InteractionTable:
+    """Everything that an `InteractionGraph` says, and the lists that its semantic edges come from.
+
+    Attributes:
+        makers: Fingerprints of the embedder and of the extractor.
+        passages: Ids of the chunk units, in corpus order, `[n]`.
+        links: The edges between passages, in numbers of these.
+        keywords: The edges from passages to keywords.
+        lists: The nearest passages of every passage; of none where there are no semantic edges, or approximate ones.
+    """
+
+    makers: tuple[str, str]
+    passages: NDArray[np.bytes_]
+    links: PassageLinks
+    keywords: KeywordTable
+    lists: NeighborLists
+
+    @classmethod
+    def empty(cls, n_sim: int) -> InteractionTable:
+        """No passages; `n_sim` nearest ones each."""
+        return cls(
+            makers=("", ""),
+            passages=np.zeros(0, dtype="S24"),
+            links=PassageLinks.of(0),
+            keywords=KeywordTable.empty(),
+            lists=NeighborLists.empty(0, n_sim),
+        )
+
+    def changes(self, before: InteractionTable, told: Mapping[str, Sequence[Edge]]) -> tuple[list[Edge], list[Edge]]:
+        """Edges to put and edges to drop, so that what an earlier table says becomes what this one says.
+
+        Args:
+            before: The earlier table.
+            told: Keyword edges of the passages that were read again, by their ids.
+        """
+        now, then = self.passages.astype(str), before.passages.astype(str)
+        put, drop = self.links.changes(before.links, now, then)
+        silent = set(now.tolist()).difference(told)
+        for node, passage in enumerate(then.tolist()):
+            if passage not in silent:
+                kept = {edge.target for edge in told.get(passage, ())}
+                drop += [Edge(KEYWORD, passage, found) for found in before.keywords.targets(node) if found not in kept]
+        return put + [edge for edges in told.values() for edge in edges], drop
+
+    def to_note(self) -> bytes:
+        """Bytes for the store."""
+        buffer = io.BytesIO()
+        arrays: dict[str, NDArray[Any]] = {
+            "makers": np.array([maker.encode() for maker in self.makers]),
+            "passages": self.passages,
+            "neighbors": self.lists.indices.astype(np.int32),
+            "products": self.lists.products,
+            "cosines": self.lists.cosines,
+            **self.links.arrays(),
+            **self.keywords.arrays(),
+        }
+        np.savez(buffer, **arrays)  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
+        return buffer.getvalue()
+
+    @classmethod
+    def from_note(cls, note: bytes | None) -> InteractionTable | None:
+        """What `to_note` wrote; None where nothing was."""
+        if note is None:
+            return None
+        with np.load(io.BytesIO(note), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        embedder, extractor = (maker.decode() for maker in arrays["makers"].tolist())
+        return cls(
+            makers=(embedder, extractor),
+            passages=arrays["passages"],
+            links=PassageLinks.of_arrays(arrays),
+            keywords=KeywordTable.of_arrays(arrays),
+            lists=NeighborLists(arrays["neighbors"].astype(np.int64), arrays["products"], arrays["cosines"]),
+        )

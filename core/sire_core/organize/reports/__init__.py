@@ -1,0 +1,1 @@
+"""Partitions of the entities and the reports on them."""

@@ -1,0 +1,157 @@
+"""Reports without a model: the central entities of a cluster and the sentences that join them (ALGORITHMS 6.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.grouping import ranges
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.organize.reports.entity_network import EntityNetwork, Statement, Statements
+    from sire_core.organize.reports.nodes import ReportNode
+
+__all__ = ["Report", "central_names", "extract_report", "strongest"]
+
+_CENTRAL = 3
+_SEEN_PASSAGE = 0.5
+_SEEN_ENTITY = 0.2
+_DIGITS = 9  # decimals to which gains are compared: ties must not hang on rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is said of a cluster of entities.
+
+    Attributes:
+        title: Its central entities.
+        text: What the reader sees.
+        passages: Numbers of the passages whose words it has, most telling first.
+        statements: Numbers of the statements it was made of, for the reports above it.
+        evidence: Digest of what a model was shown; empty without one.
+    """
+
+    title: str
+    text: str
+    passages: tuple[int, ...]
+    statements: tuple[int, ...]
+    evidence: str = ""
+
+
+def extract_report(
+    node: ReportNode, candidates: Sequence[int], network: EntityNetwork, max_tokens: int
+) -> Report | None:
+    """Central entities by weighted degree, then the statements that say most about the cluster, verbatim.
+
+    Statements are chosen one by one: those that name the most central entities not named yet, of passages not quoted
+    yet, first. All of it is short, since it stands in a context beside passages.
+
+    Args:
+        node: The cluster.
+        candidates: Statements of the node and those that the reports below it quote.
+        network: Where they come from.
+        max_tokens: Length of the sentences; a first sentence that is longer stands alone.
+
+    Returns:
+        None when fewer than two passages say anything: a report would only repeat a passage.
+    """
+    picked = strongest(node.weights, network.statements, candidates, max_tokens)
+    passages = tuple(dict.fromkeys(int(network.statements.passages[number]) for number in picked))
+    if len(passages) < 2:
+        return None
+    quoted = list(network.read(picked).values())
+    title = central_names(node.weights, quoted)
+    sentences = [statement.text for statement in sorted(quoted, key=lambda found: found.passage)]
+    return Report(title, "\n".join((title, *sentences)), passages, tuple(picked))
+
+
+def central_names(weights: Mapping[int, float], statements: Iterable[Statement]) -> str:
+    """Names of the members with the largest weights, as the given statements' passages spell them."""
+    spelt: dict[int, str] = {}
+    for statement in statements:
+        for vertex, name in statement.names.items():
+            if vertex in weights:
+                spelt.setdefault(vertex, name)
+    first = sorted(spelt, key=lambda vertex: (-weights[vertex], vertex))[:_CENTRAL]
+    return ", ".join(dict.fromkeys(spelt[vertex] for vertex in first))
+
+
+def strongest(
+    weights: Mapping[int, float], statements: Statements, candidates: Sequence[int], max_tokens: int
+) -> list[int]:
+    """Numbers of the statements that say most about weighted vertices, in the order of choice, within a length.
+
+    Args:
+        weights: Of the vertices that matter.
+        statements: All there are.
+        candidates: Numbers of those to choose from; equal sentences count once.
+        max_tokens: Sum of the lengths; the first choice is made even when it is longer.
+    """
+    rows = np.array(candidates, dtype=np.int64)
+    lengths, words = statements.tokens[rows].tolist(), statements.words[rows].tolist()
+    gains = _Gains(weights, statements, rows)
+    said: set[int] = set()
+    chosen: list[int] = []
+    left = max_tokens
+    pending = gains.first()
+    # What is chosen makes others worth less, never more: whoever is first with an up-to-date gain is the best.
+    while pending:
+        known, best = heappop(pending)
+        if words[best] in said or (chosen and lengths[best] > left):
+            continue
+        if (now := -gains.of(best)) != known:
+            heappush(pending, (now, best))
+            continue
+        gains.take(best)
+        said.add(words[best])
+        chosen.append(int(rows[best]))
+        left -= lengths[best]
+    return chosen
+
+
+class _Gains:
+    """What statements add to those that were taken."""
+
+    def __init__(self, weights: Mapping[int, float], statements: Statements, rows: NDArray[np.int64]) -> None:
+        self._weights = weights
+        self._sizes = statements.ends[rows + 1] - statements.ends[rows]
+        self._vertices = statements.vertices[ranges(statements.ends[rows], self._sizes)]
+        self._ends = np.cumsum(self._sizes)
+        self._passages = statements.passages[rows]
+        self._covered: set[int] = set()
+        self._quoted: set[int] = set()
+
+    def first(self) -> list[tuple[float, int]]:
+        """Every statement with minus its gain as long as none is taken, the best first: a heap."""
+        gains = -np.round(_sums(self._weights, self._vertices, self._sizes), _DIGITS)
+        order = np.argsort(gains, kind="stable")
+        return list(zip(gains[order].tolist(), order.tolist(), strict=True))
+
+    def of(self, at: int) -> float:
+        """Gain of a statement now."""
+        worth = sum((_SEEN_ENTITY if v in self._covered else 1.0) * self._weights[v] for v in self._named(at))
+        return float(np.round(worth * (_SEEN_PASSAGE if int(self._passages[at]) in self._quoted else 1.0), _DIGITS))
+
+    def take(self, at: int) -> None:
+        """Take a statement."""
+        self._covered.update(self._named(at))
+        self._quoted.add(int(self._passages[at]))
+
+    def _named(self, at: int) -> list[int]:
+        found: list[int] = self._vertices[self._ends[at] - self._sizes[at] : self._ends[at]].tolist()
+        return [vertex for vertex in found if vertex in self._weights]
+
+
+def _sums(weights: Mapping[int, float], vertices: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum of the weights of each run of vertices; what has no weight counts nothing."""
+    known = np.fromiter(weights, dtype=np.int64, count=len(weights))
+    dense = np.zeros(1 + max(int(known.max(initial=-1)), int(vertices.max(initial=-1))))
+    dense[known] = np.fromiter(weights.values(), dtype=np.float64, count=len(weights))
+    runs = np.repeat(np.arange(len(sizes)), sizes)
+    return np.bincount(runs, weights=dense[vertices], minlength=len(sizes)).astype(np.float64)

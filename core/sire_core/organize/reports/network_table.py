@@ -1,0 +1,208 @@
+"""`NetworkTable`: what every passage adds to the graph between entities, as arrays that outlive a change."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.text import count_tokens, name_key, normalize_answer
+from sire_core.models.usage import estimate_tokens
+from sire_core.organize.facts.aggregates import hash64
+from sire_core.organize.graph.ragged import Ragged
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.organize.graph.passage_statements import Naming, PassageStatements
+    from sire_core.types import Unit
+
+__all__ = ["NETWORK", "NetworkTable", "PassageRows", "arrays_from_note", "arrays_to_note", "version_of"]
+
+NETWORK = "entity_network"
+"""Key of the note that a table is stored in; queries read it, too."""
+_NAMED = {"ids": "S24", "keys": np.uint64, "titles": np.bool_}
+_UNNAMED = {"ids": "S24"}
+_PAIRS = {"left": np.int32, "right": np.int32, "weights": np.float64}
+_STATEMENTS = {
+    "codes": np.uint64,
+    "words": np.uint64,
+    "tokens": np.int32,
+    "estimates": np.int32,
+    "weights": np.float64,
+    "sizes": np.int32,
+}
+_MEMBERS = {"places": np.int32}
+_ABOUT = {"places": np.int32, "codes": np.uint64}
+_MENTIONED: dict[str, Mapping[str, Any]] = {"named": _NAMED, "unnamed": _UNNAMED}
+_SAID: dict[str, Mapping[str, Any]] = {
+    "pairs": _PAIRS,
+    "statements": _STATEMENTS,
+    "members": _MEMBERS,
+    "about": _ABOUT,
+}
+_NOTHING = {name: Ragged.of((), types) for name, types in (_MENTIONED | _SAID).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRows:
+    """Rows of one passage, by part of the table."""
+
+    parts: Mapping[str, Sequence[tuple[Any, ...]]]
+
+    @classmethod
+    def mentioned(
+        cls, namings: Sequence[Naming], unnamed: Sequence[str], keys: Sequence[int] | None = None
+    ) -> PassageRows:
+        """Entities that a passage spells out, in order, and those that it only refers to.
+
+        Args:
+            namings: What it spells out.
+            unnamed: Ids of the others.
+            keys: Hashes of the keys of the first names; None computes them.
+        """
+        found = [hash64(name_key(naming.first)) for naming in namings] if keys is None else keys
+        return cls(
+            {
+                "named": [(n.entity.encode(), key, n.title) for n, key in zip(namings, found, strict=True)],
+                "unnamed": [(entity.encode(),) for entity in unnamed],
+            }
+        )
+
+    @classmethod
+    def said(cls, said: PassageStatements, namings: Sequence[Naming], unit: Unit) -> PassageRows:
+        """Pairs, statements and descriptions of a passage."""
+        names = [naming.name for naming in namings]
+        version = "\0".join(unit.chunk_ids)
+        statements = [
+            (
+                hash64("\0".join((version, str(number), found.text, *(names[place] for place in found.places)))),
+                hash64(normalize_answer(found.text)),
+                count_tokens(found.text),
+                estimate_tokens(found.text),
+                found.weight,
+                len(found.places),
+            )
+            for number, found in enumerate(said.statements)
+        ]
+        return cls(
+            {
+                "pairs": said.pairs,
+                "statements": statements,
+                "members": [(place,) for found in said.statements for place in found.places],
+                "about": [(place, hash64(f"{version}\0{text}")) for place, text in said.about.items()],
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkTable:
+    """Rows of all passages in corpus order, one `Ragged` per part.
+
+    Attributes:
+        extractor: Fingerprint of who made the records.
+        passages: Ids of the chunk units, in corpus order.
+        versions: Hash of the chunks that each passage stands for, `[passages]`.
+        parts: `named`: entities that passages spell out: ids, hashes of the key of their first name, whether they title
+            the passage; `unnamed`: ids of others; `pairs`: numbers
+            of two entities of a passage and their weight; `statements`: hashes of what is said and where, hashes of
+            the normalized words, lengths, weights, numbers of entities; `members`: these entities, by their numbers in
+            the passage; `about`: who is described, and a hash of how.
+        relations: Edges of the knowledge graph from relations to their ends: ids, bytes `[n, 2]`.
+    """
+
+    extractor: str = ""
+    passages: tuple[str, ...] = ()
+    versions: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    parts: Mapping[str, Ragged] = field(default_factory=lambda: _NOTHING)
+    relations: NDArray[np.bytes_] = field(default_factory=lambda: np.empty((0, 2), dtype="S24"))
+
+    def known(self) -> dict[str, tuple[int, int]]:
+        """Number and version of every passage, by its id."""
+        versions = self.versions.tolist()
+        return {passage: (number, versions[number]) for number, passage in enumerate(self.passages)}
+
+    def updated(
+        self,
+        units: Sequence[Unit],
+        mentioned: Mapping[str, PassageRows],
+        said: Mapping[str, PassageRows],
+    ) -> NetworkTable:
+        """The table after a change.
+
+        Args:
+            units: All chunk units, in corpus order.
+            mentioned: Rows of the passages whose mentions changed, new ones included.
+            said: Rows of those that were read anew.
+        """
+        parts = self._parts(units, mentioned, _MENTIONED) | self._parts(units, said, _SAID)
+        return replace(
+            self,
+            passages=tuple(unit.id for unit in units),
+            versions=np.array([version_of(unit) for unit in units], dtype=np.uint64),
+            parts=parts,
+        )
+
+    def _parts(
+        self, units: Sequence[Unit], fresh: Mapping[str, PassageRows], types: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, Ragged]:
+        place = {found: number for number, found in enumerate((*self.passages, *fresh))}  # what is fresh wins
+        groups = np.array([place[unit.id] for unit in units], dtype=np.int64)
+        return {
+            name: self.parts[name].chosen(Ragged.of([rows.parts[name] for rows in fresh.values()], columns), groups)
+            for name, columns in types.items()
+        }
+
+    def to_note(self) -> bytes:
+        """Bytes for the store."""
+        arrays: dict[str, NDArray[Any]] = {
+            "extractor": np.array([self.extractor.encode()]),
+            "passages": np.array(self.passages, dtype="S24"),
+            "versions": self.versions,
+            "relations": self.relations,
+        }
+        for name, part in self.parts.items():
+            arrays[f"{name}.counts"] = part.counts.astype(np.int32)
+            arrays |= {f"{name}.{column}": values for column, values in part.columns.items()}
+        return arrays_to_note(arrays)
+
+    @classmethod
+    def from_note(cls, note: bytes | None) -> NetworkTable:
+        """What `to_note` wrote; an empty table at first."""
+        if note is None:
+            return cls()
+        arrays = arrays_from_note(note)
+        parts = {
+            name: Ragged(
+                arrays[f"{name}.counts"].astype(np.int64), {column: arrays[f"{name}.{column}"] for column in types}
+            )
+            for name, types in (_MENTIONED | _SAID).items()
+        }
+        return cls(
+            extractor=arrays["extractor"][0].decode(),
+            passages=tuple(arrays["passages"].astype(str).tolist()),
+            versions=arrays["versions"],
+            parts=parts,
+            relations=arrays["relations"],
+        )
+
+
+def version_of(unit: Unit) -> int:
+    """Tells chunk units of one id apart: most stand on the chunk whose id they have, and on no other."""
+    return 0 if len(unit.chunk_ids) == 1 else hash64("\0".join(unit.chunk_ids))
+
+
+def arrays_to_note(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Arrays without objects as bytes for the store."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
+    return buffer.getvalue()
+
+
+def arrays_from_note(note: bytes) -> dict[str, NDArray[Any]]:
+    """What `arrays_to_note` wrote."""
+    with np.load(io.BytesIO(note), allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}

@@ -1,0 +1,229 @@
+"""From trees over entities to report units and the edges between them (ALGORITHMS 6.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sire_core.organize.reports.extractive_reports import Report, extract_report
+from sire_core.organize.reports.forest import TreeReports, table_of
+from sire_core.organize.reports.table import REPORTS, EdgeList, ReportTable
+from sire_core.protocols import Delta
+from sire_core.types import Failure, Unit, UnitKind, unit_id
+
+if TYPE_CHECKING:
+    from sire_core.algorithms.encoding_tree import EncodingTree
+    from sire_core.organize.reports.entity_network import EntityNetwork
+    from sire_core.organize.reports.model_reports import Evidence
+    from sire_core.organize.reports.nodes import ReportNode
+    from sire_core.protocols import BuildView
+
+__all__ = ["ReportWriter", "tree_name"]
+
+_TEMPLATE_BELOW = 3
+"""Clusters of fewer entities get a text by template instead of a call (ALGORITHMS 6.6)."""
+_Open = list[tuple[TreeReports, int, "ReportNode"]]
+
+
+def tree_name(tree: int) -> str:
+    """What the units of a tree call it, counted from 1."""
+    return f"perspective {tree + 1}"
+
+
+class ReportWriter:
+    """Writes reports from the leaves up, those anew whose evidence changed.
+
+    Args:
+        network: Entities and what is stated of them.
+        view: Language model, reports written before, fingerprint.
+        report_tokens: Length of a report that a model writes.
+        extract_tokens: Length of the sentences of a report without a model.
+        context_tokens: Most tokens of what a model is shown for one report.
+    """
+
+    def __init__(
+        self, network: EntityNetwork, view: BuildView, report_tokens: int, extract_tokens: int, context_tokens: int
+    ) -> None:
+        self._network = network
+        self._view = view
+        self._report_tokens = report_tokens
+        self._extract_tokens = extract_tokens
+        self._context_tokens = context_tokens
+        note = view.notes([REPORTS]).get(REPORTS)
+        self._before = ReportTable.of_units(view.units()) if note is None else ReportTable.from_note(note)
+        self._edges = EdgeList.of(view.edges()) if note is None else self._before.edges()
+        self._evidence = self._before.by_evidence()
+        self._numbers = {passage: number for number, found in enumerate(network.passages) for passage in found}
+        self._fresh: dict[str, Unit] = {}
+        self._failures: list[Failure] = []
+
+    async def write(self, trees: Sequence[EncodingTree]) -> ReportTable:
+        """Reports on all clusters of all trees."""
+        import asyncio
+
+        forest = await asyncio.to_thread(self._plant, trees)
+        highest = max((int(found.nodes.levels.max(initial=0)) for found in forest), default=0)
+        for level in range(1, highest + 1):
+            opened = await asyncio.to_thread(_opened, forest, level)
+            if self._view.language_model is None:
+                await asyncio.to_thread(self._extract, opened)
+            else:
+                await self._ask(opened, level)
+            self._close(opened)
+        return await asyncio.to_thread(table_of, forest, self._network, self._before, self._fresh)
+
+    def delta(self, table: ReportTable, state: Mapping[str, Any], notes: Mapping[str, bytes | None]) -> Delta:
+        """Only what differs from what is stored.
+
+        Args:
+            table: Of `write`.
+            state: To be stored.
+            notes: Likewise, beside the table.
+        """
+        edges = table.edges()
+        old = set(self._before.reports.astype(str).tolist())
+        stored = {unit.id: unit for unit in self._view.units([found for found in self._fresh if found in old])}
+        now = set(table.reports.astype(str).tolist())
+        return Delta(
+            put_units=tuple(unit for unit in self._fresh.values() if stored.get(unit.id) != unit),
+            drop_units=tuple(sorted(old - now)),
+            put_edges=edges.without(self._edges),
+            drop_edges=self._edges.without(edges),
+            state=state,
+            notes={**notes, REPORTS: table.to_note()},
+            failures=tuple(self._failures),
+        )
+
+    def _plant(self, trees: Sequence[EncodingTree]) -> list[TreeReports]:
+        return [TreeReports(tree, number, self._network, self._before) for number, tree in enumerate(trees)]
+
+    def _extract(self, opened: _Open) -> None:
+        below = _kept_below(opened)
+        for tree, number, node in opened:
+            self._template(tree, number, node, below)
+
+    def _template(
+        self, tree: TreeReports, number: int, node: ReportNode, below: Mapping[tuple[int, int], tuple[int, ...]]
+    ) -> None:
+        quoted = [
+            tree.reports[child].statements if child in tree.reports else below.get((tree.nodes.tree, child), ())
+            for child in node.children
+        ]
+        candidates = list(dict.fromkeys((*node.statements, *(found for part in quoted for found in part))))
+        report = extract_report(node, candidates, self._network, self._extract_tokens)
+        if report is not None:
+            tree.reports[number] = report
+
+    async def _ask(self, opened: _Open, level: int) -> None:
+        """Reports of one level: by template, as written before, or by the model."""
+        import asyncio
+
+        from sire_core.organize.reports.model_reports import ModelReports
+
+        model = self._view.language_model
+        assert model is not None
+        todo = await asyncio.to_thread(self._to_write, opened)
+        stage = f"reports of level {level}"
+        self._view.progress(stage, 0, len(todo))
+        answers = await ModelReports(model, max_tokens=self._report_tokens).write([shown for *_, shown in todo])
+        self._view.progress(stage, len(todo), len(todo))
+        for (tree, number, _), answer in zip(todo, answers, strict=True):
+            if isinstance(answer, Failure):
+                self._failures.append(answer)
+                tree.failed(number)
+            else:
+                tree.reports[number] = answer
+
+    def _to_write(self, opened: _Open) -> list[tuple[TreeReports, int, Evidence]]:
+        """What to show the model of the nodes that need a call."""
+        from sire_core.organize.reports.model_reports import gather_evidence
+
+        below = _kept_below(opened)
+        kept = self._kept(opened, below)
+        shown: list[tuple[TreeReports, int, Evidence]] = []
+        for tree, number, node in opened:
+            if len(node.weights) < _TEMPLATE_BELOW:
+                self._template(tree, number, node, below)
+                continue
+            parts = (tree.reports.get(child) or kept.get((node.tree, child)) for child in node.children)
+            found = gather_evidence(
+                node, [part for part in parts if part is not None], self._network, self._context_tokens
+            )
+            if found is not None:
+                shown.append((tree, number, found))
+        return self._not_written(shown)
+
+    def _not_written(
+        self, shown: Sequence[tuple[TreeReports, int, Evidence]]
+    ) -> list[tuple[TreeReports, int, Evidence]]:
+        """Those whose evidence no stored report has; of the others the report is taken over."""
+        digests = [evidence.digest for *_, evidence in shown]
+        units = self._view.units(
+            list(dict.fromkeys(self._evidence[found] for found in digests if found in self._evidence))
+        )
+        old = {unit.id: unit for unit in units}
+        missing = []
+        for (tree, number, evidence), found in zip(shown, digests, strict=True):
+            if found in self._evidence:
+                unit = old[self._evidence[found]]
+                tree.reports[number] = Report(unit.title, unit.text, evidence.passages, evidence.statements, found)
+            else:
+                missing.append((tree, number, evidence))
+        return missing
+
+    def _kept(self, opened: _Open, below: Mapping[tuple[int, int], tuple[int, ...]]) -> dict[tuple[int, int], Report]:
+        """Reports right below some nodes that are as before, by tree and node."""
+        trees = {tree.nodes.tree: tree for tree, _, _ in opened}
+        wanted = {(tree, child): trees[tree].units[child].decode() for tree, child in below}
+        units = {unit.id: unit for unit in self._view.units(list(dict.fromkeys(wanted.values())))} if wanted else {}
+        found = {}
+        for place, unit in ((place, units[name]) for place, name in wanted.items()):
+            passages = tuple(dict.fromkeys(self._numbers[chunk] for chunk in unit.chunk_ids))
+            evidence = str(unit.metadata.get("evidence", ""))
+            found[place] = Report(unit.title, unit.text, passages, below[place], evidence)
+        return found
+
+    def _close(self, opened: _Open) -> None:
+        """Make units of the reports of one level."""
+        by_tree: dict[int, tuple[TreeReports, dict[int, Unit]]] = {}
+        for tree, number, node in opened:
+            _, units = by_tree.setdefault(node.tree, (tree, {}))
+            report = tree.reports.get(number)
+            if report is not None and report.text.strip():
+                units[number] = self._unit(node, report)
+                self._fresh[units[number].id] = units[number]
+        for tree, units in by_tree.values():
+            tree.close(units)
+
+    def _unit(self, node: ReportNode, report: Report) -> Unit:
+        chunk_ids = dict.fromkeys(chunk for passage in report.passages for chunk in self._network.passages[passage])
+        return Unit(
+            # Two trees may say the same of the same passages; each keeps its own unit.
+            id=unit_id(
+                UnitKind.REPORT.value, f"{self._view.fingerprint}:{node.tree}:{node.level}", chunk_ids, report.text
+            ),
+            kind=UnitKind.REPORT,
+            text=report.text,
+            chunk_ids=tuple(chunk_ids),
+            level=node.level,
+            tree=tree_name(node.tree),
+            title=report.title,
+            metadata={"entities": len(node.weights), **({"evidence": report.evidence} if report.evidence else {})},
+        )
+
+
+def _opened(forest: Sequence[TreeReports], level: int) -> _Open:
+    """Nodes of a level whose reports are not as before."""
+    return [(tree, number, node) for tree in forest for number, node in zip(*tree.open(level), strict=True)]
+
+
+def _kept_below(opened: _Open) -> dict[tuple[int, int], tuple[int, ...]]:
+    """Statements behind the reports right below some nodes, of those that are as before, by tree and node."""
+    numbers: dict[int, tuple[TreeReports, list[int]]] = {}
+    for tree, number, _ in opened:
+        numbers.setdefault(tree.nodes.tree, (tree, []))[1].append(number)
+    return {
+        (place, child): statements
+        for place, (tree, found) in numbers.items()
+        for child, statements in tree.kept_below(found).items()
+    }

@@ -1,0 +1,147 @@
+"""Trees of a corpus that changes: new entities join their neighbours' clusters until a rebuild pays (DESIGN 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.encoding_tree import EncodingTree
+from sire_core.algorithms.entropy_repair import repaired_clusters
+from sire_core.organize.reports.entity_network import id_hashes
+from sire_core.organize.reports.network_table import arrays_from_note, arrays_to_note
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.algorithms.undirected import UndirectedGraph
+    from sire_core.organize.reports.entity_network import EntityNetwork
+
+    Ints = NDArray[np.int64]
+    Hashes = NDArray[np.uint64]
+
+__all__ = ["StoredTrees", "carried_over"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTrees:
+    """Clusters by entity, as they are stored between changes.
+
+    Attributes:
+        keys: Of the entities; see `EntityNetwork`.
+        ids: Hashes of their ids in the knowledge graph.
+        labels: Cluster of every entity at every level of every tree, `[trees, levels, entities]`; lower trees repeat
+            their highest level.
+    """
+
+    keys: Hashes
+    ids: Hashes
+    labels: Ints
+
+    @classmethod
+    def of(cls, trees: Sequence[EncodingTree], network: EntityNetwork) -> StoredTrees:
+        """From trees over entities."""
+        most = max((tree.height for tree in trees), default=0) or 1
+        labels = np.empty((len(trees), most, network.size), dtype=np.int64)
+        for table, tree in zip(labels, trees, strict=True):
+            levels = list(tree.filled()) or [np.arange(tree.size, dtype=np.int64)]
+            table[:] = [*levels, *[levels[-1]] * (most - len(levels))]
+        return cls(network.keys, id_hashes(network.ids), labels)
+
+    def missing(self, keys: Hashes) -> int:
+        """How many of some entities are new."""
+        return int((~_lookup(self.keys, keys)[0]).sum())
+
+    def to_note(self) -> bytes:
+        """Bytes for the store."""
+        return arrays_to_note({"keys": self.keys, "ids": self.ids, "labels": self.labels.astype(np.int32)})
+
+    @classmethod
+    def from_note(cls, note: bytes | None) -> StoredTrees:
+        """What `to_note` wrote; no trees at first."""
+        if note is None:
+            nothing = np.empty(0, dtype=np.uint64)
+            return cls(nothing, nothing, np.empty((0, 0, 0), dtype=np.int64))
+        arrays = arrays_from_note(note)
+        return cls(arrays["keys"], arrays["ids"], arrays["labels"].astype(np.int64))
+
+
+def carried_over(stored: StoredTrees, network: EntityNetwork) -> tuple[EncodingTree, ...]:
+    """Stored trees over the vertices as they are now.
+
+    Entities that are gone are left out. A new one joins, level by level, the cluster to which most of the weight of its
+    edges leads; new ones without a way to an old one form a cluster per connected component. Then the finest clusters
+    that hold an entity that is new, or named by other passages than before, are grouped anew (`repaired_clusters`).
+
+    Args:
+        stored: Trees of before, at least one.
+        network: The vertices now, and their edges.
+    """
+    known, place = _lookup(stored.keys, network.keys)
+    table = np.where(known, stored.labels[..., place], -1)
+    _settle(table, known, network.graph)
+    # The id of an entity changes with the passages that name it.
+    changed = ~_lookup(stored.ids, id_hashes(network.ids))[0]
+    for levels in table:
+        above = levels[1] if len(levels) > 1 else np.zeros_like(levels[0])
+        levels[0] = repaired_clusters(network.graph, levels[0], above, ~known, changed)
+    return tuple(EncodingTree(network.size, tuple(levels)).contracted() for levels in table)
+
+
+def _lookup(known: Hashes, wanted: Hashes) -> tuple[NDArray[np.bool_], Ints]:
+    """Which of some numbers are known, and where."""
+    if not len(known):
+        return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
+    order = np.argsort(known)  # each is there once
+    place = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
+    return known[place] == wanted, place
+
+
+def _settle(table: Ints, known: NDArray[np.bool_], graph: UndirectedGraph) -> None:
+    """Put new vertices into clusters, of which they have none yet."""
+    starts, targets, weights = graph.rows()
+    fresh = int(table.max(initial=-1)) + 1
+    for vertex in _in_order_of_reach(known, starts, targets):
+        row = slice(int(starts[vertex]), int(starts[vertex + 1]))
+        near = [
+            (u, w) for u, w in zip(targets[row].tolist(), weights[row].tolist(), strict=True) if table[0, 0, u] >= 0
+        ]
+        for tree in table:
+            tree[:, vertex] = tree[:, _host(near, tree[0])] if near else fresh
+        fresh += not near
+
+
+def _in_order_of_reach(known: NDArray[np.bool_], starts: Ints, targets: Ints) -> list[int]:
+    """New vertices, breadth first from the old ones; then those that no old one reaches, component by component."""
+    seen = known.copy()
+    order: list[int] = []
+
+    def near(vertex: int) -> list[int]:
+        found: list[int] = targets[starts[vertex] : starts[vertex + 1]].tolist()
+        return found
+
+    def spread(queue: list[int]) -> None:
+        for vertex in queue:  # grows while it is read
+            if not seen[vertex]:
+                seen[vertex] = True
+                order.append(vertex)
+                queue.extend(near(vertex))
+
+    new = np.flatnonzero(~known).tolist()
+    reached = ((u, vertex) for vertex in new for u in near(vertex) if known[u])
+    spread([vertex for _, vertex in sorted(reached)])
+    for vertex in new:
+        spread([vertex])
+    return order
+
+
+def _host(near: Sequence[tuple[int, float]], clusters: Ints) -> int:
+    """A neighbour in the cluster to which most weight leads; of equals the first."""
+    total: dict[int, float] = {}
+    for neighbor, weight in near:
+        cluster = int(clusters[neighbor])
+        total[cluster] = total.get(cluster, 0.0) + weight
+    best = max(total, key=lambda cluster: total[cluster])
+    return next(neighbor for neighbor, _ in near if clusters[neighbor] == best)

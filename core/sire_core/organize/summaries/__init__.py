@@ -1,0 +1,1 @@
+"""Who writes summaries: a model, or the sources' own sentences."""

@@ -1,0 +1,1 @@
+"""Trees of summaries: levels, what they remember, how they follow a change."""
