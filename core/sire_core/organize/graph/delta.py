@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from sire_core.protocols import Delta
 if TYPE_CHECKING:
     from sire_core.organize.graph.change import GraphChange
     from sire_core.protocols import BuildView
+    from sire_core.types import Unit
 
 __all__ = ["graph_delta", "with_notes"]
 
@@ -46,8 +47,8 @@ def graph_delta(
         put_edges, drop_edges = relations.edges()
         parts = entities.units(), relations.units()
         delta = Delta(
-            put_units=tuple(unit for put, _ in parts for unit in put),
-            drop_units=tuple(unit for _, dropped in parts for unit in dropped),
+            put_units=tuple(unit for made, was, _ in parts for unit in _differing(made, was, view)),
+            drop_units=tuple(found for _, was, now in parts for found in sorted(was - now)),
             put_edges=(*delta.put_edges, *put_edges),
             drop_edges=(*delta.drop_edges, *drop_edges),
         )
@@ -60,6 +61,17 @@ def graph_delta(
 def with_notes(delta: Delta, table: GraphTable, state: Mapping[str, Any]) -> Delta:
     """A delta with everything to remember."""
     return replace(delta, notes={**delta.notes, TABLE_NOTE: table.to_note()}, state=state)
+
+
+def _differing(made: Sequence[Unit], was: Collection[str], view: BuildView) -> Iterator[Unit]:
+    """Units that are new, and those whose passages stand in another order now."""
+    stored = {unit.id: unit for unit in view.units([unit.id for unit in made if unit.id in was])}
+    for unit in made:
+        known = stored.get(unit.id)
+        if known is None:
+            yield unit
+        elif known.chunk_ids != unit.chunk_ids:
+            yield replace(known, chunk_ids=unit.chunk_ids)
 
 
 def _lists(change: GraphChange, view: BuildView) -> NameLists:

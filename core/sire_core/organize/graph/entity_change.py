@@ -80,8 +80,8 @@ class EntityChange:
         was, now = before.entities.among(self._touched), self.elements.among(self._touched)
         self.moved = np.array([key for key in {**was, **now} if was.get(key) != now.get(key)], dtype=np.uint64)
 
-    def units(self) -> tuple[list[Unit], list[str]]:
-        """Units to put, and ids of those to drop."""
+    def units(self) -> tuple[list[Unit], set[str], set[str]]:
+        """Units of touched entities, and the ids of theirs before the change and after it."""
         was, now = (
             {found for found, named in elements.among(self._touched).values() if named}
             for elements in (self._change.before.entities, self.elements)
@@ -89,9 +89,9 @@ class EntityChange:
         put = [
             Unit(found, UnitKind.ENTITY, text, chunks, entity_keys=(name_key(text),), title=text)
             for found, (text, chunks) in self._texts.items()
-            if text and found not in was
+            if text
         ]
-        return put, sorted(was - now)
+        return put, was, now
 
     def edges(self) -> tuple[list[Edge], list[Edge]]:
         """Edges to put and to drop."""

@@ -55,13 +55,13 @@ class RelationChange:
         touched = np.union1d(stated, after.statements["keys"][ended])
         self._touched = self.elements.with_twins(before.relations.with_twins(touched))
 
-    def units(self) -> tuple[list[Unit], list[str]]:
-        """Units to put, and ids of those to drop."""
+    def units(self) -> tuple[list[Unit], set[str], set[str]]:
+        """Units of touched relations, and the ids of theirs before the change and after it."""
         was, now = (
             {found for found, _ in elements.among(self._touched).values()}
             for elements in (self._change.before.relations, self.elements)
         )
-        return [unit for found, unit in self._units.items() if found not in was], sorted(was - now)
+        return list(self._units.values()), was, now
 
     def edges(self) -> tuple[list[Edge], list[Edge]]:
         """Edges to put and to drop."""
