@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import string
 import unicodedata
@@ -12,7 +13,7 @@ __all__ = ["count_tokens", "name_key", "normalize_answer", "split_sentences", "t
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"\w+")
 _SPACE = re.compile(r"\s+")
-_BEYOND_LATIN = re.compile(r"[^\x00-\xff]+")
+_BY_SHAPE = "sire_core.shape"
 _LATIN = bytes(range(256)).decode("latin-1")
 _MARKS = bytes(ord(letter) for letter in _LATIN if _TOKEN.match(letter) and not _WORD.match(letter))
 _SHAPES = bytes(ord("w" if _WORD.match(letter) else " ") for letter in _LATIN)
@@ -36,22 +37,24 @@ def count_tokens(text: str) -> int:
     A model-free stand-in for a tokenizer; on English prose within about a tenth of a byte-pair encoding.
     """
     # Faster than finding the tokens: marks are counted by leaving them out, words by where they begin.
-    try:
-        raw = text.encode("latin-1")
-    except UnicodeEncodeError:
-        raw = _BEYOND_LATIN.sub(_shapes, text).encode("latin-1")
+    raw = text.encode("latin-1", _BY_SHAPE)
     marks = len(raw) - len(raw.translate(None, _MARKS))
     return marks + (b" " + raw.translate(_SHAPES)).count(b" w")
 
 
-def _shapes(found: re.Match[str]) -> str:
-    return "".join([_shape(letter) for letter in found[0]])
+def _shapes(error: UnicodeError) -> tuple[str, int]:
+    """What stands for the letters that Latin-1 does not have."""
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join([_shape(letter) for letter in error.object[error.start : error.end]]), error.end
 
 
 @lru_cache(1 << 14)
 def _shape(letter: str) -> str:
     """A Latin letter, mark or space that counts as this one does."""
     return "w" if _WORD.match(letter) else " " if _SPACE.match(letter) else "."
+
+
+codecs.register_error(_BY_SHAPE, _shapes)
 
 
 def truncate_tokens(text: str, tokens: int) -> str:

@@ -17,6 +17,7 @@ __all__ = ["place_rows"]
 
 _BLOCK = 512  # Rows compared at once.
 _SPARE = 4  # Candidates beyond those wanted that are scored precisely.
+_UNIT = 1e-5  # What rounding leaves of the length of a vector of length one.
 
 
 def place_rows(
@@ -73,7 +74,7 @@ def _links(
     vectors: NDArray[np.float32], rows: NDArray[np.int64], neighbors: int
 ) -> tuple[list[int], list[list[tuple[int, float]]]]:
     """Nearest neighbour of each row, and (neighbour, weight of the link in the neighbour graph), the nearest first."""
-    unit = unit_rows(vectors)
+    unit = _of_length_one(vectors)
     whole = whole_numbers(unit)
     indices, similarities = _nearest(unit, whole, rows, neighbors)
     others = np.unique(indices)
@@ -85,6 +86,12 @@ def _links(
         pairs = zip(found, near, roots.tolist(), strict=False)
         links.append([(o, ((root + back[o].get(row, 0.0)) / 2) ** 2) for o, close, root in pairs if close > 0])
     return indices[:, 0].tolist(), links
+
+
+def _of_length_one(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The vectors themselves, as they mostly come from an index, which holds them so."""
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    return vectors if np.abs(squares - 1).max(initial=0.0) < _UNIT else unit_rows(vectors)
 
 
 def _nearest(
