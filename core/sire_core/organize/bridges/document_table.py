@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import chained_hashes, ranges
+from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.organize.facts.aggregates import hash64
 
 if TYPE_CHECKING:
@@ -148,7 +148,6 @@ class DocumentTable:
 
     def to_note(self) -> bytes:
         """Bytes for the store."""
-        buffer = io.BytesIO()
         arrays: dict[str, NDArray[Any]] = {
             "extractor": np.array([self.extractor.encode()]),
             "heads": np.array(self.heads, dtype="S24"),
@@ -157,16 +156,14 @@ class DocumentTable:
             "keys": self.keys,
             "signatures": self.signatures,
         }
-        np.savez(buffer, **arrays)  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
-        return buffer.getvalue()
+        return pack_arrays(arrays)
 
     @classmethod
     def from_note(cls, note: bytes | None) -> DocumentTable:
         """What `to_note` wrote; an empty table at first."""
         if note is None:
             return cls()
-        with np.load(io.BytesIO(note), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = unpack_arrays(note)
         return cls(
             arrays["extractor"][0].decode(),
             tuple(np.char.decode(arrays["heads"], "ascii").tolist()),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.organize.facts.aggregates import hash64
 
 if TYPE_CHECKING:
@@ -48,23 +48,21 @@ class DocumentUnits:
 
     def to_note(self) -> bytes:
         """Bytes for the store."""
-        buffer = io.BytesIO()
-        np.savez(
-            buffer,
-            extractor=np.array([self.extractor.encode()]),
-            signatures=np.array(list(self.units), dtype=np.uint64),
-            units=np.array(list(self.units.values()), dtype="S24"),
-            raw=np.array(sorted(self.raw), dtype=np.uint64),
+        return pack_arrays(
+            {
+                "extractor": np.array([self.extractor.encode()]),
+                "signatures": np.array(list(self.units), dtype=np.uint64),
+                "units": np.array(list(self.units.values()), dtype="S24"),
+                "raw": np.array(sorted(self.raw), dtype=np.uint64),
+            }
         )
-        return buffer.getvalue()
 
     @classmethod
     def from_note(cls, note: bytes | None) -> DocumentUnits:
         """What `to_note` wrote; nothing at first."""
         if note is None:
             return cls()
-        with np.load(io.BytesIO(note), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = unpack_arrays(note)
         units = np.char.decode(arrays["units"], "ascii").tolist()
         return cls(
             arrays["extractor"][0].decode(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import chained_hashes, ranges
+from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.organize.bridges.document_table import positions
 from sire_core.organize.facts.aggregates import hash64
 
@@ -159,18 +159,15 @@ class BridgeTable:
 
     def to_note(self) -> bytes:
         """Bytes for the store."""
-        buffer = io.BytesIO()
         arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in self.__slots__}
-        np.savez(buffer, **arrays)  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
-        return buffer.getvalue()
+        return pack_arrays(arrays)
 
     @classmethod
     def from_note(cls, note: bytes | None) -> BridgeTable:
         """What `to_note` wrote; an empty table at first."""
         if note is None:
             return cls()
-        with np.load(io.BytesIO(note), allow_pickle=False) as archive:
-            return cls(**{name: archive[name] for name in archive.files})
+        return cls(**unpack_arrays(note))
 
 
 def bridge_name(key: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
-from sire_core.organize.facts.aggregates import FactLine, hash64
+from sire_core.organize.array_notes import pack_arrays, unpack_arrays
+from sire_core.organize.facts.aggregates import FactLine
 from sire_core.organize.facts.groups import Lines
+from sire_core.organize.passage_versions import outdated_passages, passage_version
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,8 +59,7 @@ class FactTable:
         """
         if extractor != self.extractor:
             return list(units)
-        known = dict(zip(self.passages, self.versions.tolist(), strict=True))
-        return [unit for unit in units if known.get(unit.id) != _version(unit) or unit.id in redone]
+        return outdated_passages(units, self.passages, self.versions, redone)
 
     def with_facts(
         self, units: Sequence[Unit], fresh: Mapping[str, Sequence[FactLine]], extractor: str, entity_key: str
@@ -82,7 +82,7 @@ class FactTable:
         return FactTable(
             extractor=extractor,
             passages=tuple(unit.id for unit in units),
-            versions=np.array([_version(unit) for unit in units], dtype=np.uint64),
+            versions=np.array([passage_version(unit) for unit in units], dtype=np.uint64),
             counts=counts,
             lines=both.take(ranges(starts[:-1][chosen], counts)),
             made=self.made,
@@ -95,7 +95,6 @@ class FactTable:
 
     def to_note(self) -> bytes:
         """Bytes for the store."""
-        buffer = io.BytesIO()
         arrays: dict[str, NDArray[Any]] = {
             "extractor": np.array([self.extractor.encode()]),
             "passages": np.array(self.passages, dtype="S24"),
@@ -106,16 +105,14 @@ class FactTable:
             "made_ids": np.array([found for ids in self.made.values() for found in ids], dtype="S24"),
             **self.lines.as_arrays(),
         }
-        np.savez(buffer, **arrays)  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
-        return buffer.getvalue()
+        return pack_arrays(arrays)
 
     @classmethod
     def from_note(cls, note: bytes | None) -> FactTable:
         """What `to_note` wrote; an empty table at first."""
         if note is None:
             return cls()
-        with np.load(io.BytesIO(note), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = unpack_arrays(note)
         ids = np.char.decode(arrays["made_ids"], "ascii").tolist()
         ends = np.cumsum(arrays["made_counts"]).tolist()
         signatures, heads = arrays["made"].tolist()
@@ -141,8 +138,3 @@ def facts_from_note(note: bytes, unit: Unit) -> list[FactLine]:
     """What `facts_to_note` wrote."""
     rows = json.loads(note.decode("utf-8", "surrogatepass"))
     return [FactLine(text, tuple(entities), unit.chunk_ids) for text, entities in rows]
-
-
-def _version(unit: Unit) -> int:
-    """Tells chunk units of one id apart: most stand on the chunk whose id they have, and on no other."""
-    return 0 if len(unit.chunk_ids) == 1 else hash64("\0".join(unit.chunk_ids))

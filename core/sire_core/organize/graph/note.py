@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.organize.graph.elements import id_codes
 from sire_core.organize.graph.name_lists import NameLists
 
@@ -94,17 +94,14 @@ class GraphNote:
         """Bytes for the store."""
         arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _OWN}
         small = {name: arrays[name].astype(np.int32) for name in _NUMBERS}
-        buffer = io.BytesIO()
-        np.savez(buffer, **(arrays | small | self.lists.arrays()))  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
-        return buffer.getvalue()
+        return pack_arrays(arrays | small | self.lists.arrays())
 
     @classmethod
     def from_note(cls, note: bytes | None) -> GraphNote | None:
         """What `to_note` wrote, if anything."""
         if note is None:
             return None
-        with np.load(io.BytesIO(note), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = unpack_arrays(note)
         large = {name: arrays[name].astype(np.int64) for name in _NUMBERS}
         return cls(**{name: (arrays | large)[name] for name in _OWN}, lists=NameLists.from_arrays(arrays))
 

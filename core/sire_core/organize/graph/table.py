@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.organize.facts.aggregates import hash64
 from sire_core.organize.graph.elements import Elements
 from sire_core.organize.graph.ragged import Ragged
+from sire_core.organize.passage_versions import outdated_passages, passage_version
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,8 +85,7 @@ class GraphTable:
         """
         if extractor != self.extractor:
             return list(units)
-        known = dict(zip(self.passages, self.versions.tolist(), strict=True))
-        return [unit for unit in units if known.get(unit.id) != _version(unit) or unit.id in redone]
+        return outdated_passages(units, self.passages, self.versions, redone)
 
     def places(self, units: Sequence[Unit], fresh: Collection[str]) -> NDArray[np.int64]:
         """Number of each passage in this table; those that were read anew are numbered behind it, in their order."""
@@ -115,7 +115,7 @@ class GraphTable:
             self,
             extractor=extractor,
             passages=tuple(unit.id for unit in units),
-            versions=np.array([_version(unit) for unit in units], dtype=np.uint64),
+            versions=np.array([passage_version(unit) for unit in units], dtype=np.uint64),
             titles=np.concatenate([self.titles, np.array(titles, dtype=np.uint64)])[chosen],
             types=tuple(types[code] for code in used.tolist()),
             raw=Ragged(
@@ -126,7 +126,6 @@ class GraphTable:
 
     def to_note(self) -> bytes:
         """Bytes for the store."""
-        buffer = io.BytesIO()
         merged = [list(self.merged), list(self.merged.values())]
         texts = [self.extractor, self.types, self.claims, self.silent]
         arrays: dict[str, NDArray[Any]] = {
@@ -142,16 +141,14 @@ class GraphTable:
             **self.entities.arrays("entities"),
             **self.relations.arrays("relations"),
         }
-        np.savez(buffer, **arrays)  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
-        return buffer.getvalue()
+        return pack_arrays(arrays)
 
     @classmethod
     def from_note(cls, note: bytes | None) -> GraphTable:
         """What `to_note` wrote; an empty table at first."""
         if note is None:
             return cls()
-        with np.load(io.BytesIO(note), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = unpack_arrays(note)
         extractor, types, claims, silent = json.loads(arrays["texts"].tobytes())
         return cls(
             extractor=extractor,
@@ -169,8 +166,3 @@ class GraphTable:
             relations=Elements.from_arrays("relations", arrays),
             silent=tuple(silent),
         )
-
-
-def _version(unit: Unit) -> int:
-    """Tells chunk units of one id apart: most stand on the chunk whose id they have, and on no other."""
-    return 0 if len(unit.chunk_ids) == 1 else hash64("\0".join(unit.chunk_ids))

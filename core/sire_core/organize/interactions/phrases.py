@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import numpy as np
 
 from sire_core.extraction.phrases import phrase_words
 from sire_core.extraction.subjects import base_title
+from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.organize.interactions.moves import PassageMoves
 from sire_core.organize.interactions.word_index import WordIndex
 
@@ -69,18 +69,15 @@ class PassagePhrases:
 
     def to_note(self) -> bytes:
         """Bytes for the store."""
-        buffer = io.BytesIO()
         arrays = {"passages": self.passages, **self.words.arrays("words"), **self.titles.arrays("titles")}
-        np.savez(buffer, **arrays)  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
-        return buffer.getvalue()
+        return pack_arrays(arrays)
 
     @classmethod
     def from_note(cls, note: bytes | None) -> PassagePhrases | None:
         """What `to_note` wrote; None where nothing was."""
         if note is None:
             return None
-        with np.load(io.BytesIO(note), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = unpack_arrays(note)
         return cls(arrays["passages"], WordIndex.of_arrays("words", arrays), WordIndex.of_arrays("titles", arrays))
 
 

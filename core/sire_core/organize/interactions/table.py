@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.neighbor_updates import NeighborLists
+from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.organize.interactions.keyword_table import KEYWORD, KeywordTable
 from sire_core.organize.interactions.links import PassageLinks
 from sire_core.types import Edge
@@ -70,7 +70,6 @@ class InteractionTable:
 
     def to_note(self) -> bytes:
         """Bytes for the store."""
-        buffer = io.BytesIO()
         arrays: dict[str, NDArray[Any]] = {
             "makers": np.array([maker.encode() for maker in self.makers]),
             "passages": self.passages,
@@ -80,16 +79,14 @@ class InteractionTable:
             **self.links.arrays(),
             **self.keywords.arrays(),
         }
-        np.savez(buffer, **arrays)  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
-        return buffer.getvalue()
+        return pack_arrays(arrays)
 
     @classmethod
     def from_note(cls, note: bytes | None) -> InteractionTable | None:
         """What `to_note` wrote; None where nothing was."""
         if note is None:
             return None
-        with np.load(io.BytesIO(note), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = unpack_arrays(note)
         embedder, extractor = (maker.decode() for maker in arrays["makers"].tolist())
         return cls(
             makers=(embedder, extractor),

@@ -10,7 +10,8 @@ import numpy as np
 
 from sire_core.organize.graph.passage_statements import Naming, PassageTexts, read_passage
 from sire_core.organize.knowledge_graph import MENTIONS, RELATES
-from sire_core.organize.reports.network_table import NETWORK, NetworkTable, PassageRows, version_of
+from sire_core.organize.passage_versions import passage_version
+from sire_core.organize.reports.network_table import NETWORK, NetworkTable, PassageRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +82,7 @@ class NetworkChange:
         return {
             unit.id
             for unit in self._units.values()
-            if unit.id in redone or self._places.get(unit.id, (0, -1))[1] != version_of(unit)
+            if unit.id in redone or self._places.get(unit.id, (0, -1))[1] != passage_version(unit)
         }
 
     def _edges(self) -> tuple[list[Edge], list[Edge]]:

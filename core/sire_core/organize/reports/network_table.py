@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,10 @@ import numpy as np
 
 from sire_core.algorithms.text import count_tokens, name_key, normalize_answer
 from sire_core.models.usage import estimate_tokens
+from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.organize.facts.aggregates import hash64
 from sire_core.organize.graph.ragged import Ragged
+from sire_core.organize.passage_versions import passage_version
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
     from sire_core.organize.graph.passage_statements import Naming, PassageStatements
     from sire_core.types import Unit
 
-__all__ = ["NETWORK", "NetworkTable", "PassageRows", "arrays_from_note", "arrays_to_note", "version_of"]
+__all__ = [
+    "NETWORK",
+    "NetworkTable",
+    "PassageRows",
+]
 
 NETWORK = "entity_network"
 """Key of the note that a table is stored in; queries read it, too."""
@@ -142,7 +147,7 @@ class NetworkTable:
         return replace(
             self,
             passages=tuple(unit.id for unit in units),
-            versions=np.array([version_of(unit) for unit in units], dtype=np.uint64),
+            versions=np.array([passage_version(unit) for unit in units], dtype=np.uint64),
             parts=parts,
         )
 
@@ -167,14 +172,14 @@ class NetworkTable:
         for name, part in self.parts.items():
             arrays[f"{name}.counts"] = part.counts.astype(np.int32)
             arrays |= {f"{name}.{column}": values for column, values in part.columns.items()}
-        return arrays_to_note(arrays)
+        return pack_arrays(arrays)
 
     @classmethod
     def from_note(cls, note: bytes | None) -> NetworkTable:
         """What `to_note` wrote; an empty table at first."""
         if note is None:
             return cls()
-        arrays = arrays_from_note(note)
+        arrays = unpack_arrays(note)
         parts = {
             name: Ragged(
                 arrays[f"{name}.counts"].astype(np.int64), {column: arrays[f"{name}.{column}"] for column in types}
@@ -188,21 +193,3 @@ class NetworkTable:
             parts=parts,
             relations=arrays["relations"],
         )
-
-
-def version_of(unit: Unit) -> int:
-    """Tells chunk units of one id apart: most stand on the chunk whose id they have, and on no other."""
-    return 0 if len(unit.chunk_ids) == 1 else hash64("\0".join(unit.chunk_ids))
-
-
-def arrays_to_note(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Arrays without objects as bytes for the store."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
-    return buffer.getvalue()
-
-
-def arrays_from_note(note: bytes) -> dict[str, NDArray[Any]]:
-    """What `arrays_to_note` wrote."""
-    with np.load(io.BytesIO(note), allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}

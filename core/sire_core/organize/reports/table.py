@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
+from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.organize.knowledge_graph import MENTIONS
 from sire_core.organize.reports.entity_network import id_hashes
-from sire_core.organize.reports.network_table import arrays_from_note, arrays_to_note
 from sire_core.types import Edge
 
 if TYPE_CHECKING:
@@ -162,11 +162,11 @@ class ReportTable:
         """Bytes for the store."""
         arrays: dict[str, NDArray[Any]] = {part.name: getattr(self, part.name) for part in fields(self)}
         small = {name: array.astype(np.int32) for name, array in arrays.items() if array.dtype == np.int64}
-        return arrays_to_note({**arrays, **small})
+        return pack_arrays({**arrays, **small})
 
     @classmethod
     def from_note(cls, note: bytes) -> ReportTable:
         """What `to_note` wrote."""
-        arrays = arrays_from_note(note)
+        arrays = unpack_arrays(note)
         found: dict[str, Any] = {part.name: arrays[part.name] for part in fields(cls)}
         return cls(**{name: a.astype(np.int64) if a.dtype == np.int32 else a for name, a in found.items()})

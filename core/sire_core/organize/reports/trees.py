@@ -10,8 +10,8 @@ import numpy as np
 
 from sire_core.algorithms.encoding_tree import EncodingTree
 from sire_core.algorithms.entropy_repair import repaired_clusters
+from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.organize.reports.entity_network import id_hashes
-from sire_core.organize.reports.network_table import arrays_from_note, arrays_to_note
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +56,7 @@ class StoredTrees:
 
     def to_note(self) -> bytes:
         """Bytes for the store."""
-        return arrays_to_note({"keys": self.keys, "ids": self.ids, "labels": self.labels.astype(np.int32)})
+        return pack_arrays({"keys": self.keys, "ids": self.ids, "labels": self.labels.astype(np.int32)})
 
     @classmethod
     def from_note(cls, note: bytes | None) -> StoredTrees:
@@ -64,7 +64,7 @@ class StoredTrees:
         if note is None:
             nothing = np.empty(0, dtype=np.uint64)
             return cls(nothing, nothing, np.empty((0, 0, 0), dtype=np.int64))
-        arrays = arrays_from_note(note)
+        arrays = unpack_arrays(note)
         return cls(arrays["keys"], arrays["ids"], arrays["labels"].astype(np.int64))
 
 
