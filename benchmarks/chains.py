@@ -33,9 +33,9 @@ from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.models.embedders import resolve_embedder
 from sire_core.recipes import iier
 from sire_core.recipes.iier_ablations import DENSITIES
-from sire_core.search.chain_graph import ChainGraph
-from sire_core.search.chain_scorers import HeuristicScorer
-from sire_core.search.chain_walk import ChainQuestion, walk_chains
+from sire_core.search.chains.graph import ChainGraph
+from sire_core.search.chains.scorers import HeuristicScorer
+from sire_core.search.chains.walk import ChainQuestion, walk_chains
 
 SEEDS, LENGTH, KEYWORDS = 3, 5, 5
 HOLDERS = 0.01

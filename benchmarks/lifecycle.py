@@ -96,7 +96,7 @@ def growth(data: Path, size: int, slices: int) -> dict[str, float]:
     given = [document for document in data_set.documents if document.id in chosen]
 
     def recall(index: Index) -> float:
-        found = [recall_prov(index.search(q.question, 20), q.supporting, 5) for q in asked]
+        found = [recall_prov(index.search(q.question, 20, returns="units"), q.supporting, 5) for q in asked]
         return 100 * sum(found) / len(found)
 
     with Index(recipe="sirerag", chunker=None) as grown, Index(recipe="sirerag", chunker=None) as whole:

@@ -67,7 +67,7 @@ def methods(graph: UndirectedGraph, seed: int) -> dict[str, Callable[[], tuple[E
         "greedy, two trees": lambda: abstract_greedy(graph, kappa=2, seed=seed),
     }
     if find_spec("torch"):
-        from sire_core.abstractors.neural import NeuralSettings, abstract_neural
+        from sire_core.neural.tree_abstractor import NeuralSettings, abstract_neural
 
         features = np.random.default_rng(seed).standard_normal((graph.size, 64)).astype(np.float32)
         for name in ("se", "modularity"):

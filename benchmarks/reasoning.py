@@ -119,7 +119,7 @@ class Reasoning:
     calls: list[int] = field(default_factory=list)
     searches: list[int] = field(default_factory=list)
 
-    async def asearch(self, query: str, k: int) -> Sequence[Hit]:
+    async def asearch(self, query: str, k: int, *, returns: str = "units") -> Sequence[Hit]:  # noqa: ARG002 - reasoning collects units
         """The evidence of one reasoning."""
         oracle = Oracle(self.hops[query], self.knows)
         steps = reason(self.strategy, self.index, query, model=oracle, k=k, config=self.config, answer=False)

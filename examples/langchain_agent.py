@@ -39,7 +39,7 @@ def main() -> None:
             for call in getattr(message, "tool_calls", ()):
                 print("Searches:", call["args"])
             if message.type == "tool":
-                print("  found:", [found.metadata["doc_ids"][0] for found in message.artifact])
+                print("  found:", [found.metadata["sire"]["doc_ids"][0] for found in message.artifact])
         print("Answer:", message.content)
 
 

@@ -28,7 +28,7 @@ def main() -> None:
     documents[0] = Document(page_content="The Northern Wren is a museum ship now.", metadata=documents[0].metadata)
     print("Changed:", synchronize(documents[:-1]))
     for found in store.invoke("What became of the Northern Wren?"):
-        print(f"{found.metadata['score']:.3f}  {found.metadata['kind']:<11}  {found.page_content[:70]}")
+        print(f"{found.metadata['sire']['score']:.3f}  {found.metadata['sire']['kind']:<11}  {found.page_content[:70]}")
     tool = create_sire_tool(store, "atlas", "Knows the archipelago.")  # for create_agent(model, [tool])
     print("The tool says: [...]", tool.invoke({"query": "museum ship", "k": 1}).split("] ")[1])
 

@@ -40,12 +40,12 @@ def main() -> None:
         result = chunk if result is None else result + chunk
     print(f"Answer: {result['answer']}, stopped because: {result['stop']}")
     for number in result["citations"]:
-        print(f"  [{number}]", ", ".join(result["documents"][number - 1].metadata["doc_ids"]))
+        print(f"  [{number}]", ", ".join(result["documents"][number - 1]["metadata"]["sire"]["doc_ids"]))
     print("Cost:", result["usage"])
 
     # The same evidence for a chain that you have already: a retriever in the place of a retriever.
     evidence = IRCoTRetriever(index=retriever.index, llm=FakeListChatModel(responses=SAYS), k=3)
-    print("Evidence:", [d.metadata["doc_ids"][0] for d in evidence.invoke(QUESTION)])
+    print("Evidence:", [d.metadata["sire"]["doc_ids"][0] for d in evidence.invoke(QUESTION)])
 
 
 if __name__ == "__main__":

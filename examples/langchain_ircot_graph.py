@@ -43,7 +43,7 @@ def main() -> None:
         for node, values in update.items():
             print(f"{node}: {len(values['steps'])} steps so far")
     done = resumed.get_state(thread).values
-    print("Answer:", done["answer"], "from", done["documents"][done["citations"][0] - 1]["metadata"]["doc_ids"])
+    print("Answer:", done["answer"], "from", done["documents"][done["citations"][0] - 1]["id"])
     print("Calls:", done["usage"]["calls"])
 
 

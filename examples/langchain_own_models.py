@@ -12,7 +12,7 @@ from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 from langchain_sire import LangChainChat, SireRetriever
 from sire_core.data import demo_documents
-from sire_core.models.limits import UsageLimits
+from sire_core.models.usage import UsageLimits
 from sire_core.testing.scripted_server import ScriptedServer
 
 documents = [Document(id=d.id, page_content=d.text, metadata={"title": d.title}) for d in demo_documents()[:8]]
@@ -32,7 +32,7 @@ async def ask(base_url: str) -> None:
         print("Used: ", model.meter.report().describe())
         print("LangChain counts the same:", sum(used["total_tokens"] for used in usage.usage_metadata.values()))
         for found in await retriever.ainvoke("Who commanded the Northern Wren?", k=3):
-            print(f"{found.metadata['score']:.3f}  {found.metadata['kind']:<11}  {found.metadata['doc_ids'][0]}")
+            print(f"{found.metadata['sire']['score']:.3f}  {found.id:<16}  {found.page_content[:60]}")
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ documents = [
 vector_store = InMemoryVectorStore(DeterministicFakeEmbedding(size=64))
 
 # The recipe clusters and extracts with its own models; only the ranking is left to your store, which follows every
-# change of the index. What it misses, because it is away or a process dies, is told with the next change.
+# change of the index. What it misses, because it is away or a process dies, is sent with the next change.
 retriever = SireRetriever.from_documents(
     documents, recipe=over_vector_store(sirerag(), vector_store), mirrors=[VectorStoreMirror(vector_store)], k=4
 )
@@ -31,7 +31,7 @@ def main() -> None:
     print("After a delete:", len(vector_store.store))
     print("Missed:", retriever.index.push())
     for found in retriever.invoke("Who was saved from the wreck?", filter={"kind": "person"}):
-        print(f"{found.metadata['kind']:<11} {', '.join(found.metadata['doc_ids'])}: {found.page_content[:60]}...")
+        print(f"{found.id}: {found.page_content[:60]}...")
 
 
 if __name__ == "__main__":

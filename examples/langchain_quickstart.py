@@ -4,8 +4,6 @@ python examples/langchain_quickstart.py
 """
 
 from langchain_core.documents import Document
-from langchain_core.language_models.fake_chat_models import FakeListChatModel
-from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 
@@ -22,22 +20,20 @@ retriever = SireRetriever.from_documents(documents, k=5)  # embedding=..., llm=.
 
 
 def cited(found: list[Document]) -> str:
-    return "\n\n".join(f"[{', '.join(d.metadata['doc_ids'])}] {d.page_content}" for d in found)
+    return "\n\n".join(f"[{d.id}] {d.page_content}" for d in found)
 
 
 prompt = ChatPromptTemplate.from_template("Answer from the context, cite ids.\n\n{context}\n\nQuestion: {question}")
-model = FakeListChatModel(responses=["In 1931 [ilse-marrable]."])  # a real one: ChatOpenAI(model="gpt-4o-mini")
-chain = {"context": retriever | cited, "question": RunnablePassthrough()} | prompt | model | StrOutputParser()
+chain = {"context": retriever | cited, "question": RunnablePassthrough()} | prompt  # | your chat model
 
 
 def main() -> None:
     question = "In which year did the author of the novel The Weather Clerk die?"
     for found in retriever.invoke(question):
-        print(
-            f"{found.metadata['score']:.3f}  {found.metadata['kind']:<11}  {', '.join(found.metadata['doc_ids'][:3])}"
-        )
+        about = found.metadata["sire"]
+        print(f"{about['score']:.3f}  {found.id:<16}  {found.metadata['title']}  because: {about['path'][-1]}")
     print("People only:", [d.metadata["title"] for d in retriever.invoke(question, k=3, filter={"kind": "person"})])
-    print("Answer:", chain.invoke(question))
+    print("What the model reads:", chain.invoke(question).to_string())
 
 
 if __name__ == "__main__":

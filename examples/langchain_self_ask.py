@@ -40,7 +40,7 @@ async def ask() -> None:
                 print("  it says:", step["text"])
         print(chunk.get("answer", ""), end="", flush=True)  # piece by piece, as the model writes it
         if "citations" in chunk:  # the last chunk
-            cited = [chunk["documents"][number - 1].metadata["title"] for number in chunk["citations"]]
+            cited = [chunk["documents"][number - 1]["metadata"]["title"] for number in chunk["citations"]]
             print(f" from {' and '.join(cited)}")
 
 

@@ -27,7 +27,7 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"{found.score:.3f}  {found.metadata['sire_kind']:11}  {found.text[:70]!r}")
 
     # The store follows every change of the documents, derived nodes included. What it misses, because it is away or the
-    # process dies, is told with the next change, when the retriever is opened, or by `retriever.index.push()`.
+    # process dies, is sent with the next change, when the retriever is opened, or by `retriever.index.push()`.
     retriever.delete("bruno-hask")
     print(len(store.data.embedding_dict), "nodes after a document was deleted")
 

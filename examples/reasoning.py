@@ -7,7 +7,7 @@ import json
 
 from sire_core import Index
 from sire_core.data import demo_documents
-from sire_core.models.openai_client import OpenAIChat
+from sire_core.models.openai.client import OpenAIChat
 from sire_core.reason import Answer, AnswerPiece, ReasoningLimits, Retrieved, SubQuestion, Thought, iterate_sync, reason
 from sire_core.testing.scripted_server import ScriptedServer
 from sire_core.testing.scripts import ScriptedCall

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +16,14 @@ from langchain_sire.callbacks import call, inner_config
 from langchain_sire.chat_pieces import chat_pieces, streaming_part
 from langchain_sire.messages import of_error, of_message, of_structured, to_messages
 from sire_core.errors import ConfigurationError, ModelError, SireError
-from sire_core.models.limits import Reservation, UsageLimits, UsageMeter
+from sire_core.models.base import CheckedModel
 from sire_core.models.prompt_format import render
-from sire_core.models.streaming import stream_checked
-from sire_core.models.structured import ask_checked, schema_hint, schema_name, strict_json_schema
-from sire_core.models.usage import estimate_tokens
-from sire_core.protocols import Completion, Prompt
+from sire_core.models.structured import schema_hint, schema_name, strict_json_schema
+from sire_core.models.usage import Reservation, UsageLimits, UsageMeter, estimate_tokens
+from sire_core.protocols import Completion, ModelRequest
 
 if TYPE_CHECKING:
-    from sire_core.models.streaming import AnswerParts
+    from sire_core.models.base import AnswerParts
     from sire_core.protocols import LanguageModel
 
 __all__ = ["LangChainChat", "as_language_model"]
@@ -34,7 +33,7 @@ _UNBOUNDED_ANSWER = 4096
 _REFUSED_FORMS = (400, 404, 422)
 
 
-class LangChainChat:
+class LangChainChat(CheckedModel):
     """A `StreamingModel` over a LangChain chat model.
 
     Structured output is asked for with `with_structured_output(include_raw=True)` where the model has it, else in the
@@ -89,72 +88,38 @@ class LangChainChat:
         twin._meters = (*self._meters, (meter, stage))  # noqa: SLF001 - a copy of ourselves
         return twin
 
-    async def complete(
-        self,
-        prompt: Prompt,
-        *,
-        schema: type[Any] | None = None,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        temperature: float = 0.0,  # noqa: ARG002 - the user's model has one of its own
-    ) -> Completion:
-        """Answer a prompt; see `LanguageModel.complete`. The temperature is the model's own."""
-
-        async def ask(asked: Prompt, room: int | None) -> Completion:
-            return await self._ask(asked, schema, list(stop), room)
-
-        return await ask_checked(ask, prompt, schema, max_tokens)
-
-    async def stream(
-        self,
-        prompt: Prompt,
-        *,
-        schema: type[Any] | None = None,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        temperature: float = 0.0,  # noqa: ARG002 - as above
-    ) -> AnswerParts:
-        """Answer a prompt in pieces, with the model's `astream`; see `StreamingModel.stream`."""
-
-        async def ask(asked: Prompt, room: int | None) -> Completion:
-            return await self._ask(asked, schema, list(stop), room)
-
-        parts = self._pieces(prompt, schema, list(stop), max_tokens)
-        checked = stream_checked(parts, ask, prompt, schema=schema, stop=stop, max_tokens=max_tokens)
-        async with aclosing(checked) as walk:
-            async for part in walk:
-                yield part
-
-    async def _ask(self, prompt: Prompt, schema: type[Any] | None, stop: list[str], room: int | None) -> Completion:
-        """One request, in the strongest form that the model has."""
-        chain = None if schema is None else self._native(schema, room)
+    async def send(self, request: ModelRequest) -> Completion:
+        """One request, in the strongest form that the model has. The temperature is the model's own."""
+        schema = request.schema
+        chain = None if schema is None else self._native(schema, request.max_tokens)
         if schema is None or chain is None:
             suffix = "" if schema is None else schema_hint(schema)
-            return await self._send(self._bounded(room), prompt, suffix, stop, room)
+            return await self._send(self._bounded(request.max_tokens), request, suffix)
         try:
-            return await self._send(chain, prompt, "", stop, room)
+            return await self._send(chain, request, "")
         except ModelError as error:
             if not _refused(error):
                 raise
-        answer = await self._send(self._bounded(room), prompt, schema_hint(schema), stop, room)
+        answer = await self._send(self._bounded(request.max_tokens), request, schema_hint(schema))
         self._learnt["native"] = False  # the server took the plain form of the same request
         return answer
 
-    async def _pieces(self, prompt: Prompt, schema: type[Any] | None, stop: list[str], room: int | None) -> AnswerParts:
-        """One streamed request; its completion is not checked yet."""
-        native = None if schema is None else self._native(schema, room)
-        chain = self._bounded(room) if native is None else native
+    async def pieces(self, request: ModelRequest) -> AnswerParts:
+        """One streamed request, with the model's `astream`."""
+        schema = request.schema
+        native = None if schema is None else self._native(schema, request.max_tokens)
+        chain = self._bounded(request.max_tokens) if native is None else native
         suffix = schema_hint(schema) if schema is not None and native is None else ""
         came = False
         try:
-            async with aclosing(self._send_streaming(chain, prompt, suffix, stop, room)) as parts:
+            async with aclosing(self._send_streaming(chain, request, suffix)) as parts:
                 async for part in parts:
                     came = True
                     yield part
         except ModelError as error:
             if came or native is None or not _refused(error):
                 raise
-            answer = await self._ask(prompt, schema, stop, room)  # learns how the next one is streamed
+            answer = await self.send(request)  # learns how the next one is streamed
             yield answer.text
             yield answer
 
@@ -173,30 +138,28 @@ class LangChainChat:
             return self.chat_model.model_copy(update={"max_tokens": room})
         return self.chat_model
 
-    async def _send(
-        self, chain: Runnable[Any, Any], prompt: Prompt, suffix: str, stop: list[str], room: int | None
-    ) -> Completion:
+    async def _send(self, chain: Runnable[Any, Any], request: ModelRequest, suffix: str) -> Completion:
+        prompt, stop = request.prompt, list(request.stop)
         rendered = render(prompt, suffix=suffix)
         size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
-        async with self._counted(size, room) as used:
+        async with self._counted(size, request.max_tokens) as used:
             completion = await _answer(chain, to_messages(rendered, prompt.images), stop, size)
             used[:] = completion.input_tokens, completion.output_tokens
         return completion
 
-    async def _send_streaming(
-        self, chain: Runnable[Any, Any], prompt: Prompt, suffix: str, stop: list[str], room: int | None
-    ) -> AnswerParts:
+    async def _send_streaming(self, chain: Runnable[Any, Any], request: ModelRequest, suffix: str) -> AnswerParts:
         chat = streaming_part(chain)
         if chat is None:
-            answer = await self._send(chain, prompt, suffix, stop, room)
+            answer = await self._send(chain, request, suffix)
             yield answer.text
             yield answer
             return
+        prompt, stop = request.prompt, list(request.stop)
         rendered = render(prompt, suffix=suffix)
         size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
         plain = chat is chain
         said = ""
-        async with self._counted(size, room) as used:
+        async with self._counted(size, request.max_tokens) as used:
             pieces = chat_pieces(chat, to_messages(rendered, prompt.images), _arguments(stop, plain=plain))
             try:
                 async with aclosing(pieces) as walk:

@@ -11,8 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable, RunnableParallel, RunnableSequence
 
 from langchain_sire.callbacks import inner_config
-from sire_core.models.sync import serves_sync_call
-from sire_core.models.threads import iterate_in_thread
+from sire_core.models.sync import iterate_in_thread, serves_sync_call
 
 __all__ = ["chat_pieces", "streaming_part"]
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 
-from langchain_sire.callbacks import child_runs
-from langchain_sire.documents import from_langchain
+from langchain_sire.documents import to_langchain
 from langchain_sire.pending import Pending, pending_of
-from langchain_sire.retriever import FilterLike, SireRetriever, make_index
+from langchain_sire.retriever import SireRetriever
 from sire_core import types
 from sire_core.corpus.validation import check_documents
 from sire_core.errors import IndexMissingError
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from typing_extensions import Self
 
-    from sire_core.protocols import Embedder, LanguageModel
-    from sire_core.recipes.base import Recipe
+    from sire_core.protocols import Embedder, LanguageModel, Recipe
+    from sire_core.types import Hit
 
 __all__ = ["SireDocumentIndex"]
 
@@ -54,22 +52,19 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         *,
         llm: BaseChatModel | LanguageModel | None = None,
         recipe: Recipe | str | None = None,
-        k: int = 4,
-        filter: FilterLike = None,  # noqa: A002 - the word users look for
         **options: Any,
     ) -> Self:
-        """A document index in a folder, which may be new, or in memory. Documents are indexed as they are, uncut.
+        """A document index in a folder, which may be new, or in memory.
 
         Args:
             path: The folder; None keeps everything in memory.
             embedding: LangChain's or ours; None takes what the folder was built with, or the zero-download default.
             llm: LangChain's or ours; None extracts and summarizes without a model.
-            recipe: A name or a `Recipe`; None means the folder's latest, or `sirerag`.
-            k: See `SireRetriever`.
-            filter: See `SireRetriever`.
-            **options: More arguments of `Index`, for example `chunker="sentences"` for documents that are not split.
+            recipe: A name or a `Recipe`; None means the folder's latest, or the default.
+            **options: As in `SireRetriever.from_documents`, for example `chunker="sentences"` for documents that are
+                not split.
         """
-        return cls(index=make_index(path, embedding, llm, recipe, {"chunker": None, **options}), k=k, filter=filter)
+        return cls._over("open", {"path": path, "embedding": embedding, "llm": llm, "recipe": recipe, **options})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Index what is waiting, then write a copy; see `SireRetriever.save`."""
@@ -84,7 +79,7 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         Raises:
             CorpusError: Metadata that is not JSON, or one id with two contents; nothing is added.
         """
-        given = check_documents(from_langchain(items))
+        given = check_documents(self._given(items))
         self._pending.put({document.id: document for document in given})
         return UpsertResponse(succeeded=[document.id for document in given], failed=[])
 
@@ -132,6 +127,22 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         if self._pending.changes():
             await asyncio.to_thread(self.flush)
 
+    async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
+        """See `SireRetriever.add_documents`: `upsert`, indexed now."""
+        added = await self.aupsert(list(documents))
+        await self.aflush()
+        return added["succeeded"]
+
+    async def areplace_all(self, documents: Iterable[Document]) -> list[str]:
+        """See `SireRetriever.replace_all`."""
+        await self.aflush()
+        return await super().areplace_all(documents)
+
+    async def adelete_documents(self, ids: Iterable[str]) -> None:
+        """See `SireRetriever.delete_documents`."""
+        await self.aflush()
+        await super().adelete_documents(ids)
+
     @contextmanager
     def bulk(self) -> Iterator[None]:
         """Everything that is put in or taken out within the block is indexed at its end, in one go."""
@@ -142,40 +153,17 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
 
     def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:  # noqa: ARG002 - the interface's
         """Documents by id, those that wait included; unknown ids are left out."""
-        return [_document(document) for document in self._documents(ids)]
+        return [to_langchain(document) for document in self._documents(ids)]
 
     async def aget(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
         """See `get`."""
         return await asyncio.to_thread(self.get, ids, **kwargs)
 
-    def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: FilterLike = None,  # noqa: A002 - the word users look for
-    ) -> list[Document]:
-        with child_runs(run_manager.get_child()):
-            self.flush()
+    async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
+        await self.aflush()
         try:
-            return super()._get_relevant_documents(query, run_manager=run_manager, k=k, filter=filter)
+            return await super()._hits(query, options)
         except IndexMissingError:  # an empty store finds nothing
-            return []
-
-    async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: FilterLike = None,  # noqa: A002 - as above
-    ) -> list[Document]:
-        with child_runs(run_manager.get_child()):
-            await self.aflush()
-        try:
-            return await super()._aget_relevant_documents(query, run_manager=run_manager, k=k, filter=filter)
-        except IndexMissingError:
             return []
 
     # --- inside -----------------------------------------------------------------------------------------------------
@@ -198,8 +186,3 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
             return self.index.documents(ids)
         except IndexMissingError:
             return []
-
-
-def _document(document: types.Document) -> Document:
-    text = document.text or "\n\n".join(document.chunks)
-    return Document(id=document.id, page_content=text, metadata=dict(document.metadata))

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document as LangChainDocument
 
 from sire_core.errors import CorpusError
-from sire_core.types import Document, Hit, UnitKind, digest
+from sire_core.types import Document, Hit, Passage, digest
 
 __all__ = [
-    "HIT_KEYS",
+    "KEY",
     "POOL_KEYS",
     "document_id",
     "from_langchain",
     "from_texts",
     "hit_to_langchain",
     "keep_user_keys",
+    "to_langchain",
 ]
 
-HIT_KEYS = ("score", "kind", "level", "doc_ids", "chunk_ids")
-"""Metadata keys that a retrieved document gets from us."""
+KEY = "sire"
+"""Metadata key under which a retrieved document has what we say of it."""
 
 POOL_KEYS = ("unit_id", "kind", "level", "doc_id", "doc_ids", "chunk_ids")
 """Metadata keys that a document of the pool gets from us."""
+
+
+_LONG = 8_000
+"""Characters, about 2,000 tokens: more than most embedding models read."""
+
+_logger = logging.getLogger(__name__)
 
 
 def document_id(document: LangChainDocument) -> str:
@@ -38,29 +46,48 @@ def document_id(document: LangChainDocument) -> str:
     return digest("langchain", document.page_content, metadata)
 
 
-def from_langchain(documents: Iterable[LangChainDocument]) -> list[Document]:
-    """Documents for an index. The title is `metadata["title"]`, where it is a string.
+def from_langchain(
+    documents: Iterable[LangChainDocument], title_key: str = "title", *, whole: bool = True
+) -> list[Document]:
+    """Documents for an index.
+
+    Args:
+        documents: Left untouched.
+        title_key: Metadata key that holds the title; what is no string there is no title.
+        whole: Each is one passage with the document's own id, as a text splitter left it; else the index cuts them.
 
     Raises:
         CorpusError: Something is not a LangChain document.
     """
     if isinstance(documents, (str, LangChainDocument)):
         raise CorpusError(f"Expected a list of LangChain documents, not one {type(documents).__name__}.")
-    return [_one(document, number) for number, document in enumerate(documents)]
+    found = [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)]
+    long = sum(len(passage.text) > _LONG for document in found for passage in document.passages) if whole else 0
+    if long:
+        _logger.warning(
+            "%d of %d documents are longer than %s characters and become one passage each, which embedding models may "
+            "cut off. Split them with a text splitter, or pass chunker='sentences'.",
+            long,
+            len(found),
+            f"{_LONG:,}",
+        )
+    return found
 
 
-def _one(document: object, number: int) -> Document:
+def _one(document: object, number: int, title_key: str, *, whole: bool) -> Document:
     if not isinstance(document, LangChainDocument):
         raise CorpusError(
             f"Document number {number} is a {type(document).__name__}; pass langchain_core.documents.Document objects."
         )
-    metadata = document.metadata
-    title = metadata.get("title")
+    metadata, text, name = document.metadata, document.page_content, document_id(document)
+    title = metadata.get(title_key)
+    whole = whole and bool(text.strip())
     return Document(
-        id=document_id(document),
-        text=document.page_content,
+        id=name,
+        text="" if whole else text,
         title=title if isinstance(title, str) else "",
         metadata=dict(metadata),
+        chunks=(Passage(text, id=name),) if whole else (),
     )
 
 
@@ -88,24 +115,45 @@ def from_texts(
     ]
 
 
-def hit_to_langchain(hit: Hit) -> LangChainDocument:
-    """A hit as a document: the unit's id and text, the passage's metadata, and where it comes from.
+def to_langchain(document: Document) -> LangChainDocument:
+    """A document of an index as it was put in; several passages are joined by empty lines."""
+    text = document.text or "\n\n".join(passage.text for passage in document.passages)
+    return LangChainDocument(id=document.id, page_content=text, metadata=copy.deepcopy(dict(document.metadata)))
 
-    `score` is a Python float (larger is better), `kind` a string, `level` a number, `doc_ids` and `chunk_ids` are lists
-    of strings. Everything is JSON. Derived units have no metadata of the user's: it may differ between their passages.
+
+def hit_to_langchain(hit: Hit, *, plain: bool = False) -> LangChainDocument:
+    """A hit as a document.
+
+    A passage comes back as it was put in: its id, its text, its metadata. A derived unit has the metadata that all its
+    passages agree on. `metadata["sire"]` holds `score` (a Python float, larger is better), `kind`, `level`, `doc_ids`,
+    `chunk_ids` and `path` (why it was chosen, as texts), and of a derived unit `differing`: the values by key that its
+    passages do not agree on. Everything is JSON.
+
+    Args:
+        hit: The hit.
+        plain: Leave `metadata["sire"]` out.
     """
     unit = hit.unit
-    metadata = keep_user_keys(unit.metadata, HIT_KEYS) if unit.kind is UnitKind.CHUNK else {}
-    if unit.title:
-        metadata.setdefault("title", unit.title)
-    metadata |= {
+    metadata = keep_user_keys(hit.metadata, () if plain else (KEY,))
+    if not plain:
+        metadata[KEY] = _about(hit)
+        if unit.title:  # of documents that the core has indexed
+            metadata.setdefault("title", unit.title)
+    return LangChainDocument(id=unit.source_id, page_content=unit.text, metadata=metadata)
+
+
+def _about(hit: Hit) -> dict[str, Any]:
+    about: dict[str, Any] = {
         "score": float(hit.score),
-        "kind": str(unit.kind),
-        "level": int(unit.level),
+        "kind": str(hit.unit.kind),
+        "level": int(hit.unit.level),
         "doc_ids": list(hit.doc_ids),
-        "chunk_ids": list(unit.chunk_ids),
+        "chunk_ids": list(hit.unit.chunk_ids),
+        "path": [step.note for step in hit.path],
     }
-    return LangChainDocument(id=unit.id, page_content=unit.text, metadata=metadata)
+    if hit.differing:
+        about["differing"] = copy.deepcopy({key: list(values) for key, values in hit.differing.items()})
+    return about
 
 
 def keep_user_keys(metadata: Mapping[str, Any], ours: Sequence[str]) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -12,6 +13,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError, ModelError, SireError
+from sire_core.types import digest
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray
@@ -21,13 +23,16 @@ __all__ = ["LangChainEmbedder", "as_embedder"]
 T = TypeVar("T")
 
 _NAMES = ("model", "model_name", "model_id", "deployment")
+_PROBE, _PROBED = "a short text that tells embedding models apart", 16
 
 
 class LangChainEmbedder:
     """An `Embedder` over a LangChain embedding model.
 
     LangChain's interface has no name, dimension or batch size. The fingerprint is the class, the model attribute where
-    there is one, and `name`; the dimension is learnt from the first vector; batches are cut here.
+    there is one, the same of the embeddings inside a wrapper such as `CacheBackedEmbeddings`, and `name`. Where none of
+    them has a model attribute, what the object answers for a short text is part of it: two models behind one class are
+    told apart. The dimension is learnt from the first vector; batches are cut here.
 
     Args:
         embeddings: The user's object.
@@ -49,23 +54,42 @@ class LangChainEmbedder:
         self._batch_size = batch_size
         self._concurrency = concurrency
         self._dimension = 0
+        self._fingerprint = ""
         self._limits: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"LangChainEmbedder({self.fingerprint!r})"
 
     @property
-    def model(self) -> str:
-        """The model attribute of the user's object; empty where it has none."""
-        found = (getattr(self.embeddings, attribute, None) for attribute in _NAMES)
-        return next((str(value) for value in found if isinstance(value, str) and value), "")
-
-    @property
     def fingerprint(self) -> str:
-        """Class, model, asked-for dimensions and name."""
-        asked = getattr(self.embeddings, "dimensions", None)
-        parts = [type(self.embeddings).__name__, self.model, str(asked) if isinstance(asked, int) else "", self._name]
-        return ":".join(["langchain", *(part for part in parts if part)])
+        """Classes, models and asked-for dimensions, from outside in, and name; see the class."""
+        if not self._fingerprint:
+            parts = list(_names(self.embeddings))
+            if self._name:
+                parts.append(self._name)
+            elif not any(_model(found) for found in _layers(self.embeddings)):
+                parts.append(self._probe())
+            self._fingerprint = ":".join(["langchain", *parts])
+        return self._fingerprint
+
+    def _probe(self) -> str:
+        """What the object answers for a short text, rounded so that the same model always gives the same."""
+        try:
+            with ThreadPoolExecutor(1) as thread:  # some models run a loop of their own, which a loop's thread refuses
+                vector = np.asarray(thread.submit(self.embeddings.embed_query, _PROBE).result(), dtype=np.float64)
+        except NotImplementedError:  # async only
+            return ""
+        except Exception as error:
+            raise self._failed(error) from error
+        length = float(np.linalg.norm(vector)) or 1.0
+        rounded = np.round(vector[:_PROBED] / length, 2) + 0.0  # no negative zeros
+        return digest(str(len(vector)), *map(str, rounded.tolist()), size=4)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_limits"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _limits=WeakKeyDictionary())
 
     @property
     def dimension(self) -> int:
@@ -147,6 +171,32 @@ async def _all(calls: Sequence[Coroutine[Any, Any, T]], free: asyncio.Semaphore)
         await asyncio.gather(*tasks, return_exceptions=True)
         for waiting in calls:
             waiting.close()
+
+
+def _layers(embeddings: Embeddings) -> Iterator[Embeddings]:
+    """An embeddings object and those inside it, from outside in."""
+    waiting, seen = [embeddings], set[int]()
+    while waiting:
+        found = waiting.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        inside = getattr(found, "__dict__", {}).values()
+        waiting += [value for value in inside if isinstance(value, Embeddings)]
+
+
+def _model(embeddings: Embeddings) -> str:
+    """The model attribute of an object; empty where it has none."""
+    found = (getattr(embeddings, attribute, None) for attribute in _NAMES)
+    return next((str(value) for value in found if isinstance(value, str) and value), "")
+
+
+def _names(embeddings: Embeddings) -> Iterator[str]:
+    for found in _layers(embeddings):
+        asked = getattr(found, "dimensions", None)
+        parts = (type(found).__name__, _model(found), str(asked) if isinstance(asked, int) else "")
+        yield from (part for part in parts if part)
 
 
 def as_embedder(given: Embeddings | Embedder | str | None) -> Embedder | str | None:

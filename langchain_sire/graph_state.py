@@ -1,4 +1,4 @@
-"""`IRCoTState`: what an IRCoT graph keeps in its checkpoints, and how a node moves it on."""
+"""`ReasoningState`: what a graph of a reasoning keeps in its checkpoints, and how a node moves it on."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from langchain_sire.documents import hit_to_langchain
 from langchain_sire.recorded_model import PausedError
 from langchain_sire.runs import search_key
 from langchain_sire.steps import step_to_chunk, step_to_dict
-from sire_core.reason import Answer, Retrieved, Step, SubQuestion, Thought
-from sire_core.types import Hit
+from sire_core.errors import QueryError
+from sire_core.reason import Answer, ReasoningStep, SubQuestion, Thought
 
-__all__ = ["IRCoTInput", "IRCoTState", "Progress"]
+__all__ = ["Progress", "ReasoningInput", "ReasoningState"]
 
 
 _RESULT = ("answer", "citations", "stop", "sufficient", "usage", "note", "documents")
 
 
-class IRCoTState(TypedDict, total=False):
-    """Plain JSON. Only `question` is the caller's.
+class ReasoningState(TypedDict, total=False):
+    """Plain JSON. `question` is the caller's, and `query` may be edited before it is searched for.
 
     Attributes:
         question: What is asked.
         thought: The last sentence of the reasoning.
-        query: What is searched for next; empty when the reasoning is over.
+        query: What is searched for next; empty when the reasoning is over. What a person writes here (`update_state`)
+            is searched for in the place of the model's query, and stays so in what the model is told.
+        edits: These queries, by the number of the round.
         steps: All steps so far, as `step_to_dict` gives them; documents are dictionaries.
-        replies: What the model has answered, by the number of its call, and `search`, what rankers have asked it.
+        replies: What the model has answered, by the number of its call, and `search`, what rankers have asked it or
+            what a retriever that is not ours has found.
         next: The node that comes next, or `end`.
         asked: The question that all this belongs to.
         answer: With the rest, what `ReasoningChain` returns.
@@ -37,6 +39,7 @@ class IRCoTState(TypedDict, total=False):
     thought: str
     query: str
     steps: list[dict[str, Any]]
+    edits: dict[str, str]
     replies: dict[str, Any]
     next: str
     asked: str
@@ -49,7 +52,7 @@ class IRCoTState(TypedDict, total=False):
     note: str
 
 
-class IRCoTInput(TypedDict):
+class ReasoningInput(TypedDict):
     """What a caller gives."""
 
     question: str
@@ -59,12 +62,19 @@ class Progress:
     """One node's work on a state.
 
     Args:
-        node: `retrieve`, `think` or `answer`.
+        node: `retrieve`, `think`, `read` or `answer`.
         question: The question.
         state: As the last node left it.
+        reads: Whether what was found for a sub-question is read by a node of its own.
+        searches: Whether sub-questions are searched for.
+
+    Raises:
+        QueryError: Somebody has put an empty query in the place of the model's.
     """
 
-    def __init__(self, node: str, question: str, state: IRCoTState) -> None:
+    def __init__(
+        self, node: str, question: str, state: ReasoningState, *, reads: bool = False, searches: bool = True
+    ) -> None:
         # Another question on the same thread, or the same one again, begins anew.
         going = state.get("asked") == question and state.get("next") == node
         self.question = question
@@ -74,26 +84,27 @@ class Progress:
         """What the next step searches for; empty when it is none."""
         kept = state["replies"] if going else {"model": {}, "search": {}}
         self.replies: dict[str, Any] = {name: dict(replies) for name, replies in kept.items()}
-        self._update = IRCoTState(asked=question, thought="", query="", steps=[], next="end", replies=self.replies)
+        self.edits = _edits(state, edited=node == "retrieve") if going else {}
+        self._reads, self._searches = reads, searches
+        self._update = ReasoningState(
+            asked=question, thought="", query="", steps=[], next="end", replies=self.replies, edits=self.edits
+        )
         if not going:  # nothing of an earlier question may stand beside this one
             self._update.update(
-                IRCoTState(answer="", documents=[], citations=[], stop="", sufficient=False, usage={}, note="")
+                ReasoningState(answer="", documents=[], citations=[], stop="", sufficient=False, usage={}, note="")
             )
         self._asked = {search_key(question)}
 
-    def add(self, step: Step) -> bool:
+    def add(self, step: ReasoningStep) -> bool:
         """Note a step. Whether the node's work ends with it."""
-        made = step_to_dict(step)
-        if isinstance(step, Retrieved):
-            made["documents"] = [_plain(hit) for hit in step.hits]
-        self._update["steps"].append(made)
+        self._update["steps"].append(step_to_dict(step))
         self._update["query"], self._update["next"] = "", "end"
         if isinstance(step, Thought):
             self._update["thought"] = step.text
         elif isinstance(step, Answer):
-            result = {**step_to_chunk(self.question, step), "documents": [_plain(hit) for hit in step.hits]}
+            result = step_to_chunk(self.question, step, plain=True)
             self._update.update({key: result[key] for key in _RESULT})  # type: ignore[typeddict-item]  # the state's own keys
-        elif isinstance(step, SubQuestion) and search_key(step.text) not in self._asked:
+        elif self._searches and isinstance(step, SubQuestion) and search_key(step.text) not in self._asked:
             # What was asked before ends the reasoning; something new is searched for by the next node.
             self._asked.add(search_key(step.text))
             self._update["query"], self._update["next"] = step.text, "retrieve"
@@ -104,13 +115,21 @@ class Progress:
         """The next call of the model belongs to the next node."""
         from sire_core.reason.schemas import Reading
 
-        self._update["next"] = "answer" if paused.schema is Reading else "think"
+        last = self._update["steps"][-1] if self._update["steps"] else {}
+        found = self._reads and last.get("type") == "retrieved" and last["number"] > 0
+        self._update["next"] = "answer" if paused.schema is Reading else "read" if found else "think"
 
-    def update(self) -> IRCoTState:
+    def update(self) -> ReasoningState:
         """What the node returns."""
         return self._update
 
 
-def _plain(hit: Hit) -> dict[str, Any]:
-    document = hit_to_langchain(hit)
-    return {"id": document.id, "page_content": document.page_content, "metadata": document.metadata}
+def _edits(state: ReasoningState, *, edited: bool) -> dict[str, str]:
+    """Queries of people, by round; also the one that stands in the place of the model's last query now."""
+    edits = dict(state.get("edits", {}))
+    asked = next((step for step in reversed(state["steps"]) if step["type"] == "sub_question"), None)
+    if edited and asked is not None and state["query"] != asked["text"]:
+        if not isinstance(state["query"], str) or not state["query"].strip():
+            raise QueryError("The query that is to be searched for next is empty: write one, or leave the model's.")
+        edits[str(asked["number"])] = state["query"]
+    return edits

@@ -11,8 +11,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
 
 from sire_core.errors import ModelError
+from sire_core.models.base import cut_at
 from sire_core.models.prompt_format import RenderedPrompt
-from sire_core.models.stops import cut_at
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion
 

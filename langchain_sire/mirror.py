@@ -25,8 +25,8 @@ class VectorStoreMirror:
     """Writes every change of an index to a vector store: `Index(path, mirrors=[VectorStoreMirror(store)])`.
 
     The documents are those of `pool_documents`, under the same ids; the store embeds them with its own embeddings. What
-    the store missed, because a process died or it could not be reached, is told with the next change or by
-    `index.push()`; one that was emptied is filled anew.
+    the store missed, because a process died or it could not be reached, is sent with the next change or by
+    `index.push()`; one that was emptied is filled again.
 
     `over_vector_store` searches it and checks filters again. A search of your own in the store has to filter by what
     must hold (`tenant == "a"`): a unit carries only what all its passages agree on, so that a negative filter

@@ -6,12 +6,14 @@ import json
 import os
 import threading
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from sire_core.errors import StorageError
 from sire_core.index import Index
-from sire_core.types import Document
+from sire_core.types import Document, Passage
 
 __all__ = ["Pending", "pending_of"]
 
@@ -82,7 +84,13 @@ def pending_of(index: Index) -> Pending:
 def _line(name: str, document: Document | None) -> str:
     if document is None:
         return json.dumps({"id": name, "gone": True}) + "\n"
-    row = {"id": name, "title": document.title, "text": document.text, "metadata": dict(document.metadata)}
+    row = {
+        "id": name,
+        "title": document.title,
+        "text": document.text,
+        "metadata": dict(document.metadata),
+        "chunks": [chunk if isinstance(chunk, str) else asdict(chunk) for chunk in document.chunks],
+    }
     return json.dumps(row) + "\n"
 
 
@@ -128,9 +136,12 @@ def _read(path: Path) -> dict[str, Document | None]:
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             row = json.loads(line)
-        except ValueError:  # an empty line, or one whose writer was killed: nobody was told that it is safe
+        except ValueError:  # an empty line, or one whose writer was killed: nobody was promised that it is safe
             continue
-        gone = row.get("gone", False)
-        document = None if gone else Document(row["id"], row["text"], row["title"], row["metadata"])
-        _merge(changes, {row["id"]: document})
+        _merge(changes, {row["id"]: None if row.get("gone", False) else _document(row)})
     return changes
+
+
+def _document(row: Mapping[str, Any]) -> Document:
+    chunks = tuple(chunk if isinstance(chunk, str) else Passage(**chunk) for chunk in row["chunks"])
+    return Document(row["id"], row["text"], row["title"], row["metadata"], chunks)

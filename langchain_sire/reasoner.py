@@ -7,12 +7,15 @@ from contextlib import aclosing
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.retrievers import BaseRetriever
+
+from langchain_sire.any_retriever import retriever_source
 from langchain_sire.chat import as_language_model
 from langchain_sire.document_index import SireDocumentIndex
 from langchain_sire.retriever import FilterLike, SireRetriever
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
-from sire_core.reason import Answer, IRCoTConfig, ReasoningLimits, SelfAskConfig, Step, ircot, self_ask
+from sire_core.reason import Answer, IRCoTConfig, ReasoningLimits, ReasoningStep, Searchable, SelfAskConfig, reason
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -21,10 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Reasoner", "make_reasoner"]
 
-_STRATEGIES: Mapping[str, tuple[Any, type[Any]]] = {
-    "ircot": (ircot, IRCoTConfig),
-    "self-ask": (self_ask, SelfAskConfig),
-}
+
+@dataclass(frozen=True, slots=True)
+class _NoSettings:
+    """Of `single`, which has none."""
+
+
+_CONFIGS: Mapping[str, type[Any]] = {"single": _NoSettings, "ircot": IRCoTConfig, "self-ask": SelfAskConfig}
 
 
 @dataclass(frozen=True)
@@ -32,9 +38,9 @@ class Reasoner:
     """A strategy over a retriever.
 
     Attributes:
-        strategy: `ircot` or `self-ask`.
-        retriever: Its `k` and `filter` hold.
-        index: What is searched.
+        strategy: `single`, `ircot` or `self-ask`.
+        retriever: Its `k` and `filter` hold, where it is one of ours.
+        source: What is searched.
         model: Thinks and answers; None takes the index's own.
         k: Documents of the final context; None takes the retriever's.
         config: Settings of the strategy.
@@ -43,8 +49,8 @@ class Reasoner:
     """
 
     strategy: str
-    retriever: SireRetriever
-    index: Index
+    retriever: BaseRetriever
+    source: Searchable
     model: LanguageModel | None
     k: int | None
     config: Any
@@ -56,23 +62,44 @@ class Reasoner:
         """Whether each sub-question is searched for."""
         return bool(getattr(self.config, "mode", "search") == "search")
 
+    def size(self, k: int | None = None) -> int | None:
+        """Documents of the final context; None leaves it to the strategy."""
+        ours = self.retriever.k if isinstance(self.retriever, SireRetriever) else None
+        return next((size for size in (k, self.k, ours) if size is not None), None)
+
+    def about(self, k: int | None = None, where: FilterLike = None) -> dict[str, Any]:
+        """What a trace says of the searches."""
+        known: dict[str, Any] = {"sire_strategy": self.strategy, "sire_k": self.size(k)}
+        if isinstance(self.retriever, SireRetriever):
+            narrowed = self.retriever.narrowed(where)
+            known["sire_filter"] = None if narrowed is None else str(narrowed)
+            known["sire_recipe"] = self.retriever.recipe_name()
+        return known
+
     async def steps(
-        self, question: str, k: int | None = None, where: FilterLike = None, *, stream: bool = False
-    ) -> AsyncGenerator[Step, None]:
+        self,
+        question: str,
+        k: int | None = None,
+        where: FilterLike = None,
+        *,
+        stream: bool = False,
+        edits: Mapping[int, str] | None = None,
+    ) -> AsyncGenerator[ReasoningStep, None]:
         """The steps of a question, perhaps with its answer in pieces; `k` and a filter as with `SireRetriever`."""
         if isinstance(self.retriever, SireDocumentIndex):
             await self.retriever.aflush()
-        function, _ = _STRATEGIES[self.strategy]
-        steps = function(
-            self.index,
+        settings = {} if self.strategy == "single" else {"config": self.config, "edits": edits}
+        steps = reason(
+            self.strategy,
+            self.source,
             question,
             model=self.model,
-            k=next(size for size in (k, self.k, self.retriever.k) if size is not None),
-            filter=self.retriever.narrowed(where),
-            config=self.config,
+            k=self.size(k),
+            filter=self.retriever.narrowed(where) if isinstance(self.retriever, SireRetriever) else where,
             limits=self.limits,
             answer=self.answer,
             stream=stream,
+            **settings,
         )
         try:
             async with aclosing(steps) as walk:
@@ -86,7 +113,7 @@ class Reasoner:
 
 def make_reasoner(
     strategy: str,
-    source: SireRetriever | Index,
+    source: BaseRetriever | Index,
     llm: BaseChatModel | LanguageModel | None,
     options: Mapping[str, Any],
     *,
@@ -95,8 +122,8 @@ def make_reasoner(
     """A reasoner from what a user gives.
 
     Args:
-        strategy: `ircot` or `self-ask`.
-        source: A retriever, or an index with the defaults of one.
+        strategy: `single`, `ircot` or `self-ask`.
+        source: Any retriever, or an index with the defaults of a `SireRetriever`.
         llm: LangChain's or ours; None takes the index's own.
         options: `k`; settings of the strategy, whose own `k` is called `search_k` here; bounds.
         answer: See `Reasoner`.
@@ -104,10 +131,10 @@ def make_reasoner(
     Raises:
         ConfigurationError: An option is unknown or impossible, or the source is neither retriever nor index.
     """
-    _, form = _STRATEGIES[strategy]
+    form = _CONFIGS[strategy]
     retriever = SireRetriever(index=source) if isinstance(source, Index) else source
-    if not isinstance(retriever, SireRetriever):
-        raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.")
+    if not isinstance(retriever, BaseRetriever):
+        raise ConfigurationError(f"{type(source).__name__} is neither a retriever nor an Index.")
     bounds = {field.name: field.name for field in fields(ReasoningLimits)}
     settings = {"search_k" if field.name == "k" else field.name: field.name for field in fields(form)}
     known = {"k", *bounds, *settings}
@@ -119,7 +146,7 @@ def make_reasoner(
     return Reasoner(
         strategy,
         retriever,
-        retriever.index,
+        retriever.index if isinstance(retriever, SireRetriever) else retriever_source(retriever),
         as_language_model(llm),
         options.get("k"),
         form(**{settings[name]: value for name, value in options.items() if name in settings}),

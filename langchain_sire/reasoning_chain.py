@@ -10,12 +10,14 @@ from typing import Any, Union
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.runnables import AddableDict, Runnable, RunnableConfig
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, create_model
 
 from langchain_sire.reasoner import Reasoner
 from langchain_sire.retriever import FilterLike
 from langchain_sire.runs import atraced, traced
 from langchain_sire.steps import question_of, step_to_chunk
-from sire_core.reason import AnswerPiece
+from sire_core.reason import AnswerPiece, ReasoningStep
 
 __all__ = ["ReasoningChain"]
 
@@ -28,7 +30,8 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
     The input is a text, or a mapping with `question`, `input` or `query`. Calls take `k` and `filter` as those of
     `SireRetriever` do. `stream` and `astream` yield one dictionary per step, `{"steps": [step]}`, see `step_to_dict`,
     and then the answer while it is written, `{"steps": [], "answer": piece}`; a model that cannot stream gives one
-    piece. The last dictionary holds the rest of the result. The chunks add up to what `invoke` returns:
+    piece. The last dictionary holds the rest of the result. All of it is plain JSON, documents are dictionaries. The
+    chunks add up to what `invoke` returns, and gives to the next step of a chain, with `Document`s as documents:
 
     * `answer`, with citations such as [1], and `citations`, the numbers of the documents it cites, from 1;
     * `documents`, the final context in order;
@@ -72,7 +75,8 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         **kwargs: Any,
     ) -> Iterator[dict[str, Any]]:
         """Yield each step when it happens."""
-        return self.transform(iter([input]), config, **kwargs)
+        run = partial(self._run, plain=True)
+        return self._transform_stream_with_config(iter([input]), run, config, **kwargs)
 
     def astream(
         self,
@@ -81,7 +85,8 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         **kwargs: Any,
     ) -> AsyncIterator[dict[str, Any]]:
         """Yield each step when it happens."""
-        return self.atransform(_once(input), config, **kwargs)
+        run = partial(self._arun, plain=True)
+        return self._atransform_stream_with_config(_once(input), run, config, **kwargs)
 
     def transform(
         self,
@@ -109,16 +114,21 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         filter: FilterLike = None,  # noqa: A002 - the word users look for
         *,
         streams: bool = True,
+        plain: bool = False,
+        kept: list[ReasoningStep] | None = None,
         **unknown: Any,
     ) -> Iterator[AddableDict]:
         _refuse(unknown)
         question, reasoner = question_of(reduce(add, given)), self.reasoner
         steps = reasoner.steps(question, k, filter, stream=streams)
         streamed = False
-        with closing(traced(steps, run_manager.get_child(), question, searches=reasoner.searches)) as walk:
+        about, callbacks = reasoner.about(k, filter), run_manager.get_child()
+        with closing(traced(steps, callbacks, question, searches=reasoner.searches, about=about)) as walk:
             for step in walk:
                 streamed |= isinstance(step, AnswerPiece)
-                yield step_to_chunk(question, step, streamed=streamed)
+                if kept is not None:
+                    kept.append(step)
+                yield step_to_chunk(question, step, streamed=streamed, plain=plain)
 
     async def _arun(
         self,
@@ -128,16 +138,48 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         filter: FilterLike = None,  # noqa: A002 - as above
         *,
         streams: bool = True,
+        plain: bool = False,
+        kept: list[ReasoningStep] | None = None,
         **unknown: Any,
     ) -> AsyncIterator[AddableDict]:
         _refuse(unknown)
         question, reasoner = question_of(reduce(add, [piece async for piece in given])), self.reasoner
         steps = reasoner.steps(question, k, filter, stream=streams)
         streamed = False
-        async with aclosing(atraced(steps, run_manager.get_child(), question, searches=reasoner.searches)) as walk:
+        about, callbacks = reasoner.about(k, filter), run_manager.get_child()
+        async with aclosing(atraced(steps, callbacks, question, searches=reasoner.searches, about=about)) as walk:
             async for step in walk:
                 streamed |= isinstance(step, AnswerPiece)
-                yield step_to_chunk(question, step, streamed=streamed)
+                if kept is not None:
+                    kept.append(step)
+                yield step_to_chunk(question, step, streamed=streamed, plain=plain)
+
+    def as_tool(
+        self,
+        args_schema: type[BaseModel] | None = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        arg_types: dict[str, type] | None = None,
+    ) -> BaseTool:
+        """The chain as a tool for agents; see `create_sire_answer_tool`.
+
+        Args:
+            args_schema: In the place of our arguments, for descriptions of your own: `question` (or `input`, `query`),
+                and what else you want of `k`, `filter` and `show_steps`.
+            name: How the model calls it.
+            description: When to call it.
+            arg_types: The same as names and types.
+        """
+        from langchain_sire.answer_tool import create_sire_answer_tool
+
+        named: dict[str, Any] = {
+            key: value for key, value in (("name", name), ("description", description)) if value is not None
+        }
+        if arg_types is not None and args_schema is None:
+            fields: dict[str, Any] = {key: (kind, ...) for key, kind in arg_types.items()}
+            args_schema = create_model("AnswerArguments", **fields)
+        return create_sire_answer_tool(self, args_schema=args_schema, **named)
 
 
 async def _once(given: Question) -> AsyncIterator[Question]:

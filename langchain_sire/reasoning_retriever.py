@@ -14,12 +14,12 @@ from langchain_core.documents import Document
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from langchain_sire.documents import hit_to_langchain
+from langchain_sire.any_retriever import to_document
 from langchain_sire.reasoner import Reasoner, make_reasoner
-from langchain_sire.retriever import FilterLike, SireRetriever
+from langchain_sire.retriever import SireRetriever
 from langchain_sire.runs import atraced, traced
 from langchain_sire.steps import step_to_dict
-from sire_core.reason import Answer, Step
+from sire_core.reason import Answer, ReasoningStep
 
 __all__ = ["STEP_EVENT", "ReasoningRetriever"]
 
@@ -51,37 +51,29 @@ class ReasoningRetriever(SireRetriever):
         return make_reasoner(self.strategy, self, self.llm, self.options, answer=False)
 
     def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: FilterLike = None,  # noqa: A002 - the word users look for
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        callbacks, reasoner = run_manager.get_child(), self._reasoner()
-        steps = reasoner.steps(query, k, filter)
+        callbacks, reasoner, asked = run_manager.get_child(), self._reasoner(), self._asked(options)
+        steps = reasoner.steps(query, asked["k"], asked["filter"])
+        about = reasoner.about(asked["k"], asked["filter"])
         documents: list[Document] = []
-        for step in traced(steps, callbacks, query, searches=reasoner.searches):
+        for step in traced(steps, callbacks, query, searches=reasoner.searches, about=about):
             dispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
             documents = _evidence(step)
         return documents
 
     async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: FilterLike = None,  # noqa: A002 - as above
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        callbacks, reasoner = run_manager.get_child(), self._reasoner()
-        steps = reasoner.steps(query, k, filter)
+        callbacks, reasoner, asked = run_manager.get_child(), self._reasoner(), self._asked(options)
+        steps = reasoner.steps(query, asked["k"], asked["filter"])
+        about = reasoner.about(asked["k"], asked["filter"])
         documents: list[Document] = []
-        async for step in atraced(steps, callbacks, query, searches=reasoner.searches):
+        async for step in atraced(steps, callbacks, query, searches=reasoner.searches, about=about):
             await adispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
             documents = _evidence(step)
         return documents
 
 
-def _evidence(step: Step) -> list[Document]:
-    return [hit_to_langchain(hit) for hit in step.hits] if isinstance(step, Answer) else []
+def _evidence(step: ReasoningStep) -> list[Document]:
+    return [to_document(hit) for hit in step.hits] if isinstance(step, Answer) else []

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from sire_core.models.base import ModelWrapper, stream_answer
 from sire_core.models.caching import answer_key
-from sire_core.models.limits import UsageMeter
 from sire_core.models.metering import with_meter
-from sire_core.models.streaming import stream_answer
 from sire_core.models.structured import UnusableAnswerError, parse_answer
-from sire_core.protocols import Completion, Prompt
+from sire_core.models.usage import UsageMeter
+from sire_core.protocols import Completion, ModelRequest
 
 if TYPE_CHECKING:
-    from sire_core.models.streaming import AnswerParts
+    from sire_core.models.base import AnswerParts
     from sire_core.protocols import LanguageModel
 
 __all__ = ["PausedError", "RecordedModel"]
@@ -33,7 +32,7 @@ class PausedError(Exception):
         self.schema = schema
 
 
-class RecordedModel:
+class RecordedModel(ModelWrapper):
     """Answers what it has answered before from the record, and asks the model for the rest.
 
     Args:
@@ -47,16 +46,11 @@ class RecordedModel:
     def __init__(
         self, model: LanguageModel, replies: dict[str, Any], *, numbered: bool = False, most: int | None = None
     ) -> None:
-        self._model = model
+        super().__init__(model)
         self._replies = replies
         self._numbered = numbered
         self._count = {"calls": 0, "left": most}
         self._meters: tuple[tuple[UsageMeter, str], ...] = ()
-
-    @property
-    def fingerprint(self) -> str:
-        """The model's."""
-        return self._model.fingerprint
 
     def metered(self, meter: UsageMeter, stage: str = "") -> RecordedModel:
         """A copy that also counts on `meter`, answers of the record too; record and count of calls are shared."""
@@ -65,64 +59,41 @@ class RecordedModel:
         twin._meters = (*self._meters, (meter, stage))  # noqa: SLF001 - as above
         return twin
 
-    async def complete(
-        self,
-        prompt: Prompt,
-        *,
-        schema: type[Any] | None = None,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        temperature: float = 0.0,
-    ) -> Completion:
-        """Answer a prompt; see `LanguageModel.complete`.
+    async def answer(self, request: ModelRequest) -> Completion:
+        """Answer from the record, else ask.
 
         Raises:
             PausedError: It would be one new call too many.
         """
-        key = self._key(prompt, schema, stop, max_tokens, temperature)
+        key = self._key(request)
         if key in self._replies:
-            return await self._again(self._replies[key], schema)
-        self._spend(schema)
+            return await self._again(self._replies[key], request.schema)
+        self._spend(request.schema)
         own = UsageMeter()
-        model = with_meter(self._model, own)
         try:
-            answer = await model.complete(
-                prompt, schema=schema, stop=stop, max_tokens=max_tokens, temperature=temperature
-            )
+            answer = await with_meter(self._model, own).complete(request.prompt, **request.settings)
         except UnusableAnswerError as error:
             self._replies[key] = _reply(error.text, own)
             raise
         self._replies[key] = _reply(answer.text, own)
         return answer
 
-    async def stream(
-        self,
-        prompt: Prompt,
-        *,
-        schema: type[Any] | None = None,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        temperature: float = 0.0,
-    ) -> AnswerParts:
-        """Answer a prompt in pieces, from the record in one; see `StreamingModel.stream`.
+    async def parts(self, request: ModelRequest) -> AnswerParts:
+        """Answer in pieces, from the record in one.
 
         Raises:
             PausedError: It would be one new call too many.
         """
-        key = self._key(prompt, schema, stop, max_tokens, temperature)
+        key = self._key(request)
         answer: Completion | None = None
         if key in self._replies:
-            answer = await self._again(self._replies[key], schema)
+            answer = await self._again(self._replies[key], request.schema)
             yield answer.text
         else:
-            self._spend(schema)
+            self._spend(request.schema)
             own = UsageMeter()
-            model = with_meter(self._model, own)
-            parts = stream_answer(
-                model, prompt, schema=schema, stop=stop, max_tokens=max_tokens, temperature=temperature
-            )
             try:
-                async with aclosing(parts) as walk:
+                async with aclosing(stream_answer(with_meter(self._model, own), request)) as walk:
                     async for part in walk:
                         if isinstance(part, str):
                             yield part
@@ -136,14 +107,12 @@ class RecordedModel:
         if answer is not None:
             yield answer
 
-    def _key(
-        self, prompt: Prompt, schema: type[Any] | None, stop: Sequence[str], max_tokens: int | None, temperature: float
-    ) -> str:
+    def _key(self, request: ModelRequest) -> str:
         """Where the record has the answer of the next call."""
         self._count["calls"] = (self._count["calls"] or 0) + 1
         if self._numbered:
             return str(self._count["calls"])
-        return answer_key(self.fingerprint, prompt, schema, stop, max_tokens, temperature)
+        return answer_key(self.fingerprint, request)
 
     def _spend(self, schema: type[Any] | None) -> None:
         """Count a new call.

@@ -11,7 +11,7 @@ from sire_core.index import Index
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, LanguageModel
-    from sire_core.search.pinned import PinnedSearch
+    from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
 
 __all__ = ["RecordedSearches"]
@@ -36,13 +36,13 @@ class RecordedSearches:
         self._replies = replies
         self._vectors = vectors
 
-    async def apin(self, *, filter: FilterLike = None) -> PinnedSearch:  # noqa: A002 - the index's word
-        """See `Index.apin`."""
-        pinned = await self._index.apin(filter=filter)
-        view: Any = _View(pinned.view, self._vectors)
-        model = pinned.view.language_model
+    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:  # noqa: A002 - the index's word
+        """See `Index.asnapshot`."""
+        snapshot = await self._index.asnapshot(filter=filter)
+        view: Any = _View(snapshot.view, self._vectors)
+        model = snapshot.view.language_model
         return replace(
-            pinned, view=view if model is None else view.with_language_model(RecordedModel(model, self._replies))
+            snapshot, view=view if model is None else view.with_language_model(RecordedModel(model, self._replies))
         )
 
 

@@ -4,45 +4,57 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Union
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
-from pydantic import ConfigDict, Field, PrivateAttr, field_validator
+from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from langchain_sire.callbacks import child_runs
-from langchain_sire.chat import as_language_model
 from langchain_sire.documents import from_langchain, from_texts, hit_to_langchain
-from langchain_sire.embeddings import as_embedder
+from langchain_sire.opening import SPELLINGS, open_index
 from sire_core.errors import SireError
-from sire_core.filters import Filter, Group, parse_filter
+from sire_core.filters import Filter, both, parse_filter
 from sire_core.index import Index
+from sire_core.keywords import named
+from sire_core.models.sync import run_sync
+from sire_core.search.passages import check_returns
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
     from typing_extensions import Self
 
-    from sire_core.protocols import Embedder, LanguageModel
-    from sire_core.recipes.base import Recipe
+    from sire_core.protocols import Embedder, LanguageModel, Recipe
+    from sire_core.types import BuildReport, Hit
 
-__all__ = ["FilterLike", "SireRetriever", "make_index"]
+__all__ = ["FilterLike", "SireRetriever"]
 
 FilterLike = Union[dict[str, Any], str, Filter, None]
 """A mapping (`{"year": {"gt": 1990}}`), a text (`year>1990`) or a `sire_core.filters` object."""
+
+_SEARCH = ("k", "filter", "returns", "recipe")
+"""What one call may set, and `search_kwargs` for all calls."""
+
+_FIELDS = ("k", "filter", "returns", "search_kwargs", "title_key", "tags", "metadata")
 
 
 class SireRetriever(BaseRetriever):
     """Retrieves from an index with any recipe, sync and async, with citations.
 
-    Documents come back with the unit's id and, in their metadata, `score`, `kind`, `doc_ids` and `chunk_ids`; see
-    `hit_to_langchain`. `invoke` and `ainvoke` take `k` and `filter` for one call.
+    What comes back are the documents that were put in, with their ids and metadata, and in `metadata["sire"]` what we
+    say of them; see `hit_to_langchain`. `invoke` and `ainvoke` take `k`, `filter`, `returns` and `recipe` for one call.
 
     Attributes:
         index: The index that is searched.
-        k: How many documents come back; fewer only when fewer pass the filter.
+        k: How many documents come back; fewer only when fewer pass the filter. Also `top_k`.
         filter: On document metadata; holds for every call. A filter given to one call narrows it further.
+        returns: "passages" gives documents that were put in; "units" also summaries, aggregates and reports as they
+            are, whose metadata are what their passages agree on.
+        search_kwargs: `k`, `filter`, `returns` and `recipe`, as `as_retriever` of a vector store takes them.
+        title_key: Metadata key that holds the title of documents that are added.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -50,14 +62,34 @@ class SireRetriever(BaseRetriever):
     index: Index
     k: int = Field(default=4, gt=0)
     filter: Any = None
+    returns: str = "passages"
+    search_kwargs: dict[str, Any] = Field(default_factory=dict)
+    title_key: str = "title"
 
     _params: LangSmithRetrieverParams | None = PrivateAttr(default=None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, values: Any) -> Any:
+        """Refuse a keyword that is none, with the nearest one that is."""
+        return named(cls.__name__, values, cls.model_fields, SPELLINGS) if isinstance(values, Mapping) else values
 
     @field_validator("filter")
     @classmethod
     def _readable(cls, value: FilterLike) -> FilterLike:
         parse_filter(value)
         return value
+
+    @field_validator("returns")
+    @classmethod
+    def _possible(cls, value: str) -> str:
+        check_returns(value)
+        return value
+
+    @field_validator("search_kwargs")
+    @classmethod
+    def _searchable(cls, value: dict[str, Any]) -> dict[str, Any]:
+        return named("search_kwargs", value, _SEARCH, SPELLINGS)
 
     # --- making -----------------------------------------------------------------------------------------------------
 
@@ -70,30 +102,32 @@ class SireRetriever(BaseRetriever):
         llm: BaseChatModel | LanguageModel | None = None,
         recipe: Recipe | str | None = None,
         path: str | os.PathLike[str] | None = None,
-        k: int = 4,
-        filter: FilterLike = None,  # noqa: A002 - the word users look for
         **options: Any,
     ) -> Self:
-        """Index documents and return a retriever over them.
+        """Add documents to an index, which may be new, and return a retriever over it.
+
+        Documents are indexed as they are, one passage each, as every vector store of LangChain does: split them before,
+        or pass `chunker="sentences"`. In a folder that holds an index they are added, those with a known id replace
+        what is there, and nothing else changes; `replace_all` makes an index hold exactly some documents.
 
         Args:
             documents: Left untouched. Without an id of its own a document gets one from its content.
-            embedding: LangChain's or ours; None takes the zero-download default.
+            embedding: LangChain's or ours (also `embedder`, `embeddings`); None takes what the folder was built with,
+                else the zero-download default.
             llm: LangChain's or ours; None extracts and summarizes without a model.
-            recipe: A name or a `Recipe`; None means `sirerag`.
+            recipe: A name or a `Recipe`; None means the folder's latest, else the default.
             path: Folder of the index; None keeps it in memory.
-            k: See the class.
-            filter: See the class.
-            **options: More arguments of `Index`: `chunker`, `seed`, `workers`, `progress` and others.
+            **options: Fields of the class (`k`, `filter`, `search_kwargs`, `title_key`, ...), `show_progress=True` for
+                bars, and arguments of `Index`: `chunker`, `seed`, `workers`, `limits` and others.
 
         Raises:
             CorpusError: Documents contradict each other, or hold metadata that is not JSON.
             BuildError: Too many passages failed.
+            TypeError: An argument is unknown.
         """
-        retriever = cls(index=make_index(path, embedding, llm, recipe, options), k=k, filter=filter)
-        report = retriever.index.build(from_langchain(documents))
-        if report.failures:
-            retriever.index.push()  # a mirror that missed it is told again; it raises what its store raises
+        given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
+        retriever = cls._over("from_documents", given)
+        retriever.add_documents(documents)
         return retriever
 
     @classmethod
@@ -105,15 +139,12 @@ class SireRetriever(BaseRetriever):
         llm: BaseChatModel | LanguageModel | None = None,
         recipe: Recipe | str | None = None,
         path: str | os.PathLike[str] | None = None,
-        k: int = 4,
-        filter: FilterLike = None,  # noqa: A002 - as above
         **options: Any,
     ) -> Self:
         """See `from_documents`."""
-        retriever = cls(index=make_index(path, embedding, llm, recipe, options), k=k, filter=filter)
-        report = await retriever.index.abuild(from_langchain(documents))
-        if report.failures:
-            await retriever.index.apush()  # as above
+        given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
+        retriever = cls._over("afrom_documents", given)
+        await retriever.aadd_documents(documents)
         return retriever
 
     @classmethod
@@ -126,7 +157,7 @@ class SireRetriever(BaseRetriever):
         ids: Sequence[str | None] | None = None,
         **options: Any,
     ) -> Self:
-        """Index texts; `metadatas` and `ids` are parallel lists. The rest as in `from_documents`."""
+        """Add texts; `metadatas` and `ids` are parallel lists. The rest as in `from_documents`."""
         return cls.from_documents(from_texts(texts, metadatas, ids), embedding, **options)
 
     @classmethod
@@ -158,8 +189,6 @@ class SireRetriever(BaseRetriever):
         *,
         llm: BaseChatModel | LanguageModel | None = None,
         recipe: Recipe | str | None = None,
-        k: int = 4,
-        filter: FilterLike = None,  # noqa: A002 - as above
         **options: Any,
     ) -> Self:
         """Open a folder that `save`, `from_documents(path=...)` or the command line wrote.
@@ -169,9 +198,7 @@ class SireRetriever(BaseRetriever):
             embedding: What the index was built with; not needed for the default and for named embedders.
             llm: For recipes that ask a model while they search, and for later additions.
             recipe: Which recipe of the folder; None takes the latest.
-            k: See the class.
-            filter: See the class.
-            **options: More arguments of `Index`.
+            **options: As in `from_documents`.
 
         Raises:
             IndexMissingError: There is no index.
@@ -180,41 +207,103 @@ class SireRetriever(BaseRetriever):
         """
         from sire_core.pipeline.mirroring import catch_up
 
-        retriever = cls(index=make_index(path, embedding, llm, recipe, options), k=k, filter=filter)
-        retriever.index.view()
+        given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
+        retriever = cls._over("load", given)
+        retriever.index.snapshot()
         catch_up(retriever.index.push)
         return retriever
+
+    @classmethod
+    def _over(cls, called: str, given: Mapping[str, Any]) -> Self:
+        index, fields = open_index(f"{cls.__name__}.{called}", given, _FIELDS)
+        return cls(index=index, **fields)
+
+    # --- changing documents -----------------------------------------------------------------------------------------
+
+    def add_documents(self, documents: Iterable[Document]) -> list[str]:
+        """Add documents, or replace those with the same id, as vector stores do; returns their ids.
+
+        Raises:
+            CorpusError: Documents contradict each other, or hold metadata that is not JSON; nothing is added.
+            BuildError: Too many passages failed.
+        """
+        return run_sync(self.aadd_documents(documents))
+
+    async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
+        """See `add_documents`."""
+        given = self._given(documents)
+        await self._follow(await self.index.aupdate(given))
+        return [document.id for document in given]
+
+    def replace_all(self, documents: Iterable[Document]) -> list[str]:
+        """Make the index hold exactly these documents: every other one is deleted. Returns their ids."""
+        return run_sync(self.areplace_all(documents))
+
+    async def areplace_all(self, documents: Iterable[Document]) -> list[str]:
+        """See `replace_all`."""
+        given = self._given(documents)
+        await self._follow(await self.index.abuild(given))
+        return [document.id for document in given]
+
+    def delete_documents(self, ids: Iterable[str]) -> None:
+        """Delete documents and everything derived from them.
+
+        Raises:
+            CorpusError: An id is unknown; nothing is deleted.
+        """
+        run_sync(self.adelete_documents(ids))
+
+    async def adelete_documents(self, ids: Iterable[str]) -> None:
+        """See `delete_documents`."""
+        await self._follow(await self.index.adelete(ids))
+
+    def _given(self, documents: Iterable[Document]) -> list[Any]:
+        return from_langchain(documents, self.title_key, whole=self.index.chunker is None)
+
+    async def _follow(self, report: BuildReport) -> None:
+        if report.failures:
+            await self.index.apush()  # a mirror that missed it is written again; it raises what its store raises
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 
     def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: FilterLike = None,  # noqa: A002 - as above
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         with child_runs(run_manager.get_child()):
-            hits = self.index.search(query, self.k if k is None else k, filter=self.narrowed(filter))
+            hits = run_sync(self._hits(query, options))
         return [hit_to_langchain(hit) for hit in hits]
 
     async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: FilterLike = None,  # noqa: A002 - as above
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         with child_runs(run_manager.get_child()):
-            hits = await self.index.asearch(query, self.k if k is None else k, filter=self.narrowed(filter))
+            hits = await self._hits(query, options)
         return [hit_to_langchain(hit) for hit in hits]
 
-    def narrowed(self, more: FilterLike) -> Filter | None:
-        """The retriever's filter and a call's: a call, for example of an agent, must not widen what it may see."""
-        parts = tuple(part for part in (parse_filter(self.filter), parse_filter(more)) if part is not None)
-        return Group("and", parts) if len(parts) > 1 else (parts[0] if parts else None)
+    async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
+        """Search as a call, `search_kwargs` and the fields say, in this order."""
+        asked = self._asked(options)
+        index = self.index.using(asked["recipe"]) if asked.get("recipe") else self.index
+        return await index.asearch(query, asked["k"], filter=asked["filter"], returns=asked["returns"])
+
+    def _asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """`k`, `filter`, `returns` and perhaps `recipe` of a call with these options."""
+        general = named("search_kwargs", self.search_kwargs, _SEARCH, SPELLINGS)
+        called = {key: value for key, value in options.items() if value is not None}
+        own = named(f"{type(self).__name__}.invoke", called, _SEARCH, SPELLINGS)
+        where = self.narrowed(general.get("filter"), own.get("filter"))
+        return {"k": self.k, "returns": self.returns, **general, **own, "filter": where}
+
+    def narrowed(self, *more: FilterLike) -> Filter | None:
+        """The retriever's filter and others: a call, for example of an agent, must not widen what it may see."""
+        return reduce(both, map(parse_filter, (self.filter, *more)))
+
+    def recipe_name(self) -> str:
+        """Name of the recipe that is searched; empty while nothing is built."""
+        try:
+            return str(self.index.stats()["recipe"])
+        except SireError:
+            return ""
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         """What a trace says of this retriever."""
@@ -228,20 +317,3 @@ class SireRetriever(BaseRetriever):
             provider, _, model = embedder.partition(":")
             self._params = {**params, "ls_embedding_provider": provider, "ls_embedding_model": model or embedder}
         return self._params
-
-
-def make_index(
-    path: str | os.PathLike[str] | None,
-    embedding: Embeddings | Embedder | str | None,
-    llm: BaseChatModel | LanguageModel | None,
-    recipe: Recipe | str | None,
-    options: Mapping[str, Any],
-) -> Index:
-    """An index with LangChain's models in the places of ours."""
-    return Index(
-        path,
-        recipe=recipe,
-        embedder=as_embedder(embedding),
-        language_model=as_language_model(llm),
-        **options,
-    )

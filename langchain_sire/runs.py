@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import aclosing, closing
-from typing import cast
+from typing import Any, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
 from langchain_core.documents import Document
 
+from langchain_sire.any_retriever import to_document
 from langchain_sire.callbacks import child_runs
-from langchain_sire.documents import hit_to_langchain
 from sire_core.algorithms.text import name_key
-from sire_core.reason import Retrieved, Step, SubQuestion, iterate_sync
+from sire_core.reason import ReasoningStep, Retrieved, SubQuestion, iterate_sync
 
 __all__ = ["atraced", "search_key", "traced"]
+
+Manager = TypeVar("Manager", CallbackManager, AsyncCallbackManager)
 
 _NAME = "SireSearch"
 
 
 def traced(
-    steps: AsyncGenerator[Step, None], callbacks: CallbackManager, question: str, *, searches: bool = True
-) -> Generator[Step, None, None]:
+    steps: AsyncGenerator[ReasoningStep, None],
+    callbacks: CallbackManager,
+    question: str,
+    *,
+    searches: bool = True,
+    about: Mapping[str, Any] | None = None,
+) -> Generator[ReasoningStep, None, None]:
     """Steps as they happen, from sync code, reported to the callbacks of the run that they belong to.
 
     Args:
@@ -29,9 +36,11 @@ def traced(
         callbacks: `run_manager.get_child()`.
         question: What is searched for first; empty when the next step is no search.
         searches: Whether sub-questions are searched for.
+        about: Metadata of the searches' runs.
     """
     following = _Following(question, searches=searches)
-    with closing(cast("Generator[Step, None, None]", iterate_sync(steps))) as walk:
+    callbacks = _knowing(callbacks, about)
+    with closing(cast("Generator[ReasoningStep, None, None]", iterate_sync(steps))) as walk:
         while True:
             query = following.query
             run = callbacks.on_retriever_start(None, query, name=_NAME) if query else None
@@ -51,10 +60,16 @@ def traced(
 
 
 async def atraced(
-    steps: AsyncGenerator[Step, None], callbacks: AsyncCallbackManager, question: str, *, searches: bool = True
-) -> AsyncGenerator[Step, None]:
+    steps: AsyncGenerator[ReasoningStep, None],
+    callbacks: AsyncCallbackManager,
+    question: str,
+    *,
+    searches: bool = True,
+    about: Mapping[str, Any] | None = None,
+) -> AsyncGenerator[ReasoningStep, None]:
     """See `traced`."""
     following = _Following(question, searches=searches)
+    callbacks = _knowing(callbacks, about)
     async with aclosing(steps) as walk:
         while True:
             query = following.query
@@ -74,6 +89,13 @@ async def atraced(
             yield step
 
 
+def _knowing(callbacks: Manager, about: Mapping[str, Any] | None) -> Manager:
+    """Callbacks whose own runs have this metadata; runs below them do not."""
+    knowing = callbacks.copy()
+    knowing.add_metadata(dict(about or {}), inherit=False)
+    return knowing
+
+
 class _Following:
     """What the next step searches for, which is known before it comes: its run begins then.
 
@@ -87,7 +109,7 @@ class _Following:
         self._searches = searches
         self._asked = {search_key(question)}
 
-    def saw(self, step: Step) -> None:
+    def saw(self, step: ReasoningStep) -> None:
         """Note what happened."""
         self.query = ""
         # A question that was asked before ends the reasoning: it is not searched for again.
@@ -101,5 +123,5 @@ def search_key(query: str) -> str:
     return name_key(query).rstrip("?.! ")
 
 
-def _documents(step: Step | None) -> list[Document]:
-    return [hit_to_langchain(hit) for hit in step.hits] if isinstance(step, Retrieved) else []
+def _documents(step: ReasoningStep | None) -> list[Document]:
+    return [to_document(hit) for hit in step.hits] if isinstance(step, Retrieved) else []

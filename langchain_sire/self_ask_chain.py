@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_sire.reasoner import make_reasoner
 from langchain_sire.reasoning_chain import ReasoningChain
-from langchain_sire.retriever import SireRetriever
 from sire_core.index import Index
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.retrievers import BaseRetriever
 
     from sire_core.protocols import LanguageModel
 
@@ -18,14 +18,15 @@ __all__ = ["create_self_ask_chain"]
 
 
 def create_self_ask_chain(
-    retriever: SireRetriever | Index, llm: BaseChatModel | LanguageModel | None = None, **options: Any
+    retriever: BaseRetriever | Index, llm: BaseChatModel | LanguageModel | None = None, **options: Any
 ) -> ReasoningChain:
     """A chain that asks itself follow-up questions, answers each from what it finds, then answers with citations.
 
-    Self-ask (Press et al.; ALGORITHMS 8).
+    Self-ask (Press et al.).
 
     Args:
-        retriever: Its `k` and `filter` hold; an `Index` is taken with the defaults of `SireRetriever`.
+        retriever: Any of LangChain's. Of a `SireRetriever` its `k` and `filter` hold; an `Index` is taken with the
+            defaults of one. Others are searched as they are, and cannot be filtered from here.
         llm: Asks and answers; LangChain's or ours. None takes the index's own.
         **options: `k`, documents of the final context; settings of
             `sire_core.reason.SelfAskConfig` (`mode` and others), whose `k` is called `search_k` here; and bounds of

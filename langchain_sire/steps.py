@@ -8,13 +8,13 @@ from typing import Any
 
 from langchain_core.runnables import AddableDict
 
-from langchain_sire.documents import hit_to_langchain
+from langchain_sire.any_retriever import plain_document, to_document
 from sire_core.errors import QueryError
-from sire_core.reason import Answer, AnswerPiece, IntermediateAnswer, Retrieved, Step, SubQuestion, Thought
+from sire_core.reason import Answer, AnswerPiece, IntermediateAnswer, ReasoningStep, Retrieved, SubQuestion, Thought
 
 __all__ = ["question_of", "step_to_chunk", "step_to_dict"]
 
-_NAMES: Mapping[type[Step], str] = {
+_NAMES: Mapping[type[ReasoningStep], str] = {
     Thought: "thought",
     SubQuestion: "sub_question",
     Retrieved: "retrieved",
@@ -42,8 +42,10 @@ def question_of(given: object) -> str:
     return given
 
 
-def step_to_dict(step: Step) -> dict[str, Any]:
-    """A step as a dictionary: `type`, and the step's own fields with hits as `documents`.
+def step_to_dict(step: ReasoningStep) -> dict[str, Any]:
+    """A step as a dictionary, plain JSON: `type`, and the step's own fields with hits as `documents`.
+
+    A document is a dictionary from which `Document(**plain)` makes one.
 
     The types are `thought`, `sub_question`, `retrieved`, `intermediate_answer` and `answer`. The last one has text and
     stop reason only: the rest of an answer stands in the result itself.
@@ -52,27 +54,28 @@ def step_to_dict(step: Step) -> dict[str, Any]:
     if isinstance(step, Answer):
         return {**kind, "text": step.text, "stop": step.stop}
     if isinstance(step, Retrieved):
-        documents = [hit_to_langchain(hit) for hit in step.hits]
+        documents = [plain_document(hit) for hit in step.hits]
         return {**kind, "number": step.number, "query": step.query, "documents": documents, "new": step.new}
     return {**kind, **asdict(step)}
 
 
-def step_to_chunk(question: str, step: Step, *, streamed: bool = False) -> AddableDict:
-    """What a chain streams for a step; the sum of all chunks is its result.
+def step_to_chunk(question: str, step: ReasoningStep, *, streamed: bool = False, plain: bool = False) -> AddableDict:
+    """What a chain makes of a step; the sum of all chunks is its result.
 
     Args:
         question: What was asked.
         step: The step, or a piece of the answer.
         streamed: Whether the answer's text has come in pieces.
+        plain: Whether the result's documents are dictionaries, too.
     """
     if isinstance(step, AnswerPiece):
-        # Chunks can only be added to: what is void stays, and the answer begins anew below it.
+        # Chunks can only be added to: what is void stays, and the answer starts over below it.
         return AddableDict(steps=[], answer="\n\n" * step.restart + step.text)
     chunk = AddableDict(steps=[step_to_dict(step)])
     if isinstance(step, Answer):
         chunk |= {
             "question": question,
-            "documents": [hit_to_langchain(hit) for hit in step.hits],
+            "documents": [(plain_document if plain else to_document)(hit) for hit in step.hits],
             "citations": list(step.citations),
             "stop": step.stop,
             "sufficient": step.sufficient,

@@ -9,31 +9,14 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from langchain_sire.documents import KEY
 from langchain_sire.retriever import SireRetriever
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.index import Index
+from sire_core.serve.arguments import SearchArguments, explain_mistakes
 
-__all__ = ["SireToolInput", "cite", "create_sire_tool"]
-
-_MOST = 50
-
-
-class SireToolInput(BaseModel):
-    """What an agent passes to the tool."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    query: str = Field(description="The question to find evidence for, in full words.", min_length=1)
-    k: int | None = Field(default=None, ge=1, le=_MOST, description="How many passages to return.")
-    filter: dict[str, Any] | str | None = Field(
-        default=None,
-        description=(
-            "Conditions on document metadata that must all hold, "
-            'for example {"year": {"gt": 1990}, "lang": {"in": ["en", "de"]}} or "year>1990, lang=en".'
-        ),
-    )
+__all__ = ["cite", "create_sire_tool"]
 
 
 def create_sire_tool(
@@ -44,7 +27,7 @@ def create_sire_tool(
     """Make a tool over a retriever or an index.
 
     The model reads `[doc_id] text` blocks, the documents themselves are the artifact. Arguments that make no sense are
-    told to the model, which can correct them; everything else that fails raises.
+    returned to the model, which can correct them; everything else that fails raises.
 
     Args:
         source: A `SireRetriever` (its `k` and `filter` hold; a call's filter narrows further) or an `Index`.
@@ -67,10 +50,10 @@ def create_sire_tool(
         description=description,
         func=searcher.search,
         coroutine=searcher.asearch,
-        args_schema=SireToolInput,
+        args_schema=SearchArguments,
         response_format="content_and_artifact",
         handle_tool_error=True,
-        handle_validation_error=_say,
+        handle_validation_error=explain_mistakes,
     )
 
 
@@ -111,13 +94,7 @@ class _Searcher:
 
 def cite(documents: list[Document]) -> str:
     """Retrieved documents as text for a model, each with the ids of its documents: `[doc_id] text`."""
-    blocks = [f"[{', '.join(d.metadata.get('doc_ids') or [str(d.id)])}] {d.page_content}" for d in documents]
+    blocks = [
+        f"[{', '.join(d.metadata.get(KEY, {}).get('doc_ids') or [str(d.id)])}] {d.page_content}" for d in documents
+    ]
     return "\n\n".join(blocks) or "Nothing was found."
-
-
-def _say(error: Any) -> str:
-    """What is wrong with the arguments, without pydantic's links."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    wrong = [f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in error.errors(include_url=False)]
-    return f"The arguments cannot be used: {'; '.join(wrong)}."

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import BaseDocumentTransformer, Document
 
 from langchain_sire.documents import POOL_KEYS, from_langchain, keep_user_keys
-from langchain_sire.retriever import make_index
+from langchain_sire.opening import open_index
+from sire_core import types
 from sire_core.errors import ConfigurationError
-from sire_core.storage.shared_metadata import shared_metadata
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import UnitKind
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from sire_core.index import Index
-    from sire_core.protocols import Embedder, LanguageModel
-    from sire_core.recipes.base import Recipe
+    from sire_core.protocols import Embedder, LanguageModel, Recipe
     from sire_core.types import Unit
 
 __all__ = ["SireDocumentTransformer", "pool_document", "pool_documents"]
@@ -43,6 +42,7 @@ class SireDocumentTransformer(BaseDocumentTransformer):
         path: Folder that keeps what was paid for; None keeps it as long as this object.
         kinds: Which kinds of units to return, for example `("chunk", "sim_summary")`; None returns all.
         index: An index that exists already, in the place of all these.
+        title_key: Metadata key that holds the title of a document.
         **options: More arguments of `Index`.
 
     Raises:
@@ -58,11 +58,14 @@ class SireDocumentTransformer(BaseDocumentTransformer):
         path: str | os.PathLike[str] | None = None,
         kinds: Collection[str] | None = None,
         index: Index | None = None,
+        title_key: str = "title",
         **options: Any,
     ) -> None:
-        if index is not None and (options or any(given is not None for given in (recipe, embedding, llm, path))):
+        given = {"recipe": recipe, "embedding": embedding, "llm": llm, "path": path, **options}
+        if index is not None and any(value is not None for value in given.values()):
             raise ConfigurationError("Give an index, or the settings of one, not both.")
-        self.index = make_index(path, embedding, llm, recipe, options) if index is None else index
+        self.index = open_index(type(self).__name__, given)[0] if index is None else index
+        self._title_key = title_key
         self._kinds = _checked(kinds)
 
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
@@ -73,14 +76,17 @@ class SireDocumentTransformer(BaseDocumentTransformer):
             BuildError: Too many passages failed.
         """
         _no_more(kwargs)
-        self.index.build(from_langchain(documents))
+        self.index.build(self._given(documents))
         return pool_documents(self.index, kinds=self._kinds)
 
     async def atransform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
         """See `transform_documents`; models are awaited, not waited for."""
         _no_more(kwargs)
-        await self.index.abuild(from_langchain(documents))
+        await self.index.abuild(self._given(documents))
         return await asyncio.to_thread(pool_documents, self.index, kinds=self._kinds)
+
+    def _given(self, documents: Sequence[Document]) -> list[types.Document]:
+        return from_langchain(documents, self._title_key, whole=self.index.chunker is None)
 
 
 def pool_documents(index: Index, *, kinds: Collection[str] | None = None) -> list[Document]:
@@ -103,12 +109,11 @@ def pool_documents(index: Index, *, kinds: Collection[str] | None = None) -> lis
         ConfigurationError: An unknown kind.
     """
     wanted = _checked(kinds)
-    pool = index.view().pool
-    known = dict(pool.document_metadata())
-    found = (pool.unit(position) for position in range(len(pool.ids)))
+    view = index.view()
+    found = ((position, *view.pool.unit(position)) for position in range(view.size))
     return [
-        pool_document(unit, doc_ids, shared_metadata([known[doc] for doc in doc_ids]))
-        for unit, doc_ids in found
+        pool_document(unit, doc_ids, view.shared_metadata(position))
+        for position, unit, doc_ids in found
         if wanted is None or str(unit.kind) in wanted
     ]
 

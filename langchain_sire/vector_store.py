@@ -12,12 +12,13 @@ from langchain_core.vectorstores import VectorStore
 from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError
 from sire_core.recipes.base import recipe_by_name
-from sire_core.search.source import Sourced
+from sire_core.search.vectors.flat import Flat
+from sire_core.search.vectors.vector_store import VectorStoreRanker
 from sire_core.storage.uuids import from_uuid
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
-    from sire_core.recipes.base import Recipe
+    from sire_core.protocols import FloatArray, Recipe
 
 __all__ = ["VectorStoreSource", "over_vector_store"]
 
@@ -50,6 +51,21 @@ class VectorStoreSource:
         if native_filter is not None and "filter" in self._arguments:
             raise ConfigurationError("Give native_filter or a filter in search_kwargs, not both.")
 
+    @property
+    def description(self) -> str:
+        """What `Index.stats` says of it."""
+        return f"{type(self.vector_store).__name__} of the user; scores of what it does not list from 8-bit copies"
+
+    async def top(
+        self,
+        query: str,
+        vector: FloatArray,  # noqa: ARG002 - the store embeds the question
+        n: int,
+        where: Filter | None = None,
+    ) -> Sequence[str]:
+        """Ids of the `n` units nearest to a question; see `VectorIndex`."""
+        return [name for name, _ in await self.rank(query, n, where)]
+
     async def rank(self, query: str, n: int, where: Filter | None = None) -> Sequence[tuple[str, float]]:
         """The best `n` (unit id, score) pairs, larger scores being better; see `RankedSource`."""
         arguments = {**self._arguments, "k": n}
@@ -81,9 +97,12 @@ def over_vector_store(
     search_kwargs: Mapping[str, Any] | None = None,
     native_filter: Callable[[Filter], Any] | None = None,
 ) -> Recipe:
-    """A recipe whose pool is ranked by the user's vector store; what it builds and selects stays as it is.
+    """A recipe over the user's vector store; what it builds and selects stays as it is.
 
-    Fill the store with `pool_documents` whenever the index has changed.
+    A recipe that ranks by vectors alone takes the store's order and scores. Every other one (graphs, words, chains)
+    takes from it what is nearest to a question, its seeds and their scores; units that the store does not list get
+    theirs from vectors of one byte per number on our side, because no store can be asked for the scores of given
+    entries. `Index.stats()["vectors"]` says which it is. A `VectorStoreMirror` of the index fills the store.
 
     Args:
         recipe: A name or a `Recipe`.
@@ -91,12 +110,22 @@ def over_vector_store(
         distances: Whether the store's scores are distances.
         search_kwargs: Passed to every search untouched.
         native_filter: Translates our filter.
+
+    Raises:
+        ConfigurationError: A filter in `search_kwargs` under a recipe that would not keep to it.
     """
     source = VectorStoreSource(
         vector_store, distances=distances, search_kwargs=search_kwargs, native_filter=native_filter
     )
     built = recipe_by_name(recipe) if isinstance(recipe, str) else recipe
-    return replace(built, ranker=Sourced(source))
+    if isinstance(built.ranker, Flat):
+        return replace(built, ranker=VectorStoreRanker(source), vectors=source)
+    if "filter" in (search_kwargs or {}):
+        raise ConfigurationError(
+            f"{built.name} also finds what the store does not list, so that a filter in search_kwargs would not hold. "
+            "Give the filter to the retriever (filter=...), which every recipe keeps to."
+        )
+    return replace(built, vectors=source)
 
 
 def _unit_id(document: Document) -> str:

@@ -12,6 +12,7 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError('llama_index_sire needs LlamaIndex: pip install "sire-rag[llama-index]"') from error
 
+from llama_index_sire.answer_tool import create_sire_answer_tool
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.events import (
@@ -26,7 +27,7 @@ from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.mirror import VectorStoreMirror
 from llama_index_sire.node_parser import SireNodeParser
-from llama_index_sire.query_engines import IRCoTQueryEngine, SelfAskQueryEngine
+from llama_index_sire.query_engines import IRCoTQueryEngine, SelfAskQueryEngine, SingleQueryEngine
 from llama_index_sire.rerank import SireRerank
 from llama_index_sire.retriever import SireRetriever
 from llama_index_sire.tool import create_sire_tool
@@ -43,6 +44,7 @@ __all__ = [
     "ReasoningWorkflow",
     "RetrievedEvent",
     "SelfAskQueryEngine",
+    "SingleQueryEngine",
     "SireNodeParser",
     "SireRerank",
     "SireRetriever",
@@ -50,6 +52,7 @@ __all__ = [
     "ThoughtEvent",
     "VectorStoreMirror",
     "VectorStoreSource",
+    "create_sire_answer_tool",
     "create_sire_tool",
     "over_vector_store",
     "to_documents",

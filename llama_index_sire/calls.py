@@ -9,8 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
-from sire_core.models.sync import serves_sync_call
-from sire_core.models.threads import iterate_in_thread
+from sire_core.models.sync import iterate_in_thread, serves_sync_call
 
 __all__ = ["awaits", "call", "call_streaming", "overrides"]
 
@@ -79,5 +78,5 @@ def awaits(method: Callable[..., Any]) -> bool:
 
 
 def overrides(thing: object, base: type, name: str) -> bool:
-    """Whether a class has a method of its own in the place of a base's; LlamaIndex wraps inherited ones anew."""
+    """Whether a class has a method of its own in the place of a base's; LlamaIndex wraps inherited ones again."""
     return inspect.unwrap(getattr(type(thing), name)) is not inspect.unwrap(getattr(base, name))

@@ -11,7 +11,6 @@ from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInf
 
 from llama_index_sire.nodes import to_node
 from sire_core.errors import IndexMissingError
-from sire_core.storage.shared_metadata import shared_metadata
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import Unit, UnitKind
 
@@ -99,26 +98,24 @@ def read_pool(index: Index, kinds: Collection[str] | None = None) -> PoolSnapsho
         return PoolSnapshot()
     rows = [(position, *view.pool.unit(position)) for position in range(view.size)]
     rows = [row for row in rows if kinds is None or row[1].kind in kinds]
-    entries = [(unit, documents) for _, unit, documents in rows]
-    handed = {unit.id for unit, _ in entries}
+    handed = {unit.id for _, unit, _ in rows}
     children: dict[str, list[str]] = {}
     for edge in view.edges():
         if edge.kind == "child" and edge.target in handed:
             children.setdefault(edge.source, []).append(edge.target)
-    known = dict(view.pool.document_metadata())
     return PoolSnapshot(
-        units={unit.id: (unit, documents) for unit, documents in entries},
-        metadata={unit.id: shared_metadata([known[name] for name in documents]) for unit, documents in entries},
+        units={unit.id: (unit, documents) for _, unit, documents in rows},
+        metadata={unit.id: view.shared_metadata(position) for position, unit, _ in rows},
         children={parent: sorted(found) for parent, found in children.items()},
         vectors={unit.id: view.matrix[position] for position, unit, _ in rows},
-        documents=tuple(known) if kinds is None or UnitKind.CHUNK in kinds else (),
+        documents=tuple(view.pool.document_ids()) if kinds is None or UnitKind.CHUNK in kinds else (),
     )
 
 
 def document_ids(index: Index) -> list[str]:
     """Ids of the documents in an index; none when it was never built."""
     try:
-        return [name for name, _ in index.view().pool.document_metadata()]
+        return index.snapshot().document_ids()
     except IndexMissingError:
         return []
 
@@ -137,7 +134,7 @@ def node_change(
     Args:
         before: The index before.
         after: The index now.
-        given: Documents whose passages are put anew.
+        given: Documents whose passages are put again.
         held: Derived units whose nodes the store may hold.
         again: Replace everything derived, for a store that may have missed the last change.
         embed: Put the index's vectors on the nodes.
@@ -146,7 +143,7 @@ def node_change(
     if again:
         changed |= {name for name in after.units if not after.is_passage(name)}
     # Vector stores delete passages by document only. A passage that two documents share may change hands or sources
-    # when one of them changes: the document that owned it is put anew.
+    # when one of them changes: the document that owned it is put again.
     owners = [before.units[name][1][0] for name in before.units if name in changed and before.is_passage(name)]
     known = set(before.documents)
     fresh = dict.fromkeys((*(name for name in given if name in known), *owners))

@@ -3,62 +3,127 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from llama_index.core.schema import BaseNode, MetadataMode
+from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import Document as LlamaIndexDocument
 
 from sire_core.errors import CorpusError
-from sire_core.types import Document
+from sire_core.types import Document, Passage
 
-__all__ = ["EXCLUDED_KEY", "to_documents"]
+if TYPE_CHECKING:
+    from sire_core.corpus.chunker import SentenceChunker
 
-EXCLUDED_KEY = "sire_excluded"
-"""Metadata key under which the user's lists of excluded metadata keys travel through the core."""
+__all__ = ["NODE_KEY", "to_documents"]
+
+NODE_KEY = "sire_node"
+"""Metadata key under which other fields of a node (places in the text, relationships) travel as JSON."""
+
+_PLAIN = TextNode()
+_FIELDS = (
+    *("start_char_idx", "end_char_idx", "excluded_embed_metadata_keys", "excluded_llm_metadata_keys"),
+    *("metadata_template", "metadata_separator", "text_template", "mimetype"),
+)
 
 
-def to_documents(nodes: BaseNode | Iterable[BaseNode], title_key: str = "title") -> list[Document]:
+def to_documents(
+    nodes: BaseNode | Iterable[BaseNode], title_key: str = "title", *, chunker: SentenceChunker | None = None
+) -> list[Document]:
     """Convert documents, or nodes that a splitter cut from documents.
 
-    A document keeps its id, text and metadata. Nodes with a source are passages of that source, in the given order,
-    with the metadata that all of them share. The caller's objects are not touched.
+    A document keeps its id, text and metadata. Nodes are passages of their source, in the given order, each with its
+    id, its metadata, its places in the text and its relationships; they are not cut again. The caller's objects are not
+    touched.
 
     Args:
         nodes: Documents or text nodes, or one of them.
         title_key: Metadata key that holds the title.
+        chunker: Cuts documents; None takes each as one passage.
 
     Raises:
-        CorpusError: Something is no node.
+        CorpusError: Something is no node, or one id stands for two things.
     """
-    groups: dict[str, list[BaseNode]] = {}
+    documents: list[Document] = []
+    pieces: dict[str, dict[str, BaseNode]] = {}
     for node in [nodes] if isinstance(nodes, BaseNode) else nodes:
         if not isinstance(node, BaseNode):
             raise CorpusError(f"Expected LlamaIndex documents or nodes, not {type(node).__name__}.")
-        groups.setdefault(node.ref_doc_id or node.node_id, []).append(node)
-    return [_document(name, group, title_key) for name, group in groups.items()]
+        if isinstance(node, LlamaIndexDocument):
+            documents.append(_whole(node, title_key, chunker))
+            continue
+        group = pieces.setdefault(node.ref_doc_id or node.node_id, {})
+        if group.setdefault(node.node_id, node) != node:
+            raise CorpusError(f"Two different nodes have the id {node.node_id!r}. Give each an id of its own.")
+    both = sorted(pieces.keys() & {document.id for document in documents})
+    if both:
+        raise CorpusError(f"Given whole and in pieces, too: {', '.join(both[:10])}. Give the document or its nodes.")
+    return [*documents, *(_pieced(name, list(group.values()), title_key) for name, group in pieces.items())]
 
 
-def _document(name: str, group: list[BaseNode], title_key: str) -> Document:
-    first = group[0]
-    texts = [node.get_content(metadata_mode=MetadataMode.NONE) for node in group]
-    metadata = {key: value for key, value in first.metadata.items() if _shared(key, value, group)}
+def _whole(node: LlamaIndexDocument, title_key: str, chunker: SentenceChunker | None) -> Document:
+    text, metadata = node.get_content(metadata_mode=MetadataMode.NONE), plain_metadata(node.metadata)
+    about = _about(node)
+    cut: list[Passage] = []
+    end = 0
+    for piece in [text] if chunker is None else chunker.split(text):
+        start = text.find(piece, max(0, end - len(piece)))  # pieces may overlap
+        end = start + len(piece)
+        places = {"start_char_idx": start, "end_char_idx": end}
+        cut.append(Passage(piece, metadata={NODE_KEY: json.dumps({**about, **places}, sort_keys=True)}))
+    return Document(node.node_id, "", _title(metadata, title_key), metadata, tuple(cut) if text.strip() else ())
+
+
+def _pieced(name: str, group: Sequence[BaseNode], title_key: str) -> Document:
+    all_metadata = [plain_metadata(node.metadata) for node in group]
+    shared = {key: value for key, value in all_metadata[0].items() if _is_shared(key, value, all_metadata)}
+    title = _title(shared, title_key)
+    passages = []
+    for node, metadata in zip(group, all_metadata, strict=True):
+        own = {key: value for key, value in metadata.items() if key not in shared}
+        own[NODE_KEY] = json.dumps(_about(node), sort_keys=True)
+        text = node.get_content(metadata_mode=MetadataMode.NONE)
+        passages.append(Passage(text, node.node_id, _title(own, title_key), own))
+    return Document(name, "", title, shared, tuple(passages))
+
+
+def _is_shared(key: str, value: Any, metadata: Sequence[Mapping[str, Any]]) -> bool:
+    return all(key in found and found[key] == value for found in metadata[1:])
+
+
+def _title(metadata: Mapping[str, Any], title_key: str) -> str:
     title = metadata.get(title_key)
-    excluded = {"embed": first.excluded_embed_metadata_keys, "llm": first.excluded_llm_metadata_keys}
-    plain = plain_metadata(metadata)
-    if any(excluded.values()):
-        plain[EXCLUDED_KEY] = json.dumps(excluded)
-    split = len(group) > 1 or first.ref_doc_id is not None
-    return Document(
-        id=name,
-        text="" if split else texts[0],
-        title=title if isinstance(title, str) else "",
-        metadata=plain,
-        chunks=tuple(texts) if split else (),
-    )
+    return title if isinstance(title, str) else ""
 
 
-def _shared(key: str, value: Any, group: list[BaseNode]) -> bool:
-    return all(key in node.metadata and node.metadata[key] == value for node in group[1:])
+def _about(node: BaseNode) -> dict[str, Any]:
+    """What a node has beside its text and metadata, where it is not what every node has."""
+    found = {name: getattr(node, name) for name in _FIELDS if hasattr(node, name)}
+    about = {name: value for name, value in found.items() if value != getattr(_PLAIN, name)}
+    if node.relationships and not isinstance(node, LlamaIndexDocument):
+        about["relationships"] = {kind.value: _related(to) for kind, to in node.relationships.items()}
+    return about
+
+
+def _related(to: RelatedNodeInfo | list[RelatedNodeInfo]) -> Any:
+    """Ids and kinds; the metadata of other nodes are not copied."""
+    if isinstance(to, list):
+        return [_related(one) for one in to]
+    return [to.node_id, None if to.node_type is None else str(getattr(to.node_type, "value", to.node_type))]
+
+
+def read_about(text: str) -> dict[str, Any]:
+    """Fields of a node from what stands under `NODE_KEY`."""
+    about: dict[str, Any] = json.loads(text)
+    related = about.pop("relationships", {})
+    about["relationships"] = {NodeRelationship(kind): _to(found) for kind, found in related.items()}
+    return about
+
+
+def _to(found: list[Any]) -> RelatedNodeInfo | list[RelatedNodeInfo]:
+    if found and isinstance(found[0], list):
+        return [RelatedNodeInfo(node_id=name, node_type=kind) for name, kind in found]
+    return RelatedNodeInfo(node_id=found[0], node_type=found[1]) if found else []
 
 
 def plain_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

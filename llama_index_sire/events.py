@@ -8,9 +8,8 @@ from typing import Any, Union
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.workflow import Event
 
-from llama_index_sire.nodes import to_scored_node
-from sire_core.reason import Answer, AnswerPiece, IntermediateAnswer, Retrieved, Step, SubQuestion, Thought
-from sire_core.storage.uuids import to_uuid
+from llama_index_sire.any_retriever import node_of
+from sire_core.reason import Answer, AnswerPiece, IntermediateAnswer, ReasoningStep, Retrieved, SubQuestion, Thought
 
 __all__ = [
     "AnswerEvent",
@@ -80,7 +79,7 @@ ReasoningEvent = Union[
 ]
 
 
-def to_event(step: Step) -> ReasoningEvent:
+def to_event(step: ReasoningStep) -> ReasoningEvent:
     """Convert a step of the core."""
     if isinstance(step, Thought):
         return ThoughtEvent(number=step.number, text=step.text)
@@ -90,7 +89,7 @@ def to_event(step: Step) -> ReasoningEvent:
         return IntermediateAnswerEvent(number=step.number, question=step.question, text=step.text)
     if isinstance(step, AnswerPiece):
         return AnswerPieceEvent(text=step.text, restart=step.restart)
-    nodes = [to_scored_node(hit) for hit in step.hits]
+    nodes = [node_of(hit) for hit in step.hits]
     if isinstance(step, Retrieved):
         return RetrievedEvent(number=step.number, query=step.query, nodes=nodes, new=step.new)
     return AnswerEvent(
@@ -113,7 +112,7 @@ _NAMES = {
 }
 
 
-def plain_step(step: Step) -> dict[str, Any]:
+def plain_step(step: ReasoningStep) -> dict[str, Any]:
     """A step for the metadata of a response, ready for JSON: its type, and node ids in the place of nodes.
 
     An answer has text and stop reason only; the rest of it stands in the response itself.
@@ -122,6 +121,6 @@ def plain_step(step: Step) -> dict[str, Any]:
     if isinstance(step, Answer):
         return {**kind, "text": step.text, "stop": step.stop}
     if isinstance(step, Retrieved):
-        ids = [to_uuid(hit.unit.id) for hit in step.hits]
+        ids = [node_of(hit).node_id for hit in step.hits]
         return {**kind, "number": step.number, "query": step.query, "node_ids": ids, "new": step.new}
     return {**kind, **asdict(step)}

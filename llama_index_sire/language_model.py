@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,15 +16,14 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 
 from llama_index_sire.calls import call, call_streaming, overrides
 from sire_core.errors import ConfigurationError, ModelError, SireError
+from sire_core.models.base import CheckedModel
 from sire_core.models.prompt_format import render
-from sire_core.models.stops import cut_at
-from sire_core.models.streaming import stream_checked
-from sire_core.models.structured import ask_checked, schema_hint
+from sire_core.models.structured import schema_hint
 from sire_core.models.usage import estimate_tokens
-from sire_core.protocols import Completion, Prompt
+from sire_core.protocols import Completion, ModelRequest
 
 if TYPE_CHECKING:
-    from sire_core.models.streaming import AnswerParts
+    from sire_core.models.base import AnswerParts
 
 __all__ = ["LlamaIndexModel"]
 
@@ -49,7 +48,7 @@ class _Request:
         return sum(len(message.content or "") for message in self.messages)
 
 
-class LlamaIndexModel:
+class LlamaIndexModel(CheckedModel):
     """A `StreamingModel` over a LlamaIndex LLM: its callbacks, spans, rate limits and retries keep working.
 
     Models that call functions answer a schema by calling one; others see it in the prompt. Either way the answer goes
@@ -73,67 +72,27 @@ class LlamaIndexModel:
         name = f"llama-index:{type(self.llm).__name__}:{self.llm.metadata.model_name}"
         return name if temperature is None else f"{name}(temperature={temperature:g})"
 
-    async def complete(
-        self,
-        prompt: Prompt,
-        *,
-        schema: type[Any] | None = None,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        temperature: float = 0.0,  # noqa: ARG002 - the LLM's own setting holds, see the class
-    ) -> Completion:
-        """Answer a prompt; see `LanguageModel.complete`."""
-        self._check(prompt)
-        answer = await ask_checked(partial(self._ask, schema), prompt, schema, max_tokens)
-        return replace(answer, text=cut_at(answer.text, stop)) if stop else answer
-
-    async def stream(
-        self,
-        prompt: Prompt,
-        *,
-        schema: type[Any] | None = None,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        temperature: float = 0.0,  # noqa: ARG002 - as above
-    ) -> AnswerParts:
-        """Answer a prompt in pieces, with the LLM's `astream_chat`; see `StreamingModel.stream`.
-
-        An LLM that has no stream of its own gives one piece.
-        """
-        self._check(prompt)
-        parts = self._pieces(prompt, schema, stop, max_tokens)
-        ask = partial(self._ask, schema)
-        checked = stream_checked(parts, ask, prompt, schema=schema, stop=stop, max_tokens=max_tokens)
-        async with aclosing(checked) as walk:
-            async for part in walk:
-                yield part
-
-    def _check(self, prompt: Prompt) -> None:
-        if prompt.images:
-            raise ConfigurationError(f"{self.fingerprint} is asked about images; use sire_core's OpenAIChat for them.")
-
-    async def _ask(self, schema: type[Any] | None, prompt: Prompt, room: int | None) -> Completion:
-        request = self._request(prompt, schema, room)
+    async def send(self, request: ModelRequest) -> Completion:
+        """One answered request."""
+        asked = self._request(request)
         try:
-            response = await (self._chat(request) if request.schema is None else self._call(request))
+            response = await (self._chat(asked) if asked.schema is None else self._call(asked))
         except (SireError, asyncio.CancelledError):
             raise
         except Exception as error:
             raise self._failed(error) from error
-        return self._completion(response, request)
+        return self._completion(response, asked)
 
-    async def _pieces(
-        self, prompt: Prompt, schema: type[Any] | None, stop: Sequence[str], room: int | None
-    ) -> AnswerParts:
-        """One streamed request; its completion is not checked yet."""
-        request = self._request(prompt, schema, room)
+    async def pieces(self, request: ModelRequest) -> AnswerParts:
+        """One streamed request, with the LLM's `astream_chat`; an LLM that has no stream of its own gives one piece."""
+        asked = self._request(request)
         said, finish, last = "", "stop", None
         try:
             # A chat of its own beside an inherited stream: that one would ask something else.
             if overrides(self.llm, CustomLLM, "stream_chat") or not overrides(self.llm, CustomLLM, "chat"):
-                async with aclosing(self._responses(request)) as walk:
+                async with aclosing(self._responses(asked)) as walk:
                     async for last in walk:
-                        piece = self._piece(last, said, request)
+                        piece = self._piece(last, said, asked)
                         said += piece
                         finish = _finish(last) if finish == "stop" else finish  # tokens may come after the end
                         if piece:
@@ -145,16 +104,19 @@ class LlamaIndexModel:
                 raise self._failed(error) from error
             last = None
         if last is None:
-            answer = await self._ask(schema, prompt, room)
+            answer = await self.send(request)
         else:
-            answer = replace(self._completion(last, request), finish=finish)
-            if request.schema is None and said:
+            answer = replace(self._completion(last, asked), finish=finish)
+            if asked.schema is None and said:
                 answer = replace(answer, text=said)  # not every integration gathers it in the message
         if answer.text.startswith(said) and answer.text != said:
             yield answer.text[len(said) :]
-        yield replace(answer, text=cut_at(answer.text, stop))
+        yield answer
 
-    def _request(self, prompt: Prompt, schema: type[Any] | None, room: int | None) -> _Request:
+    def _request(self, request: ModelRequest) -> _Request:
+        prompt, schema, room = request.prompt, request.schema, request.max_tokens
+        if prompt.images:
+            raise ConfigurationError(f"{self.fingerprint} is asked about images; use sire_core's OpenAIChat for them.")
         calls_functions = isinstance(self.llm, FunctionCallingLLM) and self.llm.metadata.is_function_calling_model
         by_function = schema is not None and calls_functions
         hint = "" if schema is None or by_function else schema_hint(schema)

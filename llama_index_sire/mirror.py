@@ -31,7 +31,7 @@ class VectorStoreMirror:
     """Writes every change of an index to a vector store: `Index(path, mirrors=[VectorStoreMirror(store)])`.
 
     The nodes carry the vectors of the index: nothing is embedded twice. What the store missed, because a process died
-    or it could not be reached, is told with the next change or by `index.push()`; one that was emptied is filled anew.
+    or it could not be reached, is sent with the next change or by `index.push()`; one that was emptied is filled again.
 
     A node has the metadata that all its documents agree on, so that a filter of the store (`tenant == "a"`) lets no
     summary through that also stands on another tenant's passage. Its SOURCE is the document of a passage; of anything
@@ -75,7 +75,12 @@ class VectorStoreMirror:
             except Exception as error:  # noqa: BLE001 - stores make their collection when they first add; else adding fails, too
                 _logger.warning("The vector store %r could not delete %d nodes: %s", self._name, len(replaced), error)
         store, nodes = self.vector_store, [self._node(found) for found in units]
-        await call(store.add, store.async_add, nodes, is_async=awaits(store.async_add))
+        added = await call(store.add, store.async_add, nodes, is_async=awaits(store.async_add))
+        if added and not {node.node_id for node in nodes} & set(added):
+            raise ConfigurationError(
+                f"{type(store).__name__} gives its entries ids of its own ({added[0]!r}, ...), so that nothing that it "
+                "finds can be told. Use a store that keeps node ids."
+            )
 
     async def drop(self, ids: Sequence[str]) -> None:
         """Delete units."""
@@ -87,7 +92,7 @@ class VectorStoreMirror:
             await call(store.delete, store.adelete, name, is_async=awaits(store.adelete))
 
     async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:  # noqa: ARG002 - stores cannot all be asked for ids
-        """Whether the store finds anything near a unit that it was told."""
+        """Whether the store finds anything near a unit that was put."""
         store, asked = self.vector_store, VectorStoreQuery(query_embedding=vector.tolist(), similarity_top_k=1)
         found = await call(store.query, store.aquery, asked, is_async=awaits(store.aquery))
         return bool(found.ids or found.nodes)

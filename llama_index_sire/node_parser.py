@@ -22,7 +22,8 @@ from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.ledger import Ledger
 from llama_index_sire.models import resolve_llm
-from llama_index_sire.progress import bars
+from sire_core.bars import Bars
+from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
@@ -41,8 +42,12 @@ class SireNodeParser(NodeParser):
     give it the pipeline's vector store and document store: it then deletes from the store what no longer holds, and
     follows documents that `UPSERTS_AND_DELETE` has dropped. Without the vector store, call `delete_retired` after runs.
 
-    Ids are content hashes in the form of UUIDs: `id_func` is not used. Run pipelines with one worker: several would
-    each see a part of the corpus, and with a `persist_dir` that is refused.
+    Without a `persist_dir` nothing can follow a change: derived text of a deleted document would stay in the store.
+    That is refused unless `complete` says that each call brings a whole corpus which does not change, or `kinds` asks
+    for passages alone.
+
+    Ids are content hashes in the form of UUIDs: `id_func` is not used. Pipelines run with one worker: several would
+    each see a part of the corpus, which is refused.
 
     Attributes:
         recipe: Name of a recipe in the registry.
@@ -50,6 +55,7 @@ class SireNodeParser(NodeParser):
         kinds: Which kinds of units to hand out, for example the atomic knowledge and bridging facts of `indexrag`
             alone: `["aku", "bridge"]`. None means all.
         persist_dir: Folder of the parser's index.
+        complete: Whether the documents of a call are all there will be; needed without a `persist_dir`.
         llm: Extracts and summarizes; `"settings"` takes `Settings.llm`; None needs no model.
         embed_model: Embeds what is clustered: a LlamaIndex model or a name that `resolve_embedder` reads.
         embed_nodes: Put the vectors of `embed_model` on the nodes, so that the pipeline needs no embedding step.
@@ -64,6 +70,7 @@ class SireNodeParser(NodeParser):
     recipe_settings: dict[str, Any] = Field(default_factory=dict)
     kinds: list[UnitKind] | None = None
     persist_dir: str | None = None
+    complete: bool = False
     llm: Union[SerializeAsAny[LLM], Literal["settings"], None] = None
     embed_model: Union[SerializeAsAny[BaseEmbedding], str, None] = None
     embed_nodes: bool = False
@@ -100,12 +107,10 @@ class SireNodeParser(NodeParser):
         return {**data, "call": uuid.uuid4().hex} if self.persist_dir else data
 
     def __getstate__(self) -> dict[str, Any]:
-        if self.persist_dir:
-            raise ConfigurationError(
-                "A SireNodeParser with a persist_dir keeps one index of the whole corpus and cannot be sent to worker "
-                "processes: run the pipeline without num_workers."
-            )
-        return super().__getstate__()
+        raise ConfigurationError(
+            "A SireNodeParser looks at the whole corpus and cannot be sent to worker processes, which would each see a "
+            "part of it: run the pipeline without num_workers."
+        )
 
     # --- parsing ----------------------------------------------------------------------------------------------------
 
@@ -136,9 +141,10 @@ class SireNodeParser(NodeParser):
 
     async def _apply(self, index: Index, nodes: Sequence[BaseNode], gone: Sequence[str]) -> NodeChange:
         """Change the index and say what that means for the store."""
-        documents = to_documents(nodes, self.title_key)
+        documents = to_documents(nodes, self.title_key, chunker=SentenceChunker())
         if not documents and not gone:
             return NodeChange()
+        self._refuse_what_would_go_stale()
         # A large pool takes a while to read: that leaves the loop.
         before = await asyncio.to_thread(read_pool, index, self.kinds)
         if gone:
@@ -156,6 +162,24 @@ class SireNodeParser(NodeParser):
             node_change, before, after, [*given, *gone], held, again=again, embed=self.embed_nodes
         )
 
+    def _refuse_what_would_go_stale(self) -> None:
+        recipe = recipe_by_name(self.recipe, **self.recipe_settings)
+        if not recipe.organizers or self.kinds == [UnitKind.CHUNK]:
+            return
+        if not self.persist_dir and not self.complete:
+            raise ConfigurationError(
+                f"Without a persist_dir nobody removes what {self.recipe} derived from a document when that goes. "
+                "Give the parser a persist_dir and the pipeline's vector_store, or complete=True when these documents "
+                'are all there will be, or kinds=["chunk"] for passages alone.'
+            )
+        retired = [] if self.vector_store is not None else self.retired_ids
+        if retired:
+            raise ConfigurationError(
+                f"{len(retired):,} nodes that an earlier run handed out have left the index, and the parser knows no "
+                "vector store to delete them from. Call delete_retired(vector_store) after each run, or give the "
+                "parser the vector_store."
+            )
+
     def _index(self, show_progress: bool) -> Index:
         model = self.embed_model
         return Index(
@@ -164,7 +188,7 @@ class SireNodeParser(NodeParser):
             language_model=resolve_llm(self.llm),
             embedder=LlamaIndexEmbedder(model) if isinstance(model, BaseEmbedding) else model,
             seed=self.seed,
-            progress=bars() if show_progress else None,
+            progress=Bars() if show_progress else None,
         )
 
     # --- what a vector store has to forget --------------------------------------------------------------------------

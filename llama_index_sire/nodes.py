@@ -8,56 +8,75 @@ from typing import Any
 
 from llama_index.core.schema import NodeRelationship, NodeWithScore, ObjectType, RelatedNodeInfo, TextNode
 
-from llama_index_sire.documents import EXCLUDED_KEY
+from llama_index_sire.documents import NODE_KEY, read_about
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import Hit, Unit, UnitKind
 
 __all__ = ["PROVENANCE_KEYS", "to_node", "to_scored_node"]
 
-PROVENANCE_KEYS = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids")
-"""Metadata keys that we add: kind, level, and the sources as JSON lists. Neither embedded nor shown to models."""
+PROVENANCE_KEYS = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids", "sire_differing")
+"""Metadata keys that we add: kind, level, and JSON texts. Neither embedded nor shown to models."""
 
 _LEAST = 1e-6
 _encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make one per call
 
 
-def to_node(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any] | None = None) -> TextNode:
-    """Convert a unit into a node of its own; every call makes a new one. Its id is the unit's as a UUID.
+def to_node(
+    unit: Unit, doc_ids: Sequence[str], metadata: Mapping[str, Any] | None = None, *, own_id: bool = False
+) -> TextNode:
+    """Convert a unit into a node of its own; every call makes a new one.
 
-    A passage has its document as SOURCE. Anything derived has its own id as SOURCE: it stands on many documents, and
-    `delete(ref_doc_id)` of a vector store has to reach it (a node without SOURCE is stored under `"None"` and stays).
+    A passage has its document as SOURCE, and the places and relationships of the node that it was. Anything derived has
+    its own id as SOURCE: it stands on many documents, and `delete(ref_doc_id)` of a vector store has to reach it (a
+    node without SOURCE is stored under `"None"` and stays).
 
     Args:
         unit: What to convert.
         doc_ids: Documents it stands on, best first.
-        shared: Metadata for a derived unit: what all of its documents have in common.
+        metadata: What the metadata of all its passages agree on; None takes a passage's own.
+        own_id: Whether a passage has the id of the node that it was; else ids are those of units, as UUIDs.
     """
     is_passage, name = unit.kind is UnitKind.CHUNK, to_uuid(unit.id)
-    metadata = dict(unit.metadata) if is_passage else dict(shared or {})
-    excluded = json.loads(metadata.pop(EXCLUDED_KEY)) if EXCLUDED_KEY in metadata else {}
-    if not is_passage and unit.title:
-        metadata["title"] = unit.title
-    metadata.update(
+    kept = dict(unit.metadata) if metadata is None and is_passage else dict(metadata or {})
+    about = read_about(kept.pop(NODE_KEY)) if NODE_KEY in kept else {}
+    related = about.pop("relationships", {}) if is_passage else {}
+    if not is_passage:
+        about = {key: value for key, value in about.items() if key.startswith("excluded")}
+        if unit.title:
+            kept["title"] = unit.title
+    kept.update(
         sire_kind=unit.kind.value,
         sire_level=unit.level,
         sire_doc_ids=_encode(doc_ids),
         sire_chunk_ids=_encode(unit.chunk_ids),
     )
-    source = (
-        RelatedNodeInfo(node_id=doc_ids[0], node_type=ObjectType.DOCUMENT)
-        if is_passage and doc_ids
-        else RelatedNodeInfo(node_id=name, node_type=ObjectType.TEXT)
-    )
+    if is_passage and doc_ids:
+        source = RelatedNodeInfo(node_id=doc_ids[0], node_type=ObjectType.DOCUMENT)
+    else:
+        source = RelatedNodeInfo(node_id=name, node_type=ObjectType.TEXT)
+    hidden = {
+        key: [*about.pop(key, ()), *PROVENANCE_KEYS]
+        for key in ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
+    }
     return TextNode(
-        id_=name,
+        id_=unit.source_id if own_id and unit.source_ids else name,
         text=unit.text,
-        metadata=metadata,
-        excluded_embed_metadata_keys=[*excluded.get("embed", ()), *PROVENANCE_KEYS],
-        excluded_llm_metadata_keys=[*excluded.get("llm", ()), *PROVENANCE_KEYS],
-        relationships={NodeRelationship.SOURCE: source},
+        metadata=kept,
+        relationships={**related, NodeRelationship.SOURCE: source},
+        **hidden,
+        **about,
     )
 
 
 def to_scored_node(hit: Hit) -> NodeWithScore:
-    """Convert a hit. Scores stay as they are, but never zero or below: LlamaIndex reads a score of 0.0 as 1.0."""
-    return NodeWithScore(node=to_node(hit.unit, hit.doc_ids), score=max(float(hit.score), _LEAST))
+    """Convert a hit: a passage as the node that it was, with its id, metadata, places and relationships.
+
+    `sire_differing` of a derived unit says what its passages do not agree on. Why it was chosen is not in it: metadata
+    are part of a node's hash, which must not change with the question (`Index.explain` tells). Scores stay as they are,
+    but never zero or below: LlamaIndex reads a score of 0.0 as 1.0.
+    """
+    node = to_node(hit.unit, hit.doc_ids, hit.metadata, own_id=True)
+    differing = {key: list(values) for key, values in hit.differing.items() if key != NODE_KEY}
+    if differing:
+        node.metadata["sire_differing"] = _encode(differing)
+    return NodeWithScore(node=node, score=max(float(hit.score), _LEAST))

@@ -1,4 +1,4 @@
-"""`IRCoTQueryEngine` and `SelfAskQueryEngine`."""
+"""`IRCoTQueryEngine`, `SelfAskQueryEngine`, and `SingleQueryEngine`, which they are measured against."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from llama_index_sire.reasoning_engine import ReasoningQueryEngine
-from sire_core.reason import IRCoTConfig, SelfAskConfig, Step, ircot, self_ask
+from sire_core.reason import IRCoTConfig, ReasoningStep, SelfAskConfig, ircot, self_ask, single
 
-__all__ = ["IRCoTQueryEngine", "SelfAskQueryEngine"]
+__all__ = ["IRCoTQueryEngine", "SelfAskQueryEngine", "SingleQueryEngine"]
 
 
 class IRCoTQueryEngine(ReasoningQueryEngine[IRCoTConfig]):
@@ -20,7 +20,7 @@ class IRCoTQueryEngine(ReasoningQueryEngine[IRCoTConfig]):
     def _settings(self) -> IRCoTConfig:
         return IRCoTConfig()
 
-    def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[Step, None]:
+    def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[ReasoningStep, None]:
         return ircot(arguments.pop("index"), question, config=self.config, **arguments)
 
 
@@ -38,5 +38,15 @@ class SelfAskQueryEngine(ReasoningQueryEngine[SelfAskConfig]):
     def _searches(self) -> bool:
         return self.config.mode == "search"
 
-    def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[Step, None]:
+    def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[ReasoningStep, None]:
         return self_ask(arguments.pop("index"), question, config=self.config, **arguments)
+
+
+class SingleQueryEngine(ReasoningQueryEngine[None]):
+    """One search, one answer with citations; see `ReasoningQueryEngine`. There are no settings."""
+
+    def _settings(self) -> None:
+        return None
+
+    def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[ReasoningStep, None]:
+        return single(arguments.pop("index"), question, **arguments)

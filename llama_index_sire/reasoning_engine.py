@@ -8,6 +8,7 @@ from contextlib import aclosing, closing, contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.callbacks.base import CallbackManager
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
@@ -16,18 +17,19 @@ from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index.core.settings import Settings
 from llama_index_instrumentation import get_dispatcher
+from llama_index_instrumentation.dispatcher import active_instrument_tags, instrument_tags
 
+from llama_index_sire.any_retriever import node_of, retriever_source
 from llama_index_sire.embedding import known_query
 from llama_index_sire.events import ReasoningEvent, to_event
-from llama_index_sire.filters import to_filter
+from llama_index_sire.filters import FilterLike, to_filter
 from llama_index_sire.models import LLMLike, resolve_llm
-from llama_index_sire.nodes import to_scored_node
 from llama_index_sire.responses import add_step, empty_response
 from llama_index_sire.retriever import SireRetriever
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.reason import ReasoningLimits, Retrieved, Step, SubQuestion, iterate_sync
+from sire_core.reason import ReasoningLimits, ReasoningStep, Retrieved, Searchable, SubQuestion, iterate_sync
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
@@ -44,11 +46,13 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
     """Answers questions by searching in several rounds; the steps stream, and stand in the response's metadata.
 
     A response has the answer, whose [1], [2] count `source_nodes`, and in its metadata `steps`, `stop` (why it ended),
-    `sufficient`, `citations`, `usage` and `note`. A streaming response is there at once; `metadata["steps"]` grows
-    while its generator is read, and the text is the answer alone, as the model writes it.
+    `sufficient`, `citations`, `sources` (what these are), `usage` and `note`; `str(response)` names the sources, too. A
+    streaming response is there at once; `metadata["steps"]` grows while its generator is read, and the text is the
+    answer alone, as the model writes it.
 
     Args:
-        source: A `SireRetriever`, whose `similarity_top_k` and `filters` hold, or an `Index`.
+        source: A `SireRetriever`, whose `similarity_top_k` and `filters` hold, an `Index`, or any other retriever,
+            which is searched as it is.
         config: Settings of the strategy.
         llm: See `resolve_llm`; when left out, the model of the index, else `Settings.llm` if the user has set it.
         limits: What one question may cost.
@@ -61,7 +65,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
 
     def __init__(
         self,
-        source: SireRetriever | Index,
+        source: BaseRetriever | Index,
         *,
         config: ConfigT | None = None,
         llm: LLMLike = None,
@@ -70,8 +74,8 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         retriever = SireRetriever(source) if isinstance(source, Index) else source
-        if not isinstance(retriever, SireRetriever):
-            raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.")
+        if not isinstance(retriever, BaseRetriever):
+            raise ConfigurationError(f"{type(source).__name__} is neither a retriever nor an Index.")
         self.retriever = retriever
         self.config: ConfigT = self._settings() if config is None else config
         if not isinstance(self.config, known := type(self._settings())):
@@ -86,7 +90,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         """Settings of those who give none."""
 
     @abstractmethod
-    def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[Step, None]:
+    def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[ReasoningStep, None]:
         """The core's strategy; `arguments` are `index`, `model`, `k`, `filter`, `limits`, `answer` and `stream`."""
 
     @property
@@ -129,22 +133,36 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
     # --- inside -----------------------------------------------------------------------------------------------------
 
     async def steps(
-        self, bundle: QueryBundle, *, answer: bool = True, stream: bool = False
-    ) -> AsyncGenerator[Step, None]:
+        self,
+        bundle: QueryBundle,
+        *,
+        answer: bool = True,
+        stream: bool = False,
+        k: int | None = None,
+        filters: FilterLike = None,
+    ) -> AsyncGenerator[ReasoningStep, None]:
         """The core's steps, with each search reported to callbacks and instrumentation.
 
         Args:
             bundle: The question; its own vector, if it brings one, serves the first search.
             answer: Whether to ask for the final answer.
             stream: Whether it also comes in pieces.
+            k: Nodes of the final context, in the place of the retriever's number.
+            filters: Narrows the retriever's own.
         """
-        retriever = self.retriever
+        retriever, where, size = self.retriever, to_filter(filters), k
+        index: Searchable
+        if isinstance(retriever, SireRetriever):
+            narrowed = retriever.narrowed(k, filters)
+            index, size, where = narrowed.index, narrowed.similarity_top_k, to_filter(narrowed.filters)
+        else:
+            index = retriever_source(retriever)
         steps = self._begin(
             bundle.query_str,
-            index=retriever.index,
+            index=index,
             model=self._model(),
-            k=retriever.similarity_top_k,
-            filter=to_filter(retriever.filters),
+            k=size,
+            filter=where,
             limits=self.limits,
             answer=answer,
             stream=stream,
@@ -152,10 +170,10 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         searched: str | None = bundle.query_str
         async with aclosing(steps) as walk:
             while True:
-                with known_query(bundle), self._retrieving(searched) as found:
+                with known_query(bundle), self._retrieving(searched, size, where) as found:
                     step = await anext(walk, None)
                     if isinstance(step, Retrieved):
-                        found.extend(to_scored_node(hit) for hit in step.hits)
+                        found.extend(node_of(hit) for hit in step.hits)
                 if step is None:
                     return
                 searched = step.text if isinstance(step, SubQuestion) and self._searches else None
@@ -163,7 +181,8 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
 
     def _model(self) -> LanguageModel:
         # The property would make LlamaIndex's default (OpenAI); the attribute tells whether the user has set one.
-        known = self.llm or self.retriever.index.language_model or (Settings._llm and "settings")  # noqa: SLF001 - as above
+        ours = self.retriever.index.language_model if isinstance(self.retriever, SireRetriever) else None
+        known = self.llm or ours or (Settings._llm and "settings")  # noqa: SLF001 - as above
         model = resolve_llm(known)
         if model is None:
             raise ConfigurationError("Reasoning needs a model: pass llm=..., or set Settings.llm.")
@@ -176,14 +195,16 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
             yield event
 
     @contextmanager
-    def _retrieving(self, query: str | None) -> Iterator[list[NodeWithScore]]:
-        """Report a search, unless there is none."""
+    def _retrieving(self, query: str | None, k: int | None, where: Any) -> Iterator[list[NodeWithScore]]:
+        """Report a search, unless there is none, or the retriever reports its own."""
         found: list[NodeWithScore] = []
-        if query is None:
+        if query is None or not isinstance(self.retriever, SireRetriever):
             yield found
             return
-        dispatcher.event(RetrievalStartEvent(str_or_query_bundle=query))
-        payload: dict[str, Any] = {EventPayload.QUERY_STR: query}
+        about = {"recipe": str(self.retriever.index.stats()["recipe"]), "k": k, "filter": where and str(where)}
+        with instrument_tags({**active_instrument_tags.get(), "sire": about}):
+            dispatcher.event(RetrievalStartEvent(str_or_query_bundle=query))
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query, EventPayload.ADDITIONAL_KWARGS: about}
         with self.callback_manager.event(CBEventType.RETRIEVE, payload=payload) as event:
             yield found
             event.on_end(payload={EventPayload.NODES: found})

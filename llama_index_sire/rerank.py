@@ -15,7 +15,7 @@ from llama_index_sire.models import LLMLike, resolve_llm
 from sire_core.errors import ModelError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import LanguageModel
-from sire_core.search.rerank import ask_order
+from sire_core.search.selectors.rerank import ask_order
 
 __all__ = ["SireRerank"]
 

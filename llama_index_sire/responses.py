@@ -6,22 +6,35 @@ from dataclasses import asdict
 
 from llama_index.core.base.response.schema import Response
 
+from llama_index_sire.any_retriever import node_of
 from llama_index_sire.events import plain_step
-from llama_index_sire.nodes import to_scored_node
-from sire_core.reason import Answer, AnswerPiece, Step
+from sire_core.reason import Answer, AnswerPiece, ReasoningStep
 
-__all__ = ["add_step", "empty_response"]
+__all__ = ["CitedResponse", "add_step", "empty_response"]
 
 _NOTHING = "Empty Response"
 """LlamaIndex's own words for it."""
 
 
+class CitedResponse(Response):
+    """A response that says, as a text, what its citations are: what `QueryEngineTool` gives to an agent.
+
+    `response.response` is the answer alone.
+    """
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        sources = (self.metadata or {}).get("sources", ())
+        lines = [f"[{found['number']}] {', '.join(found['doc_ids'])} {found['title']}".rstrip() for found in sources]
+        return "\n\n".join([text, *(["Sources:\n" + "\n".join(lines)] if lines else [])])
+
+
 def empty_response() -> Response:
     """A response to which steps are added."""
-    return Response(None, [], {"steps": []})
+    return CitedResponse(None, [], {"steps": []})
 
 
-def add_step(step: Step, response: Response) -> str:
+def add_step(step: ReasoningStep, response: Response) -> str:
     """Note a step in a response, whose lists may be shared already.
 
     Returns:
@@ -29,7 +42,7 @@ def add_step(step: Step, response: Response) -> str:
     """
     assert response.metadata is not None
     if isinstance(step, AnswerPiece):
-        # Readers of a stream cannot take back what is void: the answer begins anew below it.
+        # Readers of a stream cannot take back what is void: the answer starts over below it.
         piece = "\n\n" * step.restart + step.text
         response.response = (response.response or "") + piece
         return piece
@@ -38,12 +51,17 @@ def add_step(step: Step, response: Response) -> str:
         return ""
     rest = "" if response.response else step.text or _NOTHING
     response.response = step.text or _NOTHING
-    response.source_nodes.extend(to_scored_node(hit) for hit in step.hits)
+    response.source_nodes.extend(node_of(hit) for hit in step.hits)
     response.metadata.update(
         stop=step.stop,
         sufficient=step.sufficient,
         citations=list(step.citations),
         usage=asdict(step.usage),
         note=step.note,
+        sources=[
+            {"number": number, "doc_ids": list(hit.doc_ids), "title": hit.unit.title}
+            for number, hit in enumerate(step.hits, 1)
+            if number in step.citations
+        ],
     )
     return rest

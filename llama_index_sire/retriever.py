@@ -10,46 +10,54 @@ from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
+from llama_index.core.ingestion import run_transformations
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle, TransformComponent
 from llama_index.core.settings import Settings
-from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index_instrumentation import get_dispatcher
 
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, both_filters, to_filter
 from llama_index_sire.language_model import LlamaIndexModel
-from llama_index_sire.mirror import VectorStoreMirror
-from llama_index_sire.models import EmbedModelLike, LLMLike, resolve_embed_model, resolve_llm
 from llama_index_sire.nodes import to_scored_node
-from llama_index_sire.vector_store import open_index
-from sire_core.errors import ConfigurationError
+from llama_index_sire.opening import FIELDS, open_index, read_arguments
+from sire_core.corpus.chunker import SentenceChunker
+from sire_core.errors import ConfigurationError, StorageError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
+from sire_core.search.passages import check_returns
 
 if TYPE_CHECKING:
-    from sire_core.recipes.base import Recipe
-    from sire_core.types import BuildReport
+    from llama_index.core.chat_engine.types import BaseChatEngine
+
+    from sire_core.types import BuildReport, Document, Hit
 
 __all__ = ["SireRetriever"]
 
 dispatcher = get_dispatcher(__name__)
 
 _SETTINGS = "llama_index.json"
+Nodes = BaseNode | Sequence[BaseNode]
 
 
 class SireRetriever(BaseRetriever):
-    """Retrieves passages and what was derived from them, in place of `index.as_retriever()`.
+    """Retrieves the passages of documents, in place of `index.as_retriever()`.
 
-    Every node names its sources in `metadata["sire_doc_ids"]` and `metadata["sire_chunk_ids"]` (JSON lists), scores
-    are positive and descending.
+    What comes back are the user's own nodes, with their ids, metadata, places in the text and relationships; documents
+    that were not split are cut here. Every node says in `metadata["sire_doc_ids"]` and `metadata["sire_chunk_ids"]`
+    (JSON lists) where it comes from. Scores are positive and descending.
 
     Args:
         index: An index of the core; see `from_documents` and `from_persist_dir`.
         similarity_top_k: How many nodes.
         filters: `MetadataFilters`, or what the core reads, on the metadata of the documents. A derived node passes only
             if all its passages pass.
+        returns: "passages", or "units": summaries, aggregates and reports as they are, whose metadata are what their
+            passages agree on.
+        recipe: Which of the recipes in the index ranks; None takes the index's.
+        title_key: Metadata key that holds the title of documents that are added.
+        transformations: Split documents that are added, such as `[SentenceSplitter()]`; None leaves that to the index.
         callback_manager: `Settings.callback_manager` when left out.
         object_map: For recursive retrieval.
         objects: For recursive retrieval.
@@ -65,6 +73,10 @@ class SireRetriever(BaseRetriever):
         *,
         similarity_top_k: int = 10,
         filters: FilterLike = None,
+        returns: str = "passages",
+        recipe: str | None = None,
+        title_key: str = "title",
+        transformations: Sequence[TransformComponent] | None = None,
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
         objects: list[IndexNode] | None = None,
@@ -77,9 +89,15 @@ class SireRetriever(BaseRetriever):
         if not isinstance(similarity_top_k, int) or similarity_top_k < 1:
             raise ConfigurationError(f"similarity_top_k must be at least 1, not {similarity_top_k!r}.")
         to_filter(filters)  # a filter that cannot be read is refused here, not in the first search
+        check_returns(returns)
         self.index = index
         self.similarity_top_k = similarity_top_k
         self.filters = filters
+        self.returns = returns
+        self.recipe = recipe
+        self.title_key = title_key
+        self.transformations = transformations
+        self._persisted: dict[str, int] = {}
         super().__init__(
             callback_manager=callback_manager or Settings.callback_manager,
             object_map=object_map,
@@ -90,133 +108,102 @@ class SireRetriever(BaseRetriever):
     # --- making one -------------------------------------------------------------------------------------------------
 
     @classmethod
-    def from_documents(
-        cls,
-        documents: BaseNode | Sequence[BaseNode],
-        *,
-        recipe: Recipe | str = "sirerag",
-        llm: LLMLike = None,
-        embed_model: EmbedModelLike = None,
-        persist_dir: str | os.PathLike[str] | None = None,
-        vector_store: BasePydanticVectorStore | VectorStoreMirror | None = None,
-        similarity_top_k: int = 10,
-        filters: FilterLike = None,
-        **options: Any,
-    ) -> SireRetriever:
-        """Index documents and return a retriever over them.
+    def from_documents(cls, documents: Nodes, **options: Any) -> SireRetriever:
+        """Add documents to an index, which may be new, and return a retriever over it.
+
+        In a folder that holds an index they are added, those with a known id replace what is there, and nothing else
+        changes; `replace_all` makes an index hold exactly some documents.
 
         Args:
-            documents: Documents, or nodes that a splitter cut from documents.
-            recipe: A `Recipe` or its name.
-            llm: See `resolve_llm`; without one nothing is spent.
-            embed_model: See `resolve_embed_model`.
-            persist_dir: The index folder; in memory when left out. Documents that it holds already cost nothing.
-            vector_store: The user's store, or a `VectorStoreMirror` of it: gets all nodes, follows every change, ranks.
-            similarity_top_k: See the class.
-            filters: See the class.
-            **options: Further arguments of `sire_core.Index`.
+            documents: Documents, or nodes that a splitter cut from documents, which are not cut again.
+            **options: `persist_dir` (the index folder; in memory when left out), `recipe` (a name or a `Recipe`; the
+                folder's latest or the default when left out), `llm` (see `resolve_llm`; without one nothing is spent),
+                `embed_model` (see `resolve_embed_model`), `vector_store` (the user's store, or a `VectorStoreMirror` of
+                it: gets all nodes, follows every change, is searched), `show_progress=True` for bars, what the class
+                takes (`similarity_top_k`, `filters`, `transformations`, ...) and arguments of `sire_core.Index`:
+                `chunker`, `seed`, `workers`, `limits` and others.
+
+        Raises:
+            CorpusError: Documents contradict each other, or hold metadata that is not JSON.
+            BuildError: Too many passages failed.
+            TypeError: An argument is unknown.
         """
-        making = cls.afrom_documents(
-            documents,
-            recipe=recipe,
-            llm=llm,
-            embed_model=embed_model,
-            persist_dir=persist_dir,
-            vector_store=vector_store,
-            similarity_top_k=similarity_top_k,
-            filters=filters,
-            **options,
-        )
-        return run_sync(making)
+        return run_sync(cls._afrom_documents("from_documents", documents, options))
 
     @classmethod
-    async def afrom_documents(
-        cls,
-        documents: BaseNode | Sequence[BaseNode],
-        *,
-        recipe: Recipe | str = "sirerag",
-        llm: LLMLike = None,
-        embed_model: EmbedModelLike = None,
-        persist_dir: str | os.PathLike[str] | None = None,
-        vector_store: BasePydanticVectorStore | VectorStoreMirror | None = None,
-        similarity_top_k: int = 10,
-        filters: FilterLike = None,
-        **options: Any,
-    ) -> SireRetriever:
+    async def afrom_documents(cls, documents: Nodes, **options: Any) -> SireRetriever:
         """See `from_documents`."""
-        index = open_index(
-            persist_dir,
-            recipe,
-            vector_store,
-            language_model=resolve_llm(llm),
-            embedder=resolve_embed_model(embed_model),
-            **options,
-        )
-        retriever = cls(index, similarity_top_k=similarity_top_k, filters=filters)
-        await retriever._follow(lambda: index.abuild(to_documents(documents)))
+        return await cls._afrom_documents("afrom_documents", documents, options)
+
+    @classmethod
+    async def _afrom_documents(cls, called: str, documents: Nodes, options: dict[str, Any]) -> SireRetriever:
+        settings, fields = read_arguments(f"{cls.__name__}.{called}", options)
+        retriever = cls(open_index(**settings), **fields)
+        await retriever.arefresh(documents)
+        if retriever.index.path is not None:
+            retriever._save_settings(retriever.index.path)
         return retriever
 
     @classmethod
-    def from_persist_dir(
-        cls,
-        persist_dir: str | os.PathLike[str],
-        *,
-        recipe: Recipe | str | None = None,
-        llm: LLMLike = None,
-        embed_model: EmbedModelLike = None,
-        vector_store: BasePydanticVectorStore | VectorStoreMirror | None = None,
-        similarity_top_k: int | None = None,
-        filters: FilterLike = None,
-        **options: Any,
-    ) -> SireRetriever:
+    def from_persist_dir(cls, persist_dir: str | os.PathLike[str], **options: Any) -> SireRetriever:
         """Open what `persist` or `from_documents(persist_dir=...)` has written.
 
         Args:
             persist_dir: The index folder.
-            recipe: One of the recipes in it; the latest when left out.
-            llm: As when it was built, for changes of the documents; searching needs none.
-            embed_model: As when it was built, unless it was the core's default or is set in `Settings`.
-            vector_store: As when it was built.
-            similarity_top_k: What was saved when left out.
-            filters: See the class.
-            **options: Further arguments of `sire_core.Index`.
+            **options: As in `from_documents`. `similarity_top_k` is what was saved when left out; `embed_model` is
+                needed unless the index was built with the core's default or it is set in `Settings`.
 
         Raises:
             IndexMissingError: There is no index.
             EmbedderMismatchError: At the first search: another embedding model than the one it was built with.
+            TypeError: An argument is unknown.
         """
         from sire_core.pipeline.mirroring import catch_up
 
         with Index(persist_dir) as known:
-            bridged = str(known.stats()["embedder"]).startswith("llama-index:")
-        index = open_index(
-            persist_dir,
-            recipe,
-            vector_store,
-            language_model=resolve_llm(llm),
-            embedder=resolve_embed_model(embed_model) if bridged or embed_model is not None else None,
-            **options,
-        )
-        k = similarity_top_k or _saved_settings(Path(persist_dir)).get("similarity_top_k", 10)
-        retriever = cls(index, similarity_top_k=k, filters=filters)
-        catch_up(index.push)
+            known.stats()  # says what is missing when there is no index
+        settings, fields = read_arguments(f"{cls.__name__}.from_persist_dir", {**options, "persist_dir": persist_dir})
+        saved = _saved_settings(Path(persist_dir))
+        retriever = cls(open_index(**settings), **{**saved, **fields})
+        catch_up(retriever.index.push)
         return retriever
 
     def persist(self, persist_dir: str | os.PathLike[str]) -> None:
-        """Write the index and the retriever's settings into a folder.
+        """Write the index and the retriever's settings into a folder; again after a change, the copy is replaced.
 
         Raises:
-            StorageError: The folder holds another index already.
+            StorageError: The folder holds another index, or the copy was changed by somebody else meanwhile.
         """
         place = Path(persist_dir)
         if self.index.path is None or self.index.path.resolve() != place.resolve():
-            self.index.save(place)
+            name = str(place.resolve())
+            if name in self._persisted:
+                self._replace_copy(place, self._persisted[name])
+            else:
+                self.index.save(place)
+            self._persisted[name] = int(self.index.stats()["generation"])
+        self._save_settings(place)
+
+    def _replace_copy(self, place: Path, generation: int) -> None:
+        import shutil
+
+        with Index(place) as copy:
+            if copy.stats()["generation"] != generation:
+                raise StorageError(f"{place} was changed since it was written here. Name a new folder.")
+        fresh, old = (place.with_name(f"{place.name}.{part}") for part in ("new", "old"))
+        shutil.rmtree(fresh, ignore_errors=True)
+        self.index.save(fresh)
+        place.rename(old)
+        fresh.rename(place)
+        shutil.rmtree(old)
+
+    def _save_settings(self, place: Path) -> None:
         settings = json.dumps({"similarity_top_k": self.similarity_top_k})
         (place / _SETTINGS).write_text(settings, encoding="utf-8")
 
     # --- changing documents -----------------------------------------------------------------------------------------
 
-    def insert(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
+    def insert(self, documents: Nodes) -> BuildReport:
         """Add documents; those that are there already and unchanged cost nothing.
 
         Raises:
@@ -224,17 +211,52 @@ class SireRetriever(BaseRetriever):
         """
         return run_sync(self.ainsert(documents))
 
-    async def ainsert(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
+    async def ainsert(self, documents: Nodes) -> BuildReport:
         """See `insert`."""
-        return await self._follow(lambda: self.index.aadd(to_documents(documents)))
+        given = self._given(documents)
+        return await self._follow(lambda: self.index.aadd(given))
 
-    def refresh(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
+    insert_nodes = insert
+    ainsert_nodes = ainsert
+
+    def refresh(self, documents: Nodes) -> BuildReport:
         """Bring documents up to date: new ones are added, changed ones replaced, unchanged ones left alone."""
         return run_sync(self.arefresh(documents))
 
-    async def arefresh(self, documents: BaseNode | Sequence[BaseNode]) -> BuildReport:
+    async def arefresh(self, documents: Nodes) -> BuildReport:
         """See `refresh`."""
-        return await self._follow(lambda: self.index.aupdate(to_documents(documents)))
+        given = self._given(documents)
+        return await self._follow(lambda: self.index.aupdate(given))
+
+    update_ref_doc = refresh
+    aupdate_ref_doc = arefresh
+
+    def refresh_ref_docs(self, documents: Sequence[BaseNode]) -> list[bool]:
+        """`refresh`, as an index of LlamaIndex has it: for each document whether it was new or changed."""
+        return run_sync(self.arefresh_ref_docs(documents))
+
+    async def arefresh_ref_docs(self, documents: Sequence[BaseNode]) -> list[bool]:
+        """See `refresh_ref_docs`."""
+        names = [document.ref_doc_id or document.node_id for document in documents]
+        before = self._stored(names)
+        await self.arefresh(documents)
+        after = self._stored(names)
+        return [before.get(name) != after.get(name) for name in names]
+
+    def _stored(self, names: Sequence[str]) -> dict[str, Document]:
+        try:
+            return {document.id: document for document in self.index.documents(names)}
+        except StorageError:  # nothing was built yet
+            return {}
+
+    def replace_all(self, documents: Nodes) -> BuildReport:
+        """Make the index hold exactly these documents: every other one is deleted."""
+        return run_sync(self.areplace_all(documents))
+
+    async def areplace_all(self, documents: Nodes) -> BuildReport:
+        """See `replace_all`."""
+        given = self._given(documents)
+        return await self._follow(lambda: self.index.abuild(given))
 
     def delete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
         """Remove documents and everything derived from them.
@@ -249,34 +271,56 @@ class SireRetriever(BaseRetriever):
         given = [ref_doc_ids] if isinstance(ref_doc_ids, str) else list(ref_doc_ids)
         return await self._follow(lambda: self.index.adelete(given))
 
+    def delete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - the interface's: there is no docstore beside the index
+        """`delete`, as an index of LlamaIndex has it."""
+        self.delete(ref_doc_id)
+
+    async def adelete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
+        """See `delete_ref_doc`."""
+        await self.adelete(ref_doc_id)
+
+    def _given(self, documents: Nodes) -> list[Document]:
+        nodes: Any = [documents] if isinstance(documents, BaseNode) else documents
+        if self.transformations is not None:
+            nodes = run_transformations(list(nodes), self.transformations)
+        chunker = self.index.chunker
+        return to_documents(nodes, self.title_key, chunker=SentenceChunker() if chunker == "sentences" else chunker)  # type: ignore[arg-type]  # "sentences" is the only name
+
     async def _follow(self, change: Callable[[], Awaitable[BuildReport]]) -> BuildReport:
         report = await change()
         if report.failures:
-            await self.index.apush()  # a store that missed the change is told again; it raises what the store raises
+            await self.index.apush()  # a store that missed the change gets it now; it raises what the store raises
         return report
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        k, where = self.similarity_top_k, to_filter(self.filters)
         with known_query(query_bundle):
-            return [to_scored_node(hit) for hit in self.index.search(query_bundle.query_str, k, filter=where)]
+            return [to_scored_node(hit) for hit in run_sync(self._hits(query_bundle))]
 
     # The base class gives a span to abstract methods only, and runs the sync method on the loop.
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        k, where = self.similarity_top_k, to_filter(self.filters)
         with known_query(query_bundle):
-            return [to_scored_node(hit) for hit in await self.index.asearch(query_bundle.query_str, k, filter=where)]
+            return [to_scored_node(hit) for hit in await self._hits(query_bundle)]
 
-    def narrowed(self, similarity_top_k: int | None, filters: FilterLike) -> SireRetriever:
+    async def _hits(self, query: QueryBundle) -> list[Hit]:
+        index = self.index if self.recipe is None else self.index.using(self.recipe)
+        k, where = self.similarity_top_k, to_filter(self.filters)
+        return await index.asearch(query.query_str, k, filter=where, returns=self.returns)
+
+    def narrowed(self, similarity_top_k: int | None, filters: FilterLike, **fields: Any) -> SireRetriever:
         """This retriever with another number of nodes; a filter narrows further, and never widens what it may see."""
+        mine = {name: getattr(self, name) for name in FIELDS if hasattr(self, name)}
+        k = self.similarity_top_k if similarity_top_k is None else similarity_top_k
         return SireRetriever(
-            self.index,
-            similarity_top_k=self.similarity_top_k if similarity_top_k is None else similarity_top_k,
-            filters=both_filters(self.filters, filters),
-            callback_manager=self.callback_manager,
+            self.index, **{**mine, **fields, "similarity_top_k": k, "filters": both_filters(self.filters, filters)}
         )
+
+    def as_retriever(self, **options: Any) -> SireRetriever:
+        """This retriever with other settings: `similarity_top_k`, `filters` (narrows), `recipe`, `returns`."""
+        _, fields = read_arguments("SireRetriever.as_retriever", options, fields_only=True)
+        return self.narrowed(fields.pop("similarity_top_k", None), fields.pop("filters", None), **fields)
 
     def as_query_engine(
         self, *, similarity_top_k: int | None = None, filters: FilterLike = None, **kwargs: Any
@@ -287,9 +331,46 @@ class SireRetriever(BaseRetriever):
         """
         unchanged = similarity_top_k is None and filters is None
         retriever = self if unchanged else self.narrowed(similarity_top_k, filters)
-        if isinstance(model := self.index.language_model, LlamaIndexModel):
-            kwargs.setdefault("llm", model.llm)
-        return RetrieverQueryEngine.from_args(retriever, **kwargs)
+        return RetrieverQueryEngine.from_args(retriever, **self._with_llm(kwargs))
+
+    def as_chat_engine(
+        self,
+        chat_mode: str = "condense_plus_context",
+        *,
+        similarity_top_k: int | None = None,
+        filters: FilterLike = None,
+        **kwargs: Any,
+    ) -> BaseChatEngine:
+        """A chat engine over this retriever, as an index of LlamaIndex has it.
+
+        Args:
+            chat_mode: `condense_plus_context`, `context` or `condense_question`.
+            similarity_top_k: How many nodes; None takes the retriever's.
+            filters: Narrow the retriever's.
+            **kwargs: Those of the engine's `from_defaults`: `llm`, `memory`, `system_prompt` and others.
+
+        Raises:
+            ConfigurationError: There is no such mode.
+        """
+        from llama_index.core import chat_engine
+
+        mode, given = str(getattr(chat_mode, "value", chat_mode)), self._with_llm(kwargs)
+        retriever = self.narrowed(similarity_top_k, filters)
+        if mode == "condense_plus_context":
+            return chat_engine.CondensePlusContextChatEngine.from_defaults(retriever=retriever, **given)
+        if mode == "context":
+            return chat_engine.ContextChatEngine.from_defaults(retriever=retriever, **given)
+        if mode == "condense_question":
+            engine = retriever.as_query_engine(**({"llm": given["llm"]} if "llm" in given else {}))
+            return chat_engine.CondenseQuestionChatEngine.from_defaults(query_engine=engine, **given)
+        raise ConfigurationError(
+            f"chat_mode is 'condense_plus_context', 'context' or 'condense_question', not {chat_mode!r}. For agents "
+            "there is create_sire_tool."
+        )
+
+    def _with_llm(self, given: dict[str, Any]) -> dict[str, Any]:
+        model = self.index.language_model
+        return {"llm": model.llm, **given} if isinstance(model, LlamaIndexModel) else given
 
 
 def _saved_settings(place: Path) -> dict[str, Any]:

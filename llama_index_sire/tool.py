@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, Union
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, Field
 from llama_index.core.schema import MetadataMode, NodeWithScore
 from llama_index.core.tools import FunctionTool
 
 from llama_index_sire.retriever import SireRetriever
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
+from sire_core.serve.arguments import SearchArguments, read_arguments
 
-__all__ = ["SireToolInput", "cite", "create_sire_tool"]
-
-_MOST = 50
-
-
-class SireToolInput(BaseModel):
-    """What an agent passes to the tool."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    query: str = Field(description="The question to find evidence for, in full words.", min_length=1)
-    k: Union[int, None] = Field(default=None, ge=1, le=_MOST, description="How many passages to return.")
-    filter: Union[dict[str, Any], str, None] = Field(
-        default=None,
-        description=(
-            "Conditions on document metadata that must all hold, "
-            'for example {"year": {"gt": 1990}, "lang": {"in": ["en", "de"]}} or "year>1990, lang=en".'
-        ),
-    )
+__all__ = ["cite", "create_sire_tool"]
 
 
 def create_sire_tool(
@@ -43,8 +25,8 @@ def create_sire_tool(
     """Make a tool over a retriever or an index.
 
     The model reads `[doc_id] text` blocks, the nodes are `raw_output`. The question reaches the retriever as the model
-    wrote it (`RetrieverTool` of LlamaIndex passes on "input is ..."). Arguments that make no sense raise, which agents
-    tell the model.
+    wrote it (`RetrieverTool` of LlamaIndex passes on "input is ..."). Arguments that make no sense raise a
+    `QueryError` in words that an agent can act on.
 
     Args:
         source: A `SireRetriever` (its `similarity_top_k` and `filters` hold; a call's filter narrows further) or an
@@ -59,15 +41,18 @@ def create_sire_tool(
     if not isinstance(retriever, SireRetriever):
         raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.")
 
-    def narrowed(k: int | None, where: Any) -> SireRetriever:
-        """The retriever as one call wants it; shared state is not touched."""
-        return retriever.narrowed(min(retriever.similarity_top_k if k is None else k, _MOST), where)
+    def asked(given: Mapping[str, Any]) -> tuple[str, SireRetriever]:
+        """The question, and the retriever as one call wants it; shared state is not touched."""
+        arguments = read_arguments(SearchArguments, given)
+        return arguments.query, retriever.narrowed(arguments.k, arguments.filter)
 
-    def search(query: str, k: int | None = None, filter: Any = None) -> list[NodeWithScore]:  # noqa: A002 - the name that the model sees
-        return narrowed(k, filter).retrieve(query)
+    def search(**given: Any) -> list[NodeWithScore]:
+        query, narrowed = asked(given)
+        return narrowed.retrieve(query)
 
-    async def asearch(query: str, k: int | None = None, filter: Any = None) -> list[NodeWithScore]:  # noqa: A002 - as above
-        return await narrowed(k, filter).aretrieve(query)
+    async def asearch(**given: Any) -> list[NodeWithScore]:
+        query, narrowed = asked(given)
+        return await narrowed.aretrieve(query)
 
     async def acite(nodes: Sequence[NodeWithScore]) -> str:
         return cite(nodes)
@@ -77,7 +62,7 @@ def create_sire_tool(
         async_fn=asearch,
         name=name,
         description=description,
-        fn_schema=SireToolInput,
+        fn_schema=SearchArguments,
         callback=cite,
         async_callback=acite,
     )

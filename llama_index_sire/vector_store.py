@@ -1,53 +1,60 @@
-"""The user's own vector store under our recipes: it holds the pool and ranks it, we select and cite."""
+"""The user's own vector store under our recipes: it finds what is nearest, we walk graphs, select and cite."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQuery
 
 from llama_index_sire.calls import awaits, call
-from llama_index_sire.mirror import VectorStoreMirror
 from sire_core.errors import ConfigurationError
-from sire_core.index import Index
-from sire_core.manifest import Manifest
 from sire_core.recipes.base import recipe_by_name
-from sire_core.search.source import Sourced
-from sire_core.storage.folder import Folder
+from sire_core.search.vectors.flat import Flat
+from sire_core.search.vectors.vector_store import VectorStoreRanker
 from sire_core.storage.uuids import from_uuid
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
-    from sire_core.protocols import FloatArray, Ranking, View
-    from sire_core.recipes.base import Recipe
+    from sire_core.protocols import FloatArray, Ranking, Recipe, View
 
-__all__ = ["VectorStoreSource", "open_index", "over_vector_store"]
+__all__ = ["VectorStoreSource", "over_vector_store"]
 
 
 class VectorStoreSource:
-    """A `RankedSource` over a LlamaIndex vector store that holds the pool of an index, as `VectorStoreMirror` keeps it.
+    """A `VectorIndex` over a LlamaIndex vector store that holds the pool of an index, as `VectorStoreMirror` keeps it.
 
-    Only `query` is asked of the store. Filters are not passed on: stores do not know that a derived unit passes only
-    when all its passages pass. The core asks for more and leaves out what does not.
+    Only `query` is asked of the store, with the vector of the index's own embedder. Filters are not passed on: stores
+    do not know that a derived unit passes only when all its passages pass. The core asks for more and leaves out what
+    does not.
 
     Args:
         vector_store: The store.
-        embed_query: Makes the vector of a question as those of the index were made, for example
-            `index.view().embed_query`.
     """
 
-    def __init__(
-        self, vector_store: BasePydanticVectorStore, embed_query: Callable[[str], Awaitable[FloatArray]]
-    ) -> None:
+    def __init__(self, vector_store: BasePydanticVectorStore) -> None:
+        if not isinstance(vector_store, BasePydanticVectorStore):
+            raise ConfigurationError(f"{type(vector_store).__name__} is no LlamaIndex vector store.")
         self.vector_store = vector_store
-        self._embed_query = embed_query
 
-    async def rank(self, query: str, n: int, where: Filter | None = None) -> Sequence[tuple[str, float]]:  # noqa: ARG002 - see the class
-        """The best `n` (unit id, score) pairs; see `RankedSource`."""
-        vector = await self._embed_query(query)
+    @property
+    def description(self) -> str:
+        """What `Index.stats` says of it."""
+        return f"{type(self.vector_store).__name__} of the user; scores of what it does not list from 8-bit copies"
+
+    async def top(
+        self,
+        query: str,
+        vector: FloatArray,
+        n: int,
+        where: Filter | None = None,  # noqa: ARG002 - see the class
+    ) -> Sequence[str]:
+        """Ids of the `n` units nearest to a question; see `VectorIndex`."""
+        return [name for name, _ in await self.scored(query, vector, n)]
+
+    async def scored(self, query: str, vector: FloatArray, n: int) -> Sequence[tuple[str, float]]:
+        """The same with the store's scores."""
         asked = VectorStoreQuery(query_embedding=vector.tolist(), query_str=query, similarity_top_k=n)
         store = self.vector_store
         found = await call(store.query, store.aquery, asked, is_async=awaits(store.aquery))
@@ -57,24 +64,36 @@ class VectorStoreSource:
         return list(zip(map(from_uuid, ids), scores, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class _StoreRanker:
-    """Ranks a pool by a store that is asked with the vectors of the pool's own embedder."""
+class _Asked:
+    """A `RankedSource`: the store, asked with a known vector; a filter may ask it several times."""
 
-    vector_store: BasePydanticVectorStore
+    def __init__(self, source: VectorStoreSource, vector: FloatArray) -> None:
+        self._source = source
+        self._vector = vector
+
+    async def rank(self, query: str, n: int, where: Filter | None = None) -> Sequence[tuple[str, float]]:  # noqa: ARG002 - the caller filters
+        return await self._source.scored(query, self._vector, n)
+
+
+class _StoreRanker:
+    """Ranks a pool in the order of a store that is asked with the vectors of the pool's own embedder."""
+
+    def __init__(self, source: VectorStoreSource) -> None:
+        self._source = source
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
         """See `Ranker.rank`."""
-        vector = await view.embed_query(query)
-
-        async def known(_: str) -> FloatArray:  # a filter may ask the store several times
-            return vector
-
-        return await Sourced(VectorStoreSource(self.vector_store, known)).rank(query, n, view, where)
+        asked = _Asked(self._source, await view.embed_query(query))
+        return await VectorStoreRanker(asked).rank(query, n, view, where)
 
 
 def over_vector_store(recipe: Recipe | str, vector_store: BasePydanticVectorStore) -> Recipe:
-    """A recipe whose pool is ranked by the user's vector store; what it builds and selects stays as it is.
+    """A recipe over the user's vector store; what it builds and selects stays as it is.
+
+    A recipe that ranks by vectors alone takes the store's order and scores. Every other one (graphs, words, chains)
+    takes from it what is nearest to a question, its seeds and their scores; units that the store does not list get
+    theirs from vectors of one byte per number on our side, because no store can be asked for the scores of given
+    entries. `Index.stats()["vectors"]` says which it is.
 
     Args:
         recipe: A name or a `Recipe`.
@@ -83,31 +102,8 @@ def over_vector_store(recipe: Recipe | str, vector_store: BasePydanticVectorStor
     Raises:
         ConfigurationError: This is no vector store.
     """
-    if not isinstance(vector_store, BasePydanticVectorStore):
-        raise ConfigurationError(f"{type(vector_store).__name__} is no LlamaIndex vector store.")
+    source = VectorStoreSource(vector_store)
     built = recipe_by_name(recipe) if isinstance(recipe, str) else recipe
-    return replace(built, ranker=_StoreRanker(vector_store))
-
-
-def open_index(
-    place: str | os.PathLike[str] | None,
-    recipe: Recipe | str | None,
-    vector_store: BasePydanticVectorStore | VectorStoreMirror | None,
-    **options: Any,
-) -> Index:
-    """An index; where the user has a vector store, ranked by it and followed by it.
-
-    Args:
-        place: The index folder; None for memory.
-        recipe: A recipe or its name; None means the folder's latest.
-        vector_store: The user's store, or a mirror of it.
-        **options: Further arguments of `Index`; its `mirrors` follow, too.
-    """
-    if vector_store is None:
-        return Index(place, recipe=recipe, **options)
-    mirror = vector_store if isinstance(vector_store, VectorStoreMirror) else VectorStoreMirror(vector_store)
-    if recipe is None and place is not None:
-        built = Manifest.from_json(Folder(place).read_manifest()).find(None)
-        recipe = recipe_by_name(built.name, **built.config)
-    options["mirrors"] = (mirror, *options.get("mirrors", ()))
-    return Index(place, recipe=over_vector_store(recipe or "sirerag", mirror.vector_store), **options)
+    if isinstance(built.ranker, Flat):
+        return replace(built, ranker=_StoreRanker(source), vectors=source)
+    return replace(built, vectors=source)

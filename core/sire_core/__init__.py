@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sire_core.index import Index as Index
+    from sire_core.models.usage import UsageLimits as UsageLimits
     from sire_core.types import Document as Document
     from sire_core.types import Hit as Hit
+    from sire_core.types import Passage as Passage
 
-__all__ = ["Document", "Hit", "Index"]
+__all__ = ["Document", "Hit", "Index", "Passage", "UsageLimits"]
 __version__ = "0.1.0"
 
 
@@ -19,7 +21,11 @@ def __getattr__(name: str) -> Any:
         from sire_core.index import Index
 
         return Index
-    if name in ("Document", "Hit"):
+    if name == "UsageLimits":
+        from sire_core.models.usage import UsageLimits
+
+        return UsageLimits
+    if name in ("Document", "Hit", "Passage"):
         from sire_core import types
 
         return getattr(types, name)

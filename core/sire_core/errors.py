@@ -46,6 +46,10 @@ class IndexLockedError(StorageError):
     """Another process is writing to the same index."""
 
 
+class SnapshotExpiredError(StorageError):
+    """The index has changed, and what a snapshot of it still has to read is gone."""
+
+
 class EmbedderMismatchError(StorageError):
     """The index was built with another embedder than the one given."""
 

@@ -1,85 +1,156 @@
-"""One small filter expression on chunk metadata: eq, ne, in, lt, gt, and, or, not.
+"""One small filter expression on document metadata.
 
-Missing keys: a comparison with a key that a chunk does not have is false, except `ne`, which is true. Values that
-cannot be ordered against each other make `lt` and `gt` false.
+Values are compared as what they are: text with text, numbers with numbers, `true` with `true`; `1` equals neither
+`True` nor `"1"`. A comparison with a key that a document does not have is false, except `ne`, `nin` and
+`exists: false`. What cannot be ordered makes `lt`, `lte`, `gt` and `gte` false. Whatever cannot be read is refused:
+only None means "no filter".
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from reprlib import repr as shortened
 from typing import Any, Union
 
 from sire_core.errors import ConfigurationError
+from sire_core.filter_text import DEEPEST, MOST_CONDITIONS, read_text
 
-__all__ = ["Condition", "Filter", "Group", "parse_filter"]
+__all__ = ["Condition", "Filter", "Group", "both", "condition", "parse_filter"]
 
-_OPERATORS = ("eq", "ne", "in", "lt", "gt")
-_SYMBOLS = {"!=": "ne", "=": "eq", "<": "lt", ">": "gt"}
-_TERM = re.compile(r"\s*([^=!<>]+?)\s*(!=|==|=|<|>)\s*(.+?)\s*$")
+_ORDERED = ("lt", "lte", "gt", "gte")
+_LISTED = ("in", "nin")
+_TEXTUAL = ("text_match", "text_match_insensitive")
+_OPERATORS = ("eq", "ne", *_LISTED, *_ORDERED, "contains", "exists", *_TEXTUAL)
+_SYMBOLS = {"==": "eq", "=": "eq", "!=": "ne", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+_JOINS = ("and", "or", "not")
+_EMPTY = "The filter is empty. To search everything pass no filter at all (None)."
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`key operator value`, with operator in eq, ne, in, lt, gt.
+    """`key operator value`.
+
+    Operators: eq, ne; in, nin (a list of values); lt, lte, gt, gte (numbers or texts); contains (an item of a list, or
+    a part of a text); exists (true or false); text_match, text_match_insensitive (a part of a text).
 
     Raises:
-        ConfigurationError: Another operator, or `in` without a list of values.
+        ConfigurationError: Another operator, or a value that does not go with it.
     """
 
     key: str
     operator: str
     value: Any
+    _wanted: frozenset[Hashable] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.key, str):
+            raise ConfigurationError(f"Metadata keys are texts, not {shortened(self.key)}.")
         if self.operator not in _OPERATORS:
             known = ", ".join(_OPERATORS)
-            raise ConfigurationError(f"Unknown filter operator {self.operator!r} for {self.key!r}; use one of {known}.")
-        if self.operator == "in":
-            if isinstance(self.value, str) or not isinstance(self.value, (Sequence, set, frozenset)):
-                raise ConfigurationError(f"'in' for {self.key!r} takes a list of values, not {self.value!r}.")
-            object.__setattr__(self, "value", tuple(self.value))
+            raise ConfigurationError(
+                f"Unknown filter operator {shortened(self.operator)} for {shortened(self.key)}; use one of {known}."
+            )
+        value = self._checked()
+        object.__setattr__(self, "value", value)
+        wanted = value if self.operator in _LISTED else [value]
+        object.__setattr__(self, "_wanted", frozenset(map(_identity, wanted)))
+
+    def _checked(self) -> Any:
+        name, value = self.operator, self.value
+        if name in _LISTED:
+            if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, (Sequence, set, frozenset)):
+                raise self._refusal("a list of values")
+            return tuple(_scalar(item, self.key) for item in value)
+        if name == "exists":
+            if not isinstance(value, bool):
+                raise self._refusal("true or false")
+            return value
+        if name in _TEXTUAL and not isinstance(value, str):
+            raise self._refusal("a text")
+        if name in _ORDERED and (isinstance(value, bool) or not isinstance(value, (str, Real))):
+            raise self._refusal("a number or a text; dates in metadata are texts such as '2024-05-31'")
+        if name in ("eq", "ne") and isinstance(value, (list, tuple)):
+            return tuple(_scalar(item, self.key) for item in value)
+        return _scalar(value, self.key)
+
+    def _refusal(self, expected: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"{self.operator!r} for {shortened(self.key)} takes {expected}, not {shortened(self.value)}."
+        )
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a chunk with this metadata passes."""
+        """Whether a document with this metadata passes."""
+        name = self.operator
+        if name == "exists":
+            return (self.key in metadata) is self.value
         if self.key not in metadata:
-            return self.operator == "ne"
+            return name in ("ne", "nin")
         found = metadata[self.key]
-        if self.operator == "eq":
-            return bool(found == self.value)
-        if self.operator == "ne":
-            return bool(found != self.value)
-        if self.operator == "in":
-            return found in self.value
-        try:
-            return bool(found < self.value if self.operator == "lt" else found > self.value)
-        except TypeError:
+        if name in _ORDERED:
+            return self._ordered(found)
+        if name == "contains" or name in _TEXTUAL:
+            return self._part_of(found)
+        return (_identity(found) in self._wanted) is (name in ("eq", "in"))
+
+    def _part_of(self, found: Any) -> bool:
+        if isinstance(found, (list, tuple)):
+            return self.operator == "contains" and any(_identity(item) in self._wanted for item in found)
+        if not isinstance(found, str) or not isinstance(self.value, str):
             return False
+        if self.operator == "text_match_insensitive":
+            return self.value.lower() in found.lower()
+        return self.value in found
+
+    def _ordered(self, found: Any) -> bool:
+        kind = str if isinstance(self.value, str) else Real
+        if isinstance(found, bool) or not isinstance(found, kind):
+            return False
+        if self.operator == "lt":
+            return bool(found < self.value)
+        if self.operator == "lte":
+            return bool(found <= self.value)
+        return bool(found > self.value if self.operator == "gt" else found >= self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """`and`, `or` over one or more filters; `not` over one.
 
+    Attributes:
+        operator: How they are joined.
+        parts: The filters.
+        shape: How deeply they are nested, and how many conditions there are.
+
     Raises:
-        ConfigurationError: Another operator, or another number of filters.
+        ConfigurationError: Another operator, another number of filters, or too many or too deeply nested ones.
     """
 
     operator: str
     parts: tuple[Filter, ...]
+    shape: tuple[int, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.operator not in ("and", "or", "not"):
-            raise ConfigurationError(f"Filters are joined by 'and', 'or' or 'not', not by {self.operator!r}.")
+        if self.operator not in _JOINS:
+            raise ConfigurationError(f"Filters are joined by 'and', 'or' or 'not', not by {shortened(self.operator)}.")
         if not self.parts:
             raise ConfigurationError(f"'{self.operator}' in a filter takes a non-empty list of filters.")
         if self.operator == "not" and len(self.parts) != 1:
             raise ConfigurationError("'not' in a filter takes exactly one filter.")
+        shapes = [part.shape if isinstance(part, Group) else (0, 1) for part in self.parts]
+        depth, conditions = 1 + max(depth for depth, _ in shapes), sum(count for _, count in shapes)
+        _check_depth(depth)
+        if conditions > MOST_CONDITIONS:
+            raise ConfigurationError(
+                f"The filter has more than {MOST_CONDITIONS} conditions. To compare one key with many values use 'in'."
+            )
+        object.__setattr__(self, "shape", (depth, conditions))
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a chunk with this metadata passes."""
+        """Whether a document with this metadata passes."""
         if self.operator == "not":
             return not self.parts[0].matches(metadata)
         results = (part.matches(metadata) for part in self.parts)
@@ -90,76 +161,153 @@ Filter = Union[Condition, Group]
 
 
 def parse_filter(given: Filter | Mapping[str, Any] | str | None) -> Filter | None:
-    """Read a filter from what people write.
+    """Read a filter from what people write. Time is linear in its length.
 
     Accepted forms:
-        * a `Filter`, or None;
-        * a mapping: `{"tenant": "a"}`, `{"year": {"gt": 1990}, "lang": {"in": ["en", "de"]}}` (all must hold),
-          `{"and": [...]}`, `{"or": [...]}`, `{"not": {...}}`;
-        * a string: the mapping as JSON, or terms joined by commas: `tenant=a, year>1990, lang!=de`.
+        * a `Filter`, or None for no filter;
+        * a mapping, all of whose conditions hold: `{"tenant": "a"}`, `{"page": [1, 2]}`,
+          `{"year": {"gte": 1990, "lt": 2000}, "lang": {"in": ["en"]}}`, `{"and": [...]}`, `{"or": [...]}`,
+          `{"not": {...}}`. Operators are those of `Condition`, also with a dollar (`$gte`, `$and`) or as symbols
+          (`>=`), and `any`, `all` (items of a list) and `is_empty`;
+        * a string: the mapping as JSON, or as people write conditions: `tenant=a, year>=1990`,
+          `(lang=en or lang=de) and not draft=true`, `page in [1, 2]`, `tags contains x`, `page exists`. Values with
+          signs or with the words `and` and `or` stand in quotes.
 
     Raises:
-        ConfigurationError: The expression cannot be read.
+        ConfigurationError: The expression is empty or cannot be read.
     """
-    if given is None or isinstance(given, (Condition, Group)):
+    return None if given is None else _parse(given, 0)
+
+
+def both(one: Filter | None, other: Filter | None) -> Filter | None:
+    """Both have to hold: a filter that is added never widens what another one lets through."""
+    parts = [part for part in (one, other) if part is not None]
+    return _joined("and", parts) if parts else None
+
+
+def condition(key: str, operator: str, operand: Any) -> Filter:
+    """One comparison under any name of its operator: those of `Condition`, `$gte`, `>=`, `any`, `all`, `is_empty`.
+
+    Raises:
+        ConfigurationError: There is no such operator, or the value does not go with it.
+    """
+    name = operator.removeprefix("$") if isinstance(operator, str) else operator
+    if name in ("any", "all"):
+        return _joined("or" if name == "any" else "and", [Condition(key, "contains", i) for i in _items(key, operand)])
+    if name == "is_empty":
+        there = [Condition(key, "exists", value=True), *(Condition(key, "ne", none) for none in (None, "", ()))]
+        if not isinstance(operand, bool):
+            raise ConfigurationError(f"'is_empty' for {shortened(key)} takes true or false, not {shortened(operand)}.")
+        return Group("not", (_joined("and", there),)) if operand else _joined("and", there)
+    return Condition(key, _SYMBOLS.get(name, name) if isinstance(name, str) else name, operand)
+
+
+def _parse(given: Any, depth: int) -> Filter:
+    _check_depth(depth)
+    if isinstance(given, (Condition, Group)):
         return given
     if isinstance(given, str):
-        return _parse_text(given)
+        return _parse_mapping(_loaded(given) if given.lstrip()[:1] == "{" else read_text(given), depth)
     if isinstance(given, Mapping):
-        return _parse_mapping(given)
+        return _parse_mapping(given, depth)
     msg = f"A filter is a mapping, a string or a Filter, not {type(given).__name__}; for example {{'tenant': 'a'}}."
     raise ConfigurationError(msg)
 
 
-def _parse_mapping(given: Mapping[str, Any]) -> Filter | None:
+def _parse_mapping(given: Mapping[Any, Any], depth: int) -> Filter:
+    if not given:
+        raise ConfigurationError(_EMPTY)
     parts: list[Filter] = []
     for key, value in given.items():
-        if key in ("and", "or", "not"):
-            parts.append(_parse_group(key, value))
-        elif isinstance(value, Mapping):
-            parts.extend(Condition(key, operator, operand) for operator, operand in value.items())
+        name = key[1:] if isinstance(key, str) and key.startswith("$") else key
+        if name in _JOINS:
+            parts.append(_parse_group(name, value, depth))
+        elif name != key:
+            raise ConfigurationError(f"{shortened(key)} does not join filters; use $and, $or, $not or a metadata key.")
         else:
-            parts.append(Condition(key, "eq", value))
-    if not parts:
-        return None
-    return parts[0] if len(parts) == 1 else Group("and", tuple(parts))
+            parts.extend(_parse_conditions(key, value))
+    return _joined("and", parts)
 
 
-def _parse_group(operator: str, value: Any) -> Group:
-    items: Sequence[Any] = [value] if isinstance(value, (Mapping, Condition, Group)) else value
-    if not isinstance(items, Sequence) or isinstance(items, str) or not items:
-        raise ConfigurationError(f"'{operator}' in a filter takes a non-empty list of filters, not {value!r}.")
-    parsed = tuple(parse_filter(item) for item in items)
-    if any(part is None for part in parsed):
-        raise ConfigurationError(f"'{operator}' in a filter holds an empty filter.")
-    return Group(operator, tuple(part for part in parsed if part is not None))
+def _parse_conditions(key: Any, value: Any) -> list[Filter]:
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [Condition(key, "in", value)]
+    if not isinstance(value, Mapping):
+        return [Condition(key, "eq", value)]
+    if not value:
+        raise ConfigurationError(f"The filter says nothing about {shortened(key)}: {{}} is empty. Give it a value.")
+    return [condition(key, operator, operand) for operator, operand in value.items()]
 
 
-def _parse_text(given: str) -> Filter | None:
-    text = given.strip()
-    if not text:
-        return None
-    if text.startswith("{"):
-        try:
-            return parse_filter(json.loads(text))
-        except json.JSONDecodeError as error:
-            raise ConfigurationError(f"The filter is not valid JSON ({error}): {given[:200]}") from error
-        except RecursionError as error:
-            raise ConfigurationError("The filter is nested too deeply.") from error
-    parts: list[Filter] = []
-    for term in text.split(","):
-        match = _TERM.match(term)
-        if not match:
-            raise ConfigurationError(
-                f"Cannot read the filter term {term!r}; write key=value, key!=value, key<value or key>value."
-            )
-        key, symbol, raw = match.groups()
-        parts.append(Condition(key, _SYMBOLS.get(symbol, "eq"), _scalar(raw)))
-    return parts[0] if len(parts) == 1 else Group("and", tuple(parts))
+def _items(key: Any, operand: Any) -> tuple[Any, ...]:
+    items: tuple[Any, ...] = Condition(key, "in", operand).value
+    if not items:
+        raise ConfigurationError(f"'any' and 'all' for {shortened(key)} take a list of at least one value.")
+    return items
 
 
-def _scalar(raw: str) -> Any:
+def _parse_group(operator: str, value: Any, depth: int) -> Group:
+    items = [value] if isinstance(value, (Mapping, Condition, Group)) else value
+    if not isinstance(items, (list, tuple)) or not items:
+        raise ConfigurationError(f"'{operator}' in a filter takes a non-empty list of filters, not {shortened(value)}.")
+    return Group(operator, tuple(_parse(item, depth + 1) for item in items))
+
+
+def _joined(operator: str, parts: Sequence[Filter]) -> Filter:
+    return parts[0] if len(parts) == 1 else Group(operator, tuple(parts))
+
+
+def _check_depth(depth: int) -> None:
+    if depth > DEEPEST:
+        raise ConfigurationError(f"The filter is nested too deeply; {DEEPEST} levels are the most.")
+
+
+def _loaded(text: str) -> Mapping[str, Any]:
+    """JSON, but stricter: no key twice, no NaN."""
     try:
-        return json.loads(raw)
-    except json.JSONDecodeError:
-        return raw
+        loaded = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ConfigurationError("The filter is nested too deeply.") from error
+    except ValueError as error:
+        raise ConfigurationError(f"The filter is not valid JSON ({error}): {shortened(text)}") from error
+    return dict(loaded)
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ConfigurationError(f"The filter names {shortened(key)} twice; join the two with 'and' or 'or'.")
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ConfigurationError(f"{name} in a filter is no number that anything could equal.")
+
+
+def _scalar(value: Any, key: str) -> Any:
+    """A value as plain JSON has it."""
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real) and math.isfinite(value):
+        return float(value)
+    raise ConfigurationError(
+        f"A filter compares {shortened(key)} with texts, finite numbers, true, false or null, not with "
+        f"{shortened(value)}; dates in metadata are texts such as '2024-05-31'."
+    )
+
+
+def _identity(value: Any) -> Hashable:
+    """Equal for equal values of one type; whole and other numbers are one type, `True` is none of them."""
+    if isinstance(value, bool):
+        return (bool, value)
+    if isinstance(value, (int, float)):
+        return (float, value)
+    if isinstance(value, (list, tuple)):
+        return (list, tuple(map(_identity, value)))
+    if isinstance(value, Mapping):
+        return (dict, frozenset((name, _identity(item)) for name, item in value.items()))
+    return (str, value) if isinstance(value, str) else (None, value)

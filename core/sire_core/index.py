@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
-from sire_core.filters import Filter, parse_filter
-from sire_core.search.pinned import PinnedSearch, check_query
+from sire_core.errors import ConfigurationError, SnapshotExpiredError
+from sire_core.filters import Filter, both, parse_filter
 from sire_core.session import Configuration, Session
 from sire_core.types import BuildReport, Document, Hit
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.models.limits import UsageLimits
     from sire_core.models.prices import Price
+    from sire_core.models.usage import UsageLimits
     from sire_core.pipeline.estimate import Estimate
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Progress
-    from sire_core.recipes.base import Recipe
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Progress, Recipe
+    from sire_core.search.snapshot import PoolCounts, SearchSnapshot
     from sire_core.search.view import PoolView
 
 __all__ = ["Index"]
@@ -35,7 +37,7 @@ class Index:
 
     Args:
         path: The folder; None keeps the index in memory.
-        recipe: A `Recipe` or a name; None means the folder's latest, and `sirerag` for a first build.
+        recipe: A `Recipe` or a name; None means the folder's latest, and `sire` for a first build.
         language_model: Extracts and summarises; None uses the model-free ways.
         embedder: An `Embedder` or what `resolve_embedder` reads (`st:NAME_OR_FOLDER`, `openai:MODEL`, ...); None means
             what the folder was built with, and the zero-download default for a first build.
@@ -48,6 +50,9 @@ class Index:
         limits: Most calls and tokens that one build may spend on models.
         extraction: `joint` asks once per passage; `native` uses the papers' own separate prompts.
         mirrors: Vector stores of yours that follow every change; see `sire_core.protocols.Mirror`.
+        lock_timeout: Seconds that a change waits for another writer before it raises `IndexLockedError`.
+        allow: What the readers of this object may see, as a filter: it holds in every search, snapshot and explanation,
+            in `documents` and `stats`, and no argument of theirs widens it. Changes are not limited.
     """
 
     def __init__(
@@ -66,6 +71,8 @@ class Index:
         limits: UsageLimits | None = None,
         extraction: str = "joint",
         mirrors: Sequence[Mirror] = (),
+        lock_timeout: float = 10.0,
+        allow: FilterLike = None,
     ) -> None:
         self._configuration = Configuration(
             path=Path(path) if path is not None else None,
@@ -81,8 +88,11 @@ class Index:
             limits=limits,
             extraction=extraction,
             mirrors=tuple(mirrors),
+            lock_timeout=lock_timeout,
+            allow=parse_filter(allow),
         )
         self._session = Session(self._configuration)
+        self._others: dict[str, Index] = {}
 
     @property
     def path(self) -> Path | None:
@@ -93,6 +103,26 @@ class Index:
     def language_model(self) -> LanguageModel | None:
         """The model that the index was given; None without one."""
         return self._configuration.language_model
+
+    @property
+    def chunker(self) -> SentenceChunker | str | None:
+        """What cuts documents; None takes each as one passage."""
+        return self._configuration.chunker
+
+    def using(self, recipe: str) -> Index:
+        """The same open index, searched by another of the recipes that were built in it.
+
+        Args:
+            recipe: Its name.
+        """
+        if recipe not in self._others:
+            configuration = replace(self._configuration, recipe=recipe)
+            other = object.__new__(type(self))
+            vars(other).update(
+                _configuration=configuration, _session=Session(configuration, self._session), _others=self._others
+            )
+            self._others[recipe] = other
+        return self._others[recipe]
 
     def build(self, documents: Iterable[Document]) -> BuildReport:
         """Make the index hold exactly these documents. Resumes what an interrupted build has paid for.
@@ -151,6 +181,19 @@ class Index:
         wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
         return await self._session.apply(lambda stored: plan_delete(stored, wanted))
 
+    def drop_recipe(self, name: str) -> None:
+        """Remove a recipe from the folder, with everything that only it derived. Documents and other recipes stay.
+
+        Raises:
+            ConfigurationError: The index does not hold it, or holds nothing else.
+            IndexLockedError: Another process is writing to the folder.
+        """
+        _run(self.adrop_recipe(name))
+
+    async def adrop_recipe(self, name: str) -> None:
+        """See `drop_recipe`."""
+        await self._session.drop_recipe(name)
+
     def purge(self) -> None:
         """Overwrite on disk all that deleted and replaced documents left, then `push`, so that no mirror keeps it.
 
@@ -163,20 +206,20 @@ class Index:
         """See `purge`."""
         await self._session.purge()
 
-    def push(self, *, anew: bool = False) -> dict[str, int]:
-        """Tell the mirrors what they missed, after a crash or when they could not be reached; units told, by name.
+    def push(self, *, full: bool = False) -> dict[str, int]:
+        """Send the mirrors what they missed, after a crash or when they could not be reached; units sent, by name.
 
-        Every change does this, too. A mirror that is new, or each of them when it is done `anew`, is told everything.
+        Every change does this, too. A mirror that is new, or every one with `full`, receives everything.
 
         Raises:
             IndexLockedError: Another process is writing to the folder.
             Exception: Whatever a vector store raises; nothing is lost.
         """
-        return _run(self.apush(anew=anew))
+        return _run(self.apush(full=full))
 
-    async def apush(self, *, anew: bool = False) -> dict[str, int]:
+    async def apush(self, *, full: bool = False) -> dict[str, int]:
         """See `push`."""
-        return await self._session.push(anew=anew)
+        return await self._session.push(full=full)
 
     def estimate(self, documents: Iterable[Document], price: Price | None = None) -> Estimate:
         """What `build(documents)` would ask of the language model, without asking it anything.
@@ -195,13 +238,22 @@ class Index:
 
         return await self._session.estimate(check_documents(documents), price)
 
-    def search(self, query: str, k: int = 10, *, filter: FilterLike = None) -> list[Hit]:  # noqa: A002 - the word users look for
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - the word users look for
+        returns: str = "passages",
+    ) -> list[Hit]:
         """Find evidence for a question.
 
         Args:
             query: The question.
-            k: How many units; fewer come back only when fewer pass the filter.
+            k: How many passages, or units; fewer come back only when fewer pass the filter.
             filter: On chunk metadata; see `parse_filter`. A derived unit passes only if all its chunks pass.
+            returns: "passages" gives distinct passages of the documents; what was derived from them brings the
+                passages that it stands on. "units" gives summaries, aggregates and reports as they are.
 
         Raises:
             QueryError: Empty question or k below one.
@@ -209,55 +261,106 @@ class Index:
             IndexMissingError: There is no index.
             EmbedderMismatchError: Another embedder than the one it was built with.
         """
-        return _run(self.asearch(query, k, filter=filter))
+        return _run(self.asearch(query, k, filter=filter, returns=returns))
 
-    async def asearch(self, query: str, k: int = 10, *, filter: FilterLike = None) -> list[Hit]:  # noqa: A002 - as above
+    async def asearch(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - as above
+        returns: str = "passages",
+    ) -> list[Hit]:
         """See `search`."""
+        from sire_core.search.snapshot import check_query
+
         check_query(query, k)
-        return await (await self.apin(filter=filter)).search(query, k)
+        with suppress(SnapshotExpiredError):  # a commit came in between: search what it made
+            return await (await self._current(filter)).asearch(query, k, returns=returns)
+        return await (await self.asnapshot(filter=filter)).asearch(query, k, returns=returns)
 
-    def explain(self, query: str, k: int = 10, *, filter: FilterLike = None) -> str:  # noqa: A002 - as in search
+    def explain(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - as in search
+        returns: str = "passages",
+    ) -> str:
         """The hits of a question and, for each, why it was chosen, as text."""
-        return _run(self.aexplain(query, k, filter=filter))
+        return _run(self.aexplain(query, k, filter=filter, returns=returns))
 
-    async def aexplain(self, query: str, k: int = 10, *, filter: FilterLike = None) -> str:  # noqa: A002 - as above
+    async def aexplain(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - as above
+        returns: str = "passages",
+    ) -> str:
         """See `explain`."""
         from sire_core.search.explanation import explain_hits
 
-        pinned = await self.apin(filter=filter)
-        return explain_hits(query, await pinned.search(query, k), pinned.view)
+        snapshot = await self.asnapshot(filter=filter)
+        return explain_hits(query, await snapshot.asearch(query, k, returns=returns), snapshot.view)
 
-    async def apin(self, *, filter: FilterLike = None) -> PinnedSearch:  # noqa: A002 - as above
-        """The index as of now, for several searches that belong together (see `reason`); raises what `search` does."""
-        where = parse_filter(filter)
-        return PinnedSearch(*await self._session.areader(), where)
+    def snapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:  # noqa: A002 - as above
+        """The index as of now, for several searches that belong together; raises what `search` does."""
+        return _run(self.asnapshot(filter=filter))
+
+    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:  # noqa: A002 - as above
+        """See `snapshot`."""
+        from sire_core.search.snapshot import SearchSnapshot
+
+        where = both(self._configuration.allow, parse_filter(filter))
+        return SearchSnapshot(*await self._session.asnapshot(), where)
+
+    async def _current(self, filter: FilterLike) -> SearchSnapshot:  # noqa: A002 - as above
+        """A snapshot for one search, which need not hold anything."""
+        from sire_core.search.snapshot import SearchSnapshot
+
+        where = both(self._configuration.allow, parse_filter(filter))
+        return SearchSnapshot(*await self._session.areader(), where)
 
     def stats(self) -> dict[str, Any]:
         """Counts of the recipe's pool, and what the index was built with."""
         manifest, built = self._session.built()
-        kinds = self._session.files().counts(built)
+        allowed = self._allowed_counts() if self._configuration.allow is not None else None
+        kinds = self._session.files().counts(built) if allowed is None else allowed.kinds
         return {
             "units": sum(kinds.values()),
             "kinds": kinds,
-            "documents": manifest.counts.get("documents", 0),
-            "chunks": manifest.counts.get("chunks", 0),
+            "documents": manifest.counts.get("documents", 0) if allowed is None else allowed.documents,
+            "chunks": manifest.counts.get("chunks", 0) if allowed is None else allowed.chunks,
             "recipe": built.name,
             "recipes": list(dict.fromkeys(r.name for r in manifest.recipes)),
             "embedder": manifest.embedder,
             "dimension": manifest.dimension,
             "extraction": built.extraction,
             "language_model": built.language_model,
-            "failed": len(manifest.failed.get(built.extraction, ())),
+            "failed": len(manifest.failed.get(built.extraction, ())) if allowed is None else 0,
             "generation": manifest.generation,
-            **self._session.files().figures(built),
+            "vectors": "own scan" if self._session.vectors is None else self._session.vectors.description,
+            **(self._session.files().figures(built) if allowed is None else {}),
         }
+
+    def _allowed_counts(self) -> PoolCounts:
+        from sire_core.search.snapshot import SearchSnapshot
+
+        return SearchSnapshot(*self._session.reader(), self._configuration.allow).counts()
 
     def view(self) -> PoolView:
         """A read-only snapshot of the recipe's whole pool: units, vectors, edges. For exports and adapters.
 
         Raises:
             IndexMissingError: There is no index.
+            ConfigurationError: The index was opened with `allow`; a view shows everything.
         """
+        if self._configuration.allow is not None:
+            raise ConfigurationError(
+                "This index was opened with allow=..., and a view shows everything. Use snapshot(), search() or "
+                "documents(); for exports open it without allow."
+            )
         return self._session.reader()[0]
 
     def documents(self, doc_ids: Iterable[str] | None = None) -> list[Document]:
@@ -279,9 +382,53 @@ class Index:
         """
         self._session.files().save(Path(path))
 
+    def reembed(self, path: str | os.PathLike[str], embedder: Embedder | str) -> BuildReport:
+        """Write this corpus with all its recipes into a new folder, with the vectors of another embedder.
+
+        What was extracted and answered is taken along, and not asked for again. Interrupted, the same call goes on.
+
+        Args:
+            path: The new folder.
+            embedder: See the class.
+
+        Returns:
+            The report of the folder's latest recipe.
+
+        Raises:
+            ConfigurationError: A recipe was made by a model or an extractor that this index was not given.
+            StorageError: The new folder holds something else.
+        """
+        return _run(self.areembed(path, embedder))
+
+    async def areembed(self, path: str | os.PathLike[str], embedder: Embedder | str) -> BuildReport:
+        """See `reembed`."""
+        from sire_core.models.embedders import resolve_embedder
+
+        return await self._session.reembed(Path(path), resolve_embedder(embedder))
+
     def close(self) -> None:
         """Let go of files. The next use opens them again; an index in memory is gone."""
         self._session.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.path is None:
+            raise ConfigurationError(
+                "An index in memory cannot be sent to another process. Give it a path, or save() it and open the copy."
+            )
+        return {"_configuration": self._configuration}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self._configuration = state["_configuration"]
+        self._session = Session(self._configuration)
+        self._others = {}
+
+    def __copy__(self) -> Index:
+        """An index is a handle to one place: a copy of what holds it shares it."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Index:
+        """See `__copy__`."""
+        return self
 
     def __enter__(self) -> Index:
         return self

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sire_core.errors import ConfigurationError, EmbedderMismatchError
+from sire_core.errors import ConfigurationError, EmbedderMismatchError, IndexLockedError
 
 if TYPE_CHECKING:
+    from sire_core.corpus.changes import StoredDocument
     from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.manifest import BuiltRecipe, Manifest
-    from sire_core.models.limits import UsageLimits
+    from sire_core.filters import Filter
     from sire_core.models.prices import Price
+    from sire_core.models.usage import UsageLimits
     from sire_core.pipeline.apply import Plan
+    from sire_core.pipeline.build_context import BuildContext
     from sire_core.pipeline.estimate import Estimate
-    from sire_core.pipeline.workers import Workers
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Progress
-    from sire_core.recipes.base import Recipe
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Progress, Recipe, VectorIndex
     from sire_core.search.view import PoolView
     from sire_core.storage.index_files import IndexFiles
-    from sire_core.types import BuildReport, Document
+    from sire_core.storage.manifest import BuiltRecipe, Manifest
+    from sire_core.types import BuildReport, Chunk, Document, Passage
 
 __all__ = ["Configuration", "Session"]
+
+_TRIES = 5
+_POLL = 0.05
+"""Seconds between two looks at a lock that somebody else holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +50,14 @@ class Configuration:
     limits: UsageLimits | None = None
     extraction: str = "joint"
     mirrors: tuple[Mirror, ...] = ()
+    lock_timeout: float = 10.0
+    allow: Filter | None = None
 
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise ConfigurationError(f"workers must be at least 1, not {self.workers}.")
+        if not self.lock_timeout >= 0:
+            raise ConfigurationError(f"lock_timeout is a number of seconds of at least 0, not {self.lock_timeout}.")
         if self.extraction not in ("joint", "native"):
             raise ConfigurationError(f"extraction is 'joint' or 'native', not {self.extraction!r}.")
         names = [mirror.name for mirror in self.mirrors]
@@ -68,13 +78,13 @@ class Configuration:
 
     def recipe_to_build(self, manifest: Manifest) -> Recipe:
         """The given recipe; else the folder's latest (of that name); else the default."""
-        from sire_core.recipes.base import recipe_by_name
+        from sire_core.recipes.base import DEFAULT_RECIPE, recipe_by_name
 
         if self.recipe_object is not None:
             return self.recipe_object
         name = self.recipe_name
         known = [built for built in manifest.recipes if not name or built.name == name]
-        return _registered(known[-1]) if known else recipe_by_name(name or "sirerag")
+        return _registered(known[-1]) if known else recipe_by_name(name or DEFAULT_RECIPE)
 
     def embedder_for(self, manifest: Manifest) -> Embedder:
         """The given embedder; else what the folder was built with; else the zero-download default.
@@ -107,10 +117,12 @@ class Session:
 
     Args:
         configuration: The arguments of `Index`.
+        opened: A session of the same index whose files are used; None opens them.
     """
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, opened: Session | None = None) -> None:
         self._configuration = configuration
+        self._opened = opened
         self._library: IndexFiles | None = None
         self._reader: tuple[tuple[int, int], PoolView, Recipe] | None = None
         self._lock = threading.RLock()
@@ -121,12 +133,19 @@ class Session:
         Raises:
             IndexMissingError: There is none, and `create` is off.
         """
+        if self._opened is not None:
+            return self._opened.files(create=create)
         with self._lock:
             if self._library is None:
                 from sire_core.storage.index_files import IndexFiles
 
                 self._library = IndexFiles(self._configuration.path, create=create)
             return self._library
+
+    @property
+    def _is_open(self) -> bool:
+        session = self._opened or self
+        return session._library is not None  # noqa: SLF001 - a session like this one
 
     def built(self) -> tuple[Manifest, BuiltRecipe]:
         """The manifest, and the recipe in it that the configuration means."""
@@ -145,8 +164,8 @@ class Session:
         """See `reader`; deriving a pool does not hold up the event loop."""
         import asyncio
 
-        reader, library = self._reader, self._library
-        if reader is not None and library is not None and reader[0] == library.stamp():
+        reader = self._reader
+        if reader is not None and self._is_open and reader[0] == self.files().stamp() and reader[1].intact():
             return reader[1], reader[2]
         return await asyncio.to_thread(self.reader)
 
@@ -154,20 +173,43 @@ class Session:
         """The pool as of now and the recipe that ranks it; read again when another generation was published."""
         stamp = self.files().stamp()
         reader = self._reader
-        if reader is None or reader[0] != stamp:
+        if reader is None or reader[0] != stamp or not reader[1].intact():
             with self._lock:
-                if self._reader is None or self._reader[0] != stamp:
+                if self._reader is None or self._reader[0] != stamp or not self._reader[1].intact():
                     self._reader = (stamp, *self._read())
                 reader = self._reader
         return reader[1], reader[2]
 
+    async def asnapshot(self) -> tuple[PoolView, Recipe]:
+        """As `areader`, but what the view reads later is of the same generation, however late that is."""
+        import asyncio
+
+        return await asyncio.to_thread(self._held)
+
+    def _held(self) -> tuple[PoolView, Recipe]:
+        from sire_core.storage.later_reads import LaterReads
+
+        library = self.files()
+        for _ in range(_TRIES):
+            view, recipe = self.reader()
+            _, built = self.built()
+            if library.folder is None or not built.owners:
+                break  # nothing is read later, or nobody else could hold it
+            later = LaterReads.held(library.folder.index_file, tuple(built.owners))
+            if later.generation == view.generation:
+                return view.reading(later.edges, later.notes), recipe
+            later.close()  # a commit came in between
+        return view, recipe
+
     def _read(self) -> tuple[PoolView, Recipe]:
         from sire_core.search.view import PoolView
+        from sire_core.storage.later_reads import LaterReads
 
         library = self.files()
         while True:
             with library.store.snapshot():
                 manifest, built = self.built()
+                commit = library.store.commits()[0]
                 pool = library.pools.get(built, manifest.generation)
             try:
                 embedder = self._embedder(manifest)
@@ -180,11 +222,11 @@ class Session:
         if embedder is not None:
             recipe.check_embedder(embedder)
         model = self._configuration.language_model
-        edges, note = lambda: library.edges(built), lambda key: library.note(built, key)
-        return PoolView(pool, embedder, model, edges, note), recipe
+        later = LaterReads(library.store, commit, tuple(built.owners))
+        return PoolView(pool, embedder, model, later.edges, later.notes, self.vectors), recipe
 
     def _embedder(self, manifest: Manifest) -> Any:
-        from sire_core.models.fitting import restore
+        from sire_core.models.embedders import restore
 
         if not manifest.embedder:  # nothing was ever embedded
             return None
@@ -197,34 +239,63 @@ class Session:
             )
         return embedder
 
+    @property
+    def vectors(self) -> VectorIndex | None:
+        """The user's own store, where a recipe object names one; it holds for other recipes of the same index too."""
+        session = self._opened or self
+        given = session._configuration.recipe_object  # noqa: SLF001 - a session like this one
+        return None if given is None else given.vectors
+
     def documents(self, wanted: set[str] | None) -> list[Document]:
-        """Stored documents in corpus order, cut into their passages; None means all."""
+        """Stored documents in corpus order, cut into the passages that are allowed; None means all."""
+        from sire_core.storage.index_files import require_built
         from sire_core.types import Document
 
-        self.built()
-        store = self.files().store
-        chunks: dict[str, list[str]] = {}
+        library = self.files()
+        library.refresh()
+        require_built(library)
+        store, allow = library.store, self._configuration.allow
+        found = {name: document for name, document in store.documents().items() if wanted is None or name in wanted}
+        chunks: dict[str, list[str | Passage]] = {}
         for chunk in store.chunks():
-            if wanted is None or chunk.doc_id in wanted:
-                chunks.setdefault(chunk.doc_id, []).append(chunk.text)
+            if chunk.doc_id in found and (allow is None or allow.matches(chunk.metadata)):
+                chunks.setdefault(chunk.doc_id, []).append(_as_given(chunk, found[chunk.doc_id]))
         return [
-            Document(id=found.id, title=found.title, metadata=found.metadata, chunks=tuple(chunks.get(found.id, ())))
-            for found in store.documents().values()
-            if wanted is None or found.id in wanted
+            Document(id=name, title=document.title, metadata=document.metadata, chunks=tuple(chunks.get(name, ())))
+            for name, document in found.items()
+            if allow is None or name in chunks
         ]
 
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
         from sire_core.pipeline.apply import apply_plan
         from sire_core.pipeline.finish import finish_in_thread
-        from sire_core.pipeline.mirroring import tell
+        from sire_core.pipeline.mirroring import sync_mirrors
 
         library = self.files(create=True)
-        with library.writing():
+        async with self._writing(library):
             report = await apply_plan(library, plan, self._workers(library.manifest()))
             await finish_in_thread(library.publish)
-            unheard = await tell(library, library.manifest().find(*self._wanted), self._configuration.mirrors)
-        return replace(report, failures=(*report.failures, *unheard)) if unheard else report
+            missed = await sync_mirrors(library, library.manifest().find(*self._wanted), self._configuration.mirrors)
+        return replace(report, failures=(*report.failures, *missed)) if missed else report
+
+    @asynccontextmanager
+    async def _writing(self, library: IndexFiles) -> AsyncIterator[None]:
+        """Hold the writer's lock; wait for it as long as was configured, without holding up the event loop."""
+        import asyncio
+        import time
+
+        deadline = time.monotonic() + self._configuration.lock_timeout
+        with ExitStack() as held:
+            while True:
+                try:
+                    held.enter_context(library.writing())
+                    break
+                except IndexLockedError:
+                    if time.monotonic() >= deadline:
+                        raise
+                await asyncio.sleep(_POLL)
+            yield
 
     async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
         """Add documents, or replace those that are there."""
@@ -234,41 +305,110 @@ class Session:
         given, chunker = check_documents(documents), self._configuration.chunker_object()
         return await self.apply(lambda stored: plan_put(stored, given, chunker, may_replace=may_replace))
 
-    async def push(self, *, anew: bool = False) -> dict[str, int]:
-        """Tell the vector stores what they have not heard of; units told, by the store's name."""
+    async def drop_recipe(self, name: str) -> None:
+        """Remove a recipe and what only it derived."""
+        from sire_core.pipeline.finish import finish_in_thread
+        from sire_core.storage.commit import Commit
+        from sire_core.storage.index_files import require_built
+
+        library = self.files()
+        library.refresh()
+        require_built(library)
+        async with self._writing(library):
+            manifest = library.refresh()
+            kept = tuple(built for built in manifest.recipes if built.name != name)
+            if len(kept) == len(manifest.recipes):
+                held = ", ".join(dict.fromkeys(built.name for built in manifest.recipes))
+                raise ConfigurationError(f"This index does not hold {name!r}; it holds: {held}.")
+            if not kept:
+                raise ConfigurationError(f"{name!r} is the only recipe of this index. Build another one first.")
+            staying = {owner for built in kept for owner in built.owners}
+            gone = [owner for built in manifest.recipes for owner in built.owners if owner not in staying]
+            after = replace(manifest, generation=manifest.generation + 1, recipes=kept)
+            commit = Commit(drop_owners=list(dict.fromkeys(gone)), manifest=after.to_json())
+            await finish_in_thread(lambda: library.store.commit(commit))
+            await finish_in_thread(library.publish)
+
+    async def push(self, *, full: bool = False) -> dict[str, int]:
+        """Send the vector stores the changes that they missed; units sent, by the store's name."""
         from sire_core.pipeline.mirroring import push_all
 
-        return await push_all(self.files(), self.built()[1], self._configuration.mirrors, anew=anew)
+        return await push_all(self.files(), self.built()[1], self._configuration.mirrors, full=full)
 
     async def purge(self) -> None:
-        """Overwrite what documents that are gone left behind, and have the vector stores forget them."""
+        """Overwrite what documents that are gone left behind, and drop it from the vector stores."""
         from sire_core.pipeline.finish import finish_in_thread
 
         self.built()
         library = self.files()
-        with library.writing():
+        async with self._writing(library):
             await finish_in_thread(library.purge)
         await self.push()
 
+    async def reembed(self, path: Path, embedder: Embedder) -> BuildReport:
+        """Build the same corpus and recipes in another folder, with other vectors."""
+        import asyncio
+
+        from sire_core.corpus.changes import replacing
+        from sire_core.corpus.chunker import SentenceChunker
+
+        manifest, _ = self.built()
+        library = self.files()
+        for built in manifest.recipes:
+            self._check_makers(built)
+        with library.store.snapshot():
+            stored = library.store.documents()
+            chunks = library.store.chunks(stored)
+        await asyncio.to_thread(library.copy_calls, path)
+        chunker = SentenceChunker(**manifest.chunker) if manifest.chunker else None
+        report: BuildReport | None = None
+        for built in manifest.recipes:
+            recipe = _registered(built)
+            configuration = replace(
+                self._configuration, path=path, recipe=recipe, embedder=embedder, chunker=chunker, seed=manifest.seed
+            )
+            session = Session(replace(configuration, mirrors=()))
+            try:
+                report = await session.apply(lambda known: replacing(known, stored, chunks))
+            finally:
+                session.close()
+        assert report is not None  # an index that was built has a recipe
+        return report
+
+    def _check_makers(self, built: BuiltRecipe) -> None:
+        """Refuse to make anew, by others, what a model or a given extractor has made."""
+        configuration = self._configuration
+        model = configuration.language_model
+        by_model = bool(built.language_model) and bool(built.organizers)
+        if by_model and (model is None or model.fingerprint != built.language_model):
+            raise ConfigurationError(
+                f"{built.name} was made with the language model {built.language_model}. Pass it: Index(path, "
+                "language_model=...)."
+            )
+        if built.extraction.startswith("recorded/") and configuration.extractor is None:
+            raise ConfigurationError(
+                f"{built.name} was made from the extractions {built.extraction}. Pass them: Index(path, extractor=...)."
+            )
+
     async def estimate(self, documents: Sequence[Document], price: Price | None) -> Estimate:
         """What building these documents would ask of the model."""
-        from sire_core.manifest import Manifest
         from sire_core.pipeline.estimate import estimate_build
+        from sire_core.storage.manifest import Manifest
 
         path = self._configuration.path
-        there = self._library is not None or (path is not None and (path / "index.sqlite").exists())
+        there = self._is_open or (path is not None and (path / "index.sqlite").exists())
         library = self.files() if there else None
         workers = self._workers(library.manifest() if library else Manifest())
         return await estimate_build(library, documents, workers, price)
 
-    def _workers(self, manifest: Manifest) -> Workers:
+    def _workers(self, manifest: Manifest) -> BuildContext:
         """The configuration, its gaps filled from the folder."""
-        from sire_core.pipeline.workers import Workers
+        from sire_core.pipeline.build_context import BuildContext
 
         configuration = self._configuration
         recipe, embedder = configuration.recipe_to_build(manifest), configuration.embedder_for(manifest)
         recipe.check_embedder(embedder)
-        return Workers(
+        return BuildContext(
             recipe=recipe,
             embedder=embedder,
             extractor=configuration.extractor,
@@ -289,6 +429,16 @@ class Session:
             if self._library is not None:
                 self._library.close()
                 self._library = None
+
+
+def _as_given(chunk: Chunk, document: StoredDocument) -> str | Passage:
+    """A passage as `Document.chunks` holds it: the text alone where it has nothing of its own."""
+    from sire_core.types import Passage
+
+    title = "" if chunk.title == document.title else chunk.title
+    missing = object()
+    own = {key: value for key, value in chunk.metadata.items() if document.metadata.get(key, missing) != value}
+    return Passage(chunk.text, chunk.source_id, title, own) if chunk.source_id or title or own else chunk.text
 
 
 def _registered(built: BuiltRecipe) -> Recipe:

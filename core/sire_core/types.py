@@ -19,6 +19,7 @@ __all__ = [
     "Failure",
     "Hit",
     "Metadata",
+    "Passage",
     "Step",
     "Triple",
     "Unit",
@@ -26,6 +27,7 @@ __all__ = [
     "chunk_id",
     "content_hash",
     "digest",
+    "hash64",
     "unit_id",
 ]
 
@@ -51,6 +53,11 @@ def digest(*parts: str, size: int = 12) -> str:
     return hashlib.blake2b(prefixed, digest_size=size).hexdigest()
 
 
+def hash64(text: str) -> int:
+    """A hash that is the same in every process."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
 def content_hash(title: str, text: str) -> str:
     """Hash of what a passage says; equal for duplicates in different documents."""
     return digest(title, text)
@@ -74,6 +81,23 @@ def unit_id(kind: str, fingerprint: str, chunk_ids: Iterable[str], text: str) ->
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a document that was cut before it came here; it is not cut again.
+
+    Attributes:
+        text: The piece.
+        id: The user's own id of it, which results carry; empty where there is none.
+        title: Shown in front of the text in place of the document's title; empty takes the document's.
+        metadata: What it adds to the document's metadata; its own values win.
+    """
+
+    text: str
+    id: str = ""
+    title: str = ""
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """What the user hands in.
 
@@ -82,14 +106,19 @@ class Document:
         text: The whole text. Ignored when `chunks` is given.
         title: Shown in front of the text to embedders and models; may be empty.
         metadata: JSON-serialisable; filters apply to it.
-        chunks: Text already cut into passages; taken as it is.
+        chunks: Text already cut into passages, as texts or as `Passage` objects; taken as it is.
     """
 
     id: str
     text: str = ""
     title: str = ""
     metadata: Metadata = field(default_factory=dict)
-    chunks: tuple[str, ...] = ()
+    chunks: tuple[str | Passage, ...] = ()
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """`chunks`, each as a `Passage`."""
+        return tuple(Passage(chunk) if isinstance(chunk, str) else chunk for chunk in self.chunks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +129,10 @@ class Chunk:
         id: See `chunk_id`.
         doc_id: Document it belongs to.
         position: 0-based place inside the document.
-        title: The document's title.
+        title: The passage's own title, else the document's.
         text: The passage.
-        metadata: The document's metadata.
+        metadata: The document's metadata and the passage's own.
+        source_id: The user's own id of the passage; empty where there is none.
     """
 
     id: str
@@ -111,6 +141,7 @@ class Chunk:
     title: str
     text: str
     metadata: Metadata = field(default_factory=dict)
+    source_id: str = ""
 
     @property
     def hash(self) -> str:
@@ -213,6 +244,7 @@ class Unit:
         entity_keys: Normalised names of the entities it is about.
         title: Title line (chunks) or display name (aggregates); may be empty.
         metadata: The chunk's own metadata, or what the organizer has to say.
+        source_ids: Of a passage, the user's own ids in the order of `chunk_ids`; empty where there are none.
     """
 
     id: str
@@ -224,10 +256,16 @@ class Unit:
     entity_keys: tuple[str, ...] = ()
     title: str = ""
     metadata: Metadata = field(default_factory=dict)
+    source_ids: tuple[str, ...] = ()
+
+    @property
+    def source_id(self) -> str:
+        """The user's own id of a passage; the unit's where there is none."""
+        return next(filter(None, self.source_ids), self.id)
 
     @property
     def index_text(self) -> str:
-        """What is embedded. Only chunks carry their title line (ALGORITHMS 0.2)."""
+        """What is embedded. Only chunks carry their title line."""
         return f"{self.title}\n{self.text}" if self.title and self.kind is UnitKind.CHUNK else self.text
 
 
@@ -258,12 +296,16 @@ class Hit:
     Attributes:
         doc_ids: Documents of `unit.chunk_ids`, in that order, each once.
         path: Steps from the query to the hit.
+        metadata: Of a passage, its metadata; of a derived unit, what the metadata of all its passages agree on.
+        differing: Values, by key, that its passages do not agree on; empty for a passage.
     """
 
     unit: Unit
     score: float
     doc_ids: tuple[str, ...] = ()
     path: tuple[Step, ...] = ()
+    metadata: Metadata = field(default_factory=dict)
+    differing: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,8 +179,8 @@ def test_limits(folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--via", "magic"), "--via is one of single, ircot, self-ask"),
-        (("--flavor", "original"), "--flavor is for"),
+        (("--via", "magic"), "There is no strategy 'magic'; choose one of single, ircot, self-ask"),
+        (("--flavor", "original"), "A flavor is for ircot and self-ask only"),
         (("--via", "ircot", "--flavor", "search"), "flavor is 'original'"),
         (("--via", "self-ask", "--flavor", "original"), "mode is 'two_call'"),
         (("--max-calls", "3"), "--max-calls needs --llm"),

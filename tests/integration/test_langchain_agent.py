@@ -65,7 +65,7 @@ async def test_the_model_reads_cited_passages_and_the_documents_are_the_artifact
         told = model.seen[1][-1]
         assert isinstance(told, ToolMessage)
         assert told.artifact == retriever.invoke(QUESTION, k=2)
-        assert told.content.startswith(f"[{', '.join(told.artifact[0].metadata['doc_ids'])}] ")
+        assert told.content.startswith(f"[{', '.join(told.artifact[0].metadata['sire']['doc_ids'])}] ")
         assert state["messages"][-1].content == "Done."
 
 
@@ -76,8 +76,8 @@ def test_wrong_arguments_come_back_and_can_be_corrected(retriever):
     wrong, right = (m for m in state["messages"] if isinstance(m, ToolMessage))
     assert (wrong.status, right.status) == ("error", "success")
     assert "top_k: Extra inputs" in wrong.content
-    passages = [d for d in right.artifact if d.metadata["kind"] == "chunk"]
-    assert {d.metadata["user_kind"] for d in passages} == {"ship"}
+    passages = [d for d in right.artifact if d.metadata["sire"]["kind"] == "chunk"]
+    assert {d.metadata["kind"] for d in passages} == {"ship"}
 
 
 def test_two_searches_of_one_turn_are_both_answered(retriever):

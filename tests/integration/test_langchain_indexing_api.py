@@ -46,7 +46,7 @@ def run(request):
 
 
 def _texts(store):
-    return {d.page_content for d in store.invoke("Who?") if d.metadata["kind"] == "chunk"}
+    return {d.page_content for d in store.invoke("Who?") if d.metadata["sire"]["kind"] == "chunk"}
 
 
 async def test_one_of_three_documents_changes(run):
@@ -65,7 +65,7 @@ async def test_cleanup_none_keeps_what_is_there(run):
 
 async def test_cleanup_full_removes_what_is_not_given_and_what_was_made_from_it(run):
     await run([PETRA, LANTERN, OTTO], "full")
-    mixed = [d for d in run.store.invoke("Petra Quillon") if len(d.metadata["doc_ids"]) > 1]
+    mixed = [d for d in run.store.invoke("Petra Quillon") if len(d.metadata["sire"]["doc_ids"]) > 1]
     assert mixed
     assert await run([OTTO], "full") == (0, 0, 1, 2)
     left = run.store.invoke("Petra Quillon")

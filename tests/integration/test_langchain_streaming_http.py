@@ -13,8 +13,8 @@ from langchain_openai import ChatOpenAI
 from langchain_sire import LangChainChat, SireRetriever, create_ircot_chain, create_self_ask_chain
 from sire_core.data import demo_documents
 from sire_core.errors import ModelError
-from sire_core.models.limits import UsageLimits
-from sire_core.models.openai_client import OpenAIChat
+from sire_core.models.openai.client import OpenAIChat
+from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Completion, Prompt
 from sire_core.reason.schemas import Reading
 from sire_core.testing.faults import always, at_calls

@@ -128,15 +128,15 @@ def test_trap_the_cache_does_not_bring_an_old_answer_back(tmp_path):
 
 
 def test_trap_pipelines_can_be_saved(tmp_path):
-    """ECOSYSTEM 1.3: cached nodes go through JSON; NumPy numbers in metadata fail there."""
-    pipeline = IngestionPipeline(transformations=[SireNodeParser(recipe="raptor")])
+    """Cached nodes go through JSON; NumPy numbers in metadata fail there."""
+    pipeline = IngestionPipeline(transformations=[SireNodeParser(complete=True, recipe="raptor")])
     documents = [
         Document(id_=str(i), text=f"Text number {i}.", metadata={"w": np.float32(i), "n": np.int64(i)})
         for i in range(4)
     ]
     first = pipeline.run(documents=documents)
     pipeline.persist(str(tmp_path / "pipeline"))
-    other = IngestionPipeline(transformations=[SireNodeParser(recipe="raptor")])
+    other = IngestionPipeline(transformations=[SireNodeParser(complete=True, recipe="raptor")])
     other.load(str(tmp_path / "pipeline"))
     assert [n.model_dump() for n in other.run(documents=documents)] == [n.model_dump() for n in first]
 
@@ -204,8 +204,8 @@ def test_trap_workers_would_split_the_corpus(tmp_path):
 
 
 def test_trap_derived_nodes_leak_on_delete(tmp_path):
-    """ECOSYSTEM 0.6: `delete_ref_doc` of LlamaIndex's own index reaches every node of ours, derived ones by their id."""
-    nodes = SireNodeParser(recipe="raptor")(corpus()[:12])
+    """`delete_ref_doc` of LlamaIndex's own index reaches every node of ours, derived ones by their id."""
+    nodes = SireNodeParser(complete=True, recipe="raptor")(corpus()[:12])
     index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
     store = index.storage_context.vector_store.data
     assert "None" not in store.text_id_to_ref_doc_id.values()
@@ -227,7 +227,7 @@ def test_filters_of_the_users_store_never_let_a_mixed_summary_through():
     ]
     from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
-    nodes = SireNodeParser(recipe="sirerag")(documents)
+    nodes = SireNodeParser(complete=True, recipe="sirerag")(documents)
     index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
     only_a = MetadataFilters(filters=[MetadataFilter(key="tenant", value="a")])
     found = index.as_retriever(similarity_top_k=100, filters=only_a).retrieve("harbour")

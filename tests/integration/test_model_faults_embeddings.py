@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
-from sire_core.models.limits import UsageLimits
-from sire_core.models.openai_embedder import OpenAIEmbedder
-from sire_core.models.retry import RetryPolicy
+from sire_core.models.openai.embedder import OpenAIEmbedder
+from sire_core.models.openai.retry import RetryPolicy
+from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Embedder
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.http_server import HttpRequest, HttpResponse

@@ -11,13 +11,13 @@ import pytest
 from pydantic import BaseModel
 
 from sire_core.errors import LimitExceededError, ModelError, RefusalError
+from sire_core.models.base import stream_answer
 from sire_core.models.caching import CachedModel
-from sire_core.models.limits import UsageLimits, UsageMeter
-from sire_core.models.openai_client import OpenAIChat
-from sire_core.models.retry import RetryPolicy
-from sire_core.models.streaming import stream_answer
+from sire_core.models.openai.client import OpenAIChat
+from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.structured import UnusableAnswerError
-from sire_core.protocols import Completion, Prompt, StreamingModel
+from sire_core.models.usage import UsageLimits, UsageMeter
+from sire_core.protocols import Completion, ModelRequest, Prompt, StreamingModel
 from sire_core.storage.calls import CallStore
 from sire_core.testing.faults import always, at_calls, first
 from sire_core.testing.http_server import HttpResponse, LoopbackServer
@@ -298,4 +298,4 @@ async def test_a_model_that_cannot_stream_gives_one_piece():
             return Completion(prompt.data)
 
     assert not isinstance(Plain(), StreamingModel)
-    assert await gather(stream_answer(Plain(), PROMPT)) == (["Where?"], Completion("Where?"))
+    assert await gather(stream_answer(Plain(), ModelRequest(PROMPT))) == (["Where?"], Completion("Where?"))

@@ -29,7 +29,7 @@ def weights():
 
 
 def test_one_step_lowers_the_loss_and_reaches_every_part(weights):
-    from sire_core.training.encoder import EncoderScorer, encoder_optimizer, train_step
+    from sire_core.neural.chain_encoder import EncoderScorer, encoder_optimizer, train_step
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -46,7 +46,7 @@ def test_one_step_lowers_the_loss_and_reaches_every_part(weights):
 
 
 def test_a_path_keeps_its_end_and_a_passage_its_beginning(weights):
-    from sire_core.training.encoder import EncoderScorer
+    from sire_core.neural.chain_encoder import EncoderScorer
 
     model = EncoderScorer(weights, max_tokens=16).eval()
     long = "Ada Holm painted. " * 40
@@ -59,7 +59,7 @@ def test_a_path_keeps_its_end_and_a_passage_its_beginning(weights):
 
 def test_a_folder_without_a_model_is_named(tmp_path):
     from sire_core.errors import ConfigurationError
-    from sire_core.training.encoder import EncoderScorer
+    from sire_core.neural.chain_encoder import EncoderScorer
 
     with pytest.raises(ConfigurationError, match="holds no transformer"):
         EncoderScorer(tmp_path)

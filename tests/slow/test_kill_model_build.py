@@ -17,7 +17,7 @@ import pytest
 
 from sire_core.extraction.record import from_json
 from sire_core.models.caching import answer_key
-from sire_core.protocols import Prompt
+from sire_core.protocols import ModelRequest, Prompt
 from sire_core.testing.scripted_server import ScriptedServer
 from sire_core.testing.scripts import replay
 from sire_core.types import content_hash
@@ -33,7 +33,7 @@ CHILD = """
 import json, sys
 import openai, scipy.sparse, sklearn.decomposition, sklearn.feature_extraction.text
 from sire_core import Document, Index
-from sire_core.models.openai_client import OpenAIChat
+from sire_core.models.openai.client import OpenAIChat
 folder, url, corpus, first, count = sys.argv[1:]
 with open(corpus, encoding="utf-8") as lines:
     rows = [json.loads(line) for line, _ in zip(lines, range(int(count)))]
@@ -108,7 +108,7 @@ def passage_hash(line: dict) -> str | None:
 
 def key_of(line: dict) -> str:
     prompt = Prompt(line["instructions"].split(NOTICE)[0], line["data"])
-    return answer_key("openai:m", prompt, None, (), line["max_tokens"], 0.0)
+    return answer_key("openai:m", ModelRequest(prompt, max_tokens=line["max_tokens"]))
 
 
 def test_twenty_kills_cost_nothing_twice_and_change_nothing(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from langchain_core.documents import Document
 from langchain_sire import SireRetriever
 documents = [Document(id="a", page_content="Ada wrote notes."), Document(id="b", page_content="Bees make honey.")]
 found = SireRetriever.from_documents(documents, recipe="flat", k=1).invoke("Who makes honey?")
-print([document.metadata["doc_ids"] for document in found])
+print([document.metadata["sire"]["doc_ids"] for document in found])
 """,
     "llama-index": """
 from llama_index.core.schema import Document

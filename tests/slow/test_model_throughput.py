@@ -14,7 +14,7 @@ import pytest
 
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.extraction.model import ModelExtractor
-from sire_core.models.openai_client import OpenAIChat
+from sire_core.models.openai.client import OpenAIChat
 from sire_core.protocols import ChunkInContext, Completion, Prompt
 from sire_core.types import Chunk
 

@@ -1,4 +1,4 @@
-"""How abstract a passage is, by cues that need no model (SiReRAG section 4.1; ALGORITHMS 2.6)."""
+"""How abstract a passage is, by cues that need no model (SiReRAG section 4.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names mean the same entity: union-find over alias groups, with guards (ALGORITHMS 5.2.3). Pure functions."""
+"""Which names mean the same entity: union-find over alias groups, with guards (MS-RAG). Pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judging clusterings by the pairs they put together (SiReRAG section 3; ALGORITHMS 9.2)."""
+"""Judging clusterings by the pairs they put together (SiReRAG section 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Soft clusters of texts for summary trees (ALGORITHMS 1.1): fast by default, RAPTOR's own procedure on request."""
+"""Soft clusters of texts for summary trees (RAPTOR): fast by default, RAPTOR's own procedure on request."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def split_by_tokens(
     method: str = "leiden",
     neighbors: int = 8,
 ) -> Clusters:
-    """Split a cluster that is too long to be summarised in one go (ALGORITHMS 1.1.6).
+    """Split a cluster that is too long to be summarised in one go (RAPTOR).
 
     It is clustered again on its own, and so are its parts as long as they become shorter; what does not become shorter
     is cut in the order of its rows into the fewest parts.

@@ -1,4 +1,4 @@
-"""Encoding trees: hierarchies of clusters whose leaves are the vertices of a graph (ALGORITHMS 6.2)."""
+"""Encoding trees: hierarchies of clusters whose leaves are the vertices of a graph (SMART)."""
 
 from __future__ import annotations
 

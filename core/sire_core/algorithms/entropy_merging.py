@@ -1,4 +1,4 @@
-"""Communities by merging: every merge raises the decoding information (ALGORITHMS 6.5.2; oracle E8)."""
+"""Communities by merging: every merge raises the decoding information."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Level:
 
     At the first level units are vertices and their volumes degrees; at a higher one they are the clusters below. A
     group X of units adds 2 e(X) / vol * log2(V_parent / V_X) to the decoding information, e(X) being the weight between
-    the units of X: this is minus the change of the tree entropy, and the same as the f(X) of ALGORITHMS 6.5.2 written
+    the units of X: this is minus the change of the tree entropy, and the same as the paper's f(X) written
     with cuts.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Out of the local optima of merging: units change their group, groups dissolve (ALGORITHMS 6.5.2; oracle E8)."""
+"""Out of the local optima of merging: units change their group, groups dissolve."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def move_units(level: Level, labels: Ints) -> Ints:
     """Sweeps in which every unit may move to the adjacent group where it is worth most, or into a group of its own.
 
     The gains of all moves are computed at once; then the moves are made one by one, the best first, each after its
-    gain has been computed anew.
+    gain has been computed again.
 
     Args:
         level: Units, volumes and ceilings.

@@ -84,7 +84,7 @@ class NeighborLists:
 def updated_neighbors(vectors: NDArray[np.float32], known: NeighborLists, new: Marks, stale: Marks) -> NeighborLists:
     """Bring lists of nearest neighbours up to date: what a search of everything finds, for less.
 
-    Known rows are compared with new ones only. Where much changed, everything is made anew.
+    Known rows are compared with new ones only. Where much changed, everything is computed again.
 
     Args:
         vectors: All rows after the change, `[n, d]`.

@@ -1,4 +1,4 @@
-"""Relations and entities near others: the expansion of MS-RAG's recall (ALGORITHMS 5.3.2). Pure functions."""
+"""Relations and entities near others: the expansion of MS-RAG's recall. Pure functions."""
 
 from __future__ import annotations
 

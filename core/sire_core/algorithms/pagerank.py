@@ -1,4 +1,4 @@
-"""Personalised PageRank by forward push (ALGORITHMS 5.4, PPR variant; Andersen, Chung and Lang 2006)."""
+"""Personalised PageRank by forward push (Andersen, Chung and Lang 2006)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def has_compiler() -> bool:
 def personalized_pagerank(
     graph: CSRGraph,
     seeds: NDArray[np.float64],
-    follow: float = 0.5,
+    damping: float = 0.5,
     *,
     threshold: float = 1e-7,
     compiled: bool | None = None,
@@ -58,7 +58,7 @@ def personalized_pagerank(
     Args:
         graph: The graph.
         seeds: `[n]`, at least 0; divided by their sum.
-        follow: Probability of following an edge, at least 0 and below 1.
+        damping: Probability of following an edge, at least 0 and below 1.
         threshold: Residuals up to this, per edge of a node, are left where they are; the error is at most
             `threshold * (edges + nodes without edges)`.
         compiled: Whether to use numba; None uses it where it is installed. The result is the same up to rounding.
@@ -66,8 +66,8 @@ def personalized_pagerank(
     Raises:
         ConfigurationError: No seed, a negative one, or a setting out of its range.
     """
-    if not 0 <= follow < 1:
-        raise ConfigurationError(f"The probability of following an edge is at least 0 and below 1, not {follow}.")
+    if not 0 <= damping < 1:
+        raise ConfigurationError(f"The probability of following an edge is at least 0 and below 1, not {damping}.")
     if not threshold > 0:
         raise ConfigurationError(f"The threshold of a push must be above 0, not {threshold}.")
     total = float(seeds.sum())
@@ -77,7 +77,7 @@ def personalized_pagerank(
     push = _compiled() if compiled is not False else None
     if compiled and push is None:
         raise ConfigurationError('Compiled PageRank needs numba: pip install "sire-rag[fast]"')
-    arguments = (graph.indptr, graph.targets, graph.probabilities, start, float(follow), float(threshold))
+    arguments = (graph.indptr, graph.targets, graph.probabilities, start, float(damping), float(threshold))
     scores, residual = (push or _push_arrays)(*arguments)
     return PageRankScores(scores, float(residual.sum()))
 
@@ -93,7 +93,7 @@ def _compiled() -> Callable[..., Any] | None:
 
 
 def _push_loops(
-    indptr: Ints, targets: Ints, probabilities: Floats, start: Floats, follow: float, threshold: float
+    indptr: Ints, targets: Ints, probabilities: Floats, start: Floats, damping: float, threshold: float
 ) -> tuple[Floats, Floats]:
     """The push as loops, for the compiler."""
     n = len(start)
@@ -110,13 +110,13 @@ def _push_loops(
         stuck = 0.0
         for i in range(len(frontier)):
             node = frontier[i]
-            scores[node] += (1.0 - follow) * mass[i]
+            scores[node] += (1.0 - damping) * mass[i]
             if indptr[node] == indptr[node + 1]:
-                stuck += follow * mass[i]
+                stuck += damping * mass[i]
                 continue
             for edge in range(indptr[node], indptr[node + 1]):
                 target = targets[edge]
-                residual[target] += follow * mass[i] * probabilities[edge]
+                residual[target] += damping * mass[i] * probabilities[edge]
                 if residual[target] > limits[target] and not waiting[target]:
                     waiting[target] = True
                     following[count] = target
@@ -134,7 +134,7 @@ def _push_loops(
 
 
 def _push_arrays(
-    indptr: Ints, targets: Ints, probabilities: Floats, start: Floats, follow: float, threshold: float
+    indptr: Ints, targets: Ints, probabilities: Floats, start: Floats, damping: float, threshold: float
 ) -> tuple[Floats, Floats]:
     """The same push with whole arrays, for those without a compiler."""
     n = len(start)
@@ -145,14 +145,14 @@ def _push_arrays(
     while len(frontier):
         mass = residual[frontier]
         residual[frontier] = 0.0
-        scores[frontier] += (1.0 - follow) * mass
+        scores[frontier] += (1.0 - damping) * mass
         first = indptr[frontier]
         lengths = indptr[frontier + 1] - first
         ends = np.cumsum(lengths)
         edges = np.arange(ends[-1]) + np.repeat(first - ends + lengths, lengths)
-        moved = np.repeat(follow * mass, lengths) * probabilities[edges]
+        moved = np.repeat(damping * mass, lengths) * probabilities[edges]
         residual += np.bincount(targets[edges], weights=moved, minlength=n)
-        stuck = follow * float(mass[lengths == 0].sum())
+        stuck = damping * float(mass[lengths == 0].sum())
         if stuck > 0.0:
             residual += stuck * start
         frontier = np.flatnonzero(residual > limits)

@@ -1,4 +1,4 @@
-"""RAPTOR's soft clustering: UMAP, Gaussian mixtures chosen by BIC, globally and then locally (ALGORITHMS 1.1)."""
+"""RAPTOR's soft clustering: UMAP, Gaussian mixtures chosen by BIC, globally and then locally."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def soft_labels(posteriors: NDArray[np.float64], threshold: float = 0.1, *, repa
         posteriors: `[n, components]`.
         threshold: Strict lower bound.
         repair: Give points without any such component their most probable one, the first of equals. The reference
-            loses these points (ALGORITHMS 11.1, D9).
+            loses these points.
 
     Returns:
         Membership, `[n, components]`.
@@ -94,7 +94,7 @@ def _reduce(
         n_components=min(dimension, n - 2),
         metric="cosine",
         random_state=int(rng.integers(2**31)),
-        n_jobs=1,  # A seeded UMAP runs on one thread anyway, and warns unless told so.
+        n_jobs=1,  # A seeded UMAP runs on one thread anyway, and warns unless it is set.
     )
     with warnings.catch_warnings():
         # Disconnected or duplicate points make UMAP warn; the result is used as it is, like the reference's.

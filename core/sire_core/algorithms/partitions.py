@@ -1,4 +1,4 @@
-"""How good a partition is and how much two have in common (ALGORITHMS 6.2-6.4; oracles E1, E2, E4)."""
+"""How good a partition is and how much two have in common."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def mutual_information(first: Labels, second: Labels, *, base: float = 2.0) -> f
 def normalized_mutual_information(first: Labels, second: Labels) -> float:
     """Mutual information over the mean of both entropies; 0 independent, 1 the same partition.
 
-    Two partitions of a single cluster each are the same: 1. The lower, the more diverse (ALGORITHMS 6.3 l).
+    Two partitions of a single cluster each are the same: 1. The lower, the more diverse (SMART).
 
     Args:
         first: Any integers.

@@ -1,4 +1,4 @@
-"""Several informative and mutually different trees of one graph, without training (ALGORITHMS 6.5)."""
+"""Several informative and mutually different trees of one graph, without training (SMART)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas by group over a ranked list: balanced selection and its generalisation (ALGORITHMS 4.4 and 14.2)."""
+"""Quotas by group over a ranked list: balanced selection and its generalisation (IndexRAG)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that sound and mean alike: synonym edges and merges by embedding (ALGORITHMS 5.2.3, 5.4). Pure functions."""
+"""Names that sound and mean alike: synonym edges and merges by embedding (MS-RAG). Pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structural entropy of graphs and encoding trees, in bits (Li and Pan 2016; ALGORITHMS 6.2)."""
+"""Structural entropy of graphs and encoding trees, in bits (Li and Pan 2016)."""
 
 from __future__ import annotations
 

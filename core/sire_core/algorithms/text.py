@@ -71,7 +71,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def name_key(name: str, mode: str = "norm") -> str:
-    """Key under which mentions of one entity meet (ALGORITHMS 0.4).
+    """Key under which mentions of one entity meet.
 
     Args:
         name: A mention.
@@ -95,7 +95,7 @@ def name_key(name: str, mode: str = "norm") -> str:
 
 
 def normalize_answer(text: str) -> str:
-    """SQuAD normalisation: lower-case, no ASCII punctuation, no articles, single spaces (ALGORITHMS 0.5)."""
+    """SQuAD normalisation: lower-case, no ASCII punctuation, no articles, single spaces."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 

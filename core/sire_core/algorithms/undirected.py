@@ -1,4 +1,4 @@
-"""Undirected weighted graphs: what structural entropy and modularity are computed on (ALGORITHMS 6.1, 6.2)."""
+"""Undirected weighted graphs: what structural entropy and modularity are computed on (SMART)."""
 
 from __future__ import annotations
 

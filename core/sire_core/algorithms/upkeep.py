@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.neighbors import largest_columns, precise_cosines, whole_numbers
+from sire_core.algorithms.neighbors import largest_columns, nearest_neighbors, precise_cosines, whole_numbers
 from sire_core.algorithms.vectors import unit_rows
+from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["place_rows"]
+    Members = Sequence[int] | NDArray[np.int64]
+
+__all__ = ["neighbors_together", "place_rows"]
 
 _BLOCK = 512  # Rows compared at once.
 _SPARE = 4  # Candidates beyond those wanted that are scored precisely.
@@ -154,3 +157,38 @@ def _stand_beside(row: int, partner: int, clusters: list[list[int]], homes: dict
         clusters.append([partner])
     homes[row] = homes[partner][:1]
     clusters[homes[row][0]].append(row)
+
+
+def neighbors_together(
+    vectors: NDArray[np.float32], clusters: Iterable[Members], *, neighbors: int = 1, sample: int | None = None
+) -> float:
+    """Share of (row, one of its nearest rows) pairs that some cluster holds, 0..1; 1 when there are no pairs.
+
+    Fresh clusters keep most neighbours together. Where rows come and go and the clusters stay, the share falls.
+
+    Args:
+        vectors: `[n, d]` as they are now.
+        clusters: Members by row number; rows in no cluster count as apart from all others.
+        neighbors: Nearest rows of each row that count.
+        sample: Of how many evenly spread rows; None asks all.
+
+    Raises:
+        ConfigurationError: `neighbors` is below 1.
+    """
+    if neighbors < 1:
+        raise ConfigurationError(f"neighbors must be at least 1, not {neighbors}.")
+    if len(vectors) < 2:
+        return 1.0
+    homes: list[set[int]] = [set() for _ in range(len(vectors))]
+    for number, cluster in enumerate(clusters):
+        for member in cluster:
+            homes[int(member)].add(number)
+    count = min(len(vectors), sample or len(vectors))
+    rows = np.arange(count, dtype=np.int64) * len(vectors) // count
+    nearest = nearest_neighbors(vectors, min(neighbors, len(vectors) - 1), rows)[0]
+    together = [
+        not homes[row].isdisjoint(homes[other])
+        for row, found in zip(rows.tolist(), nearest.tolist(), strict=True)
+        for other in found
+    ]
+    return sum(together) / len(together)

@@ -1,4 +1,4 @@
-"""Votes for passages (ALGORITHMS 5.3.3), and a model's order in numbers (5.3.4). Pure functions."""
+"""Votes for passages (MS-RAG), and a model's order in numbers. Pure functions."""
 
 from __future__ import annotations
 

@@ -10,14 +10,14 @@ from sire_core.cli.output import count, note, say, say_part, shorten
 from sire_core.cli.query_command import hit_json, say_hit
 
 if TYPE_CHECKING:
-    from sire_core.reason.steps import Answer, AnswerPiece, Step, Trace
+    from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, Trace
 
 __all__ = ["answer_json", "say_answer", "say_piece", "say_step"]
 
 _TITLES = 5
 
 
-def say_step(step: Step) -> None:
+def say_step(step: ReasoningStep) -> None:
     """Print a step; the answer is left to `say_answer`."""
     from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
 
@@ -95,7 +95,7 @@ def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
     }
 
 
-def _step_json(step: Step) -> dict[str, Any]:
+def _step_json(step: ReasoningStep) -> dict[str, Any]:
     """A step by name, its hits by their ids."""
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(step).__name__).lower()
     values = {field: getattr(step, field) for field in step.__dataclass_fields__}

@@ -10,7 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from sire_core.cli.ask_command import ask
-from sire_core.cli.change_commands import add, delete, update
+from sire_core.cli.backup_command import backup
+from sire_core.cli.change_commands import add, delete, sync, update
 from sire_core.cli.demo_command import demo
 from sire_core.cli.estimate_command import estimate
 from sire_core.cli.eval_command import eval_
@@ -19,6 +20,7 @@ from sire_core.cli.mcp_command import mcp
 from sire_core.cli.output import note
 from sire_core.cli.query_command import query
 from sire_core.cli.recipes_command import recipes
+from sire_core.cli.reembed_command import reembed
 from sire_core.cli.stats_command import stats
 from sire_core.cli.train_command import train_chains
 from sire_core.errors import SireError
@@ -56,7 +58,6 @@ app = typer.Typer(
     help="Retrieval for multi-hop questions: index documents, ask questions, see the evidence and why it was chosen.",
     epilog="Start with `sire demo`. Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,  # help is text: [brackets] stay, paragraphs are wrapped as they should
     pretty_exceptions_enable=False,
 )
@@ -87,6 +88,9 @@ app.command()(stats)
 app.command()(add)
 app.command()(update)
 app.command()(delete)
+app.command()(sync)
+app.command()(reembed)
+app.command()(backup)
 app.command()(recipes)
 app.command("eval")(eval_)
 app.command()(train_chains)

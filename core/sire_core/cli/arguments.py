@@ -22,17 +22,27 @@ __all__ = [
     "MaxFailureRatio",
     "MaxTokens",
     "Media",
+    "ModelTimeout",
     "Native",
     "NoChunking",
     "Prices",
     "Ranker",
     "RecipeName",
+    "Returns",
     "SearchSettings",
     "Settings",
     "Sources",
     "Workers",
     "Yes",
 ]
+
+
+def _recipe_names(incomplete: str) -> list[str]:
+    """Names of recipes for the shell's completion."""
+    from sire_core.recipes import REGISTRY
+
+    return [name for name in sorted(REGISTRY) if name.startswith(incomplete)]
+
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder.")]
 Sources = Annotated[
@@ -49,7 +59,16 @@ RecipeName = Annotated[
         "--recipe",
         "-r",
         metavar="NAME",
+        autocompletion=_recipe_names,
         help="How to index and search; `sire recipes` lists them. Default: the folder's latest, sirerag in a new one.",
+    ),
+]
+Returns = Annotated[
+    str,
+    typer.Option(
+        "--returns",
+        metavar="passages|units",
+        help="Passages of the documents, or whatever ranks: summaries, aggregates and reports too.",
     ),
 ]
 Embedder = Annotated[
@@ -74,7 +93,7 @@ SearchSettings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Search with another value of a setting, such as `follow=0.5` of pagerank; may be repeated. Settings that "
+        help="Search with another value of a setting, such as `damping=0.5` of pagerank; repeatable. Settings that "
         "decide what is built need `sire index`.",
     ),
 ]
@@ -126,6 +145,16 @@ MaxCalls = Annotated[
 MaxTokens = Annotated[
     int | None,
     typer.Option("--max-tokens", metavar="N", min=0, help="Most tokens of prompts and answers; as --max-calls."),
+]
+ModelTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--model-timeout",
+        metavar="SECONDS",
+        min=0.001,
+        help="Give a call of the model up after so long without a sign of life. Answers stream: a slow local server "
+        "that still writes is waited for. Default: 60.",
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Pay for --llm without asking.")]
 Media = Annotated[

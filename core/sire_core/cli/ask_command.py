@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,13 +12,12 @@ from sire_core.cli.models import DEFAULT_KEY, language_model
 from sire_core.cli.options import IndexOptions, check_folder, open_index
 from sire_core.cli.output import on_terminal, say_json
 from sire_core.cli.recipe_options import parse_settings
-from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from sire_core.index import Index
-    from sire_core.reason.steps import Answer, Step, Trace
+    from sire_core.reason.steps import Answer, ReasoningStep, Trace
 
 __all__ = ["ask"]
 
@@ -61,6 +60,7 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
     ] = None,
     base_url: arguments.BaseUrl = None,
     api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    model_timeout: arguments.ModelTimeout = None,
     max_steps: Annotated[
         int | None, typer.Option("--max-steps", min=0, help="Most rounds of thinking and searching.")
     ] = None,
@@ -83,13 +83,13 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
     JSON: {"question", "answer", "sufficient", "citations", "stop", "note", "steps", "hits", "usage"}; hits are those of
     `sire query --json`, citations their numbers from 1.
     """
-    from sire_core.reason import ReasoningLimits, reason
+    from sire_core.reason import ReasoningLimits, reason, settings_of
 
     check_folder(folder, question)
-    strategy = _strategy(via, flavor)
+    strategy = settings_of(via, flavor)
     # The limits are the reasoning's, not the client's: so one call is kept for the answer.
     calls, tokens = (max_calls, max_tokens) if llm is None else (None, None)
-    model = language_model(llm, base_url, api_key_env, max_calls=calls, max_tokens=tokens)
+    model = language_model(llm, base_url, api_key_env, max_calls=calls, max_tokens=tokens, model_timeout=model_timeout)
     if model is None:
         via, strategy = "single", {"answer": False}
     strategy["limits"] = ReasoningLimits(max_steps, max_calls, max_tokens, timeout)
@@ -115,12 +115,12 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
         raise typer.Exit(1)
 
 
-def _run(steps: AsyncGenerator[Step, None], *, shows: bool) -> tuple[Trace, bool]:
+def _run(steps: AsyncGenerator[ReasoningStep, None], *, shows: bool) -> tuple[Trace, bool]:
     """Run a strategy to its end, showing every step as it happens; also whether the answer was shown in pieces."""
     from sire_core.reason import iterate_sync
     from sire_core.reason.steps import Answer, AnswerPiece, Trace
 
-    made: list[Step] = []
+    made: list[ReasoningStep] = []
     pieces = 0
     for step in iterate_sync(steps):
         if isinstance(step, AnswerPiece):
@@ -138,25 +138,6 @@ def _run(steps: AsyncGenerator[Step, None], *, shows: bool) -> tuple[Trace, bool
 def _failed(answer: Answer) -> bool:
     """Whether there is no answer, or a part of one that broke off."""
     return answer.stop in ("model_failed", "timeout") or (not answer.text and answer.stop != "empty_index")
-
-
-def _strategy(via: str, flavor: str | None) -> dict[str, Any]:
-    """Settings of a strategy.
-
-    Raises:
-        ConfigurationError: There is no such strategy or flavor.
-    """
-    from sire_core.reason import STRATEGIES, IRCoTConfig, SelfAskConfig
-
-    if via not in STRATEGIES:
-        raise ConfigurationError(f"--via is one of {', '.join(STRATEGIES)}, not {via!r}.")
-    if flavor is None:
-        return {}
-    if via == "ircot":
-        return {"config": IRCoTConfig(flavor)}  # type: ignore[arg-type]  # the config checks it
-    if via == "self-ask":
-        return {"config": SelfAskConfig(flavor)}  # type: ignore[arg-type]  # as above
-    raise ConfigurationError("--flavor is for --via ircot and --via self-ask.")
 
 
 def _no_model(index: Index) -> str:

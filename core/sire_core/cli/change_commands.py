@@ -1,4 +1,4 @@
-"""`sire add`, `sire update`, `sire delete`: changes of an index that is there."""
+"""`sire add`, `sire update`, `sire delete`, `sire sync`: changes of an index that is there."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.changes import run_change
-from sire_core.cli.models import DEFAULT_KEY, Spending
+from sire_core.cli.models import DEFAULT_KEY, Spending, ask_to_go_on
 from sire_core.cli.options import IndexOptions, check_folder, is_index, manifest_of
+from sire_core.cli.output import count, note
 from sire_core.errors import IndexMissingError
 from sire_core.index import Index
 
 if TYPE_CHECKING:
     from sire_core.types import BuildReport, Document
 
-__all__ = ["add", "delete", "update"]
+__all__ = ["add", "approval", "delete", "existing_index", "sync", "update", "with_documents"]
+
+_LISTED = 20
 
 
 def add(  # noqa: PLR0917 - typer passes every option by name
@@ -30,6 +33,7 @@ def add(  # noqa: PLR0917 - typer passes every option by name
     llm: arguments.Llm = None,
     base_url: arguments.BaseUrl = None,
     api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    model_timeout: arguments.ModelTimeout = None,
     native: arguments.Native = False,
     max_calls: arguments.MaxCalls = None,
     max_tokens: arguments.MaxTokens = None,
@@ -44,9 +48,9 @@ def add(  # noqa: PLR0917 - typer passes every option by name
     All recipes of the folder follow. A document that is there with another text is an error; `sire update` replaces it.
     With --llm it shows what that will cost and asks before it spends.
     """
-    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers)
-    options = _existing(folder, sources[0], spending, embedder, extractions, max_failure_ratio, media=media)
-    run_change(options, Index.add, sources=sources, as_json=as_json, approve=_approval(spending, _with))
+    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers, model_timeout)
+    options = existing_index(folder, sources[0], spending, embedder, extractions, max_failure_ratio, media=media)
+    run_change(options, Index.add, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
 
 
 def update(  # noqa: PLR0917 - typer passes every option by name
@@ -58,6 +62,7 @@ def update(  # noqa: PLR0917 - typer passes every option by name
     llm: arguments.Llm = None,
     base_url: arguments.BaseUrl = None,
     api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    model_timeout: arguments.ModelTimeout = None,
     native: arguments.Native = False,
     max_calls: arguments.MaxCalls = None,
     max_tokens: arguments.MaxTokens = None,
@@ -71,9 +76,9 @@ def update(  # noqa: PLR0917 - typer passes every option by name
 
     Others stay; all recipes of the folder follow. With --llm it shows what that will cost and asks before it spends.
     """
-    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers)
-    options = _existing(folder, sources[0], spending, embedder, extractions, max_failure_ratio, media=media)
-    run_change(options, Index.update, sources=sources, as_json=as_json, approve=_approval(spending, _with))
+    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers, model_timeout)
+    options = existing_index(folder, sources[0], spending, embedder, extractions, max_failure_ratio, media=media)
+    run_change(options, Index.update, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
 
 
 def delete(  # noqa: PLR0917 - typer passes every option by name
@@ -84,6 +89,7 @@ def delete(  # noqa: PLR0917 - typer passes every option by name
     llm: arguments.Llm = None,
     base_url: arguments.BaseUrl = None,
     api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    model_timeout: arguments.ModelTimeout = None,
     native: arguments.Native = False,
     max_calls: arguments.MaxCalls = None,
     max_tokens: arguments.MaxTokens = None,
@@ -97,10 +103,12 @@ def delete(  # noqa: PLR0917 - typer passes every option by name
     """Remove documents and everything that was derived from them. With an unknown id nothing is removed.
 
     Records and model answers about them are kept in case they come back, unless --purge is given. Summaries that knew
-    them are written anew: with --llm it shows what that will cost and asks before it spends.
+    them are written again: with --llm it shows what that will cost and asks before it spends.
     """
-    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes)
-    options = _existing(folder, doc_ids[0], spending, embedder, extractions)
+    spending = Spending(
+        llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, model_timeout=model_timeout
+    )
+    options = existing_index(folder, doc_ids[0], spending, embedder, extractions)
 
     def change(index: Index, _: Sequence[Document]) -> BuildReport:
         report = index.delete(doc_ids)
@@ -111,15 +119,72 @@ def delete(  # noqa: PLR0917 - typer passes every option by name
     def without(index: Index, _: Sequence[Document]) -> Sequence[Document]:
         return [document for document in index.documents() if document.id not in doc_ids]
 
-    run_change(options, change, as_json=as_json, approve=_approval(spending, without))
+    run_change(options, change, as_json=as_json, approve=approval(spending, without))
 
 
-def _with(index: Index, documents: Sequence[Document]) -> Sequence[Document]:
+def sync(  # noqa: PLR0917 - typer passes every option by name
+    sources: arguments.Sources,
+    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The index folder.")],
+    embedder: arguments.Embedder = None,
+    media: arguments.Media = False,
+    extractions: arguments.Extractions = None,
+    llm: arguments.Llm = None,
+    base_url: arguments.BaseUrl = None,
+    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    model_timeout: arguments.ModelTimeout = None,
+    native: arguments.Native = False,
+    max_calls: arguments.MaxCalls = None,
+    max_tokens: arguments.MaxTokens = None,
+    prices: arguments.Prices = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Remove documents, and pay for --llm, without asking.")
+    ] = False,
+    workers: arguments.Workers = 8,
+    max_failure_ratio: arguments.MaxFailureRatio = 0.1,
+    as_json: arguments.AsJson = False,
+) -> None:
+    """Add and update documents, and remove those that are gone.
+
+    DIR then holds exactly what is in SRC. Lists what it will remove, and asks first. All recipes of the folder follow.
+    While something in SRC cannot be read, nothing is removed.
+
+    Example: sire sync papers/ notes.jsonl --to my-index
+    """
+    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers, model_timeout)
+    options = existing_index(to, sources[0], spending, embedder, extractions, max_failure_ratio, media=media)
+    pay = spending.approval()
+
+    def approve(index: Index, documents: Sequence[Document]) -> None:
+        _approve_removal(index, documents, yes=yes)
+        if pay is not None:
+            pay(index, documents)
+
+    run_change(options, Index.build, sources=sources, as_json=as_json, approve=approve, whole=True)
+
+
+def _approve_removal(index: Index, documents: Sequence[Document], *, yes: bool) -> None:
+    """List what goes and ask whether to go on, unless nothing goes."""
+    kept = {document.id for document in documents}
+    gone = [name for name in index.view().pool.document_ids() if name not in kept]
+    if gone:
+        note(f"No longer in the sources, to be removed from the index: {count(len(gone), 'document')}.", "yellow")
+        for name in gone[:_LISTED]:
+            note(f"  {name}")
+        if len(gone) > _LISTED:
+            note(f"  and {len(gone) - _LISTED:,} more")
+        ask_to_go_on(yes=yes)
+
+
+def with_documents(index: Index, documents: Sequence[Document]) -> Sequence[Document]:
     """What the index would hold with these documents."""
-    return list({document.id: document for document in (*index.documents(), *documents)}.values())
+    try:
+        stored = index.documents()
+    except IndexMissingError:  # the first build
+        stored = []
+    return list({document.id: document for document in (*stored, *documents)}.values())
 
 
-def _approval(
+def approval(
     spending: Spending, after: Callable[[Index, Sequence[Document]], Sequence[Document]]
 ) -> Callable[[Index, Sequence[Document]], None] | None:
     """Asks whether a change may be paid; None where nothing is paid.
@@ -132,7 +197,7 @@ def _approval(
     return None if approve is None else lambda index, documents: approve(index, after(index, documents))
 
 
-def _existing(
+def existing_index(
     folder: Path,
     first: str | Path,
     spending: Spending,

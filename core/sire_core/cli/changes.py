@@ -13,14 +13,14 @@ from sire_core.cli.models import say_usage, usage_json
 from sire_core.cli.options import IndexOptions, chunker_of, manifest_of, open_index
 from sire_core.cli.output import count, kinds, note, say, say_json, shorten
 from sire_core.cli.progress import reporting
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, CorpusError
 
 if TYPE_CHECKING:
-    from sire_core.corpus.readers import Corpus
+    from sire_core.corpus.readers import LoadedDocuments
     from sire_core.index import Index
     from sire_core.types import BuildReport, Document, Failure
 
-__all__ = ["read_sources", "run_change"]
+__all__ = ["read_sources", "report_json", "run_change"]
 
 _SHOWN = 20
 
@@ -40,6 +40,7 @@ def run_change(
     sources: Sequence[Path] | None = None,
     as_json: bool = False,
     approve: Callable[[Index, Sequence[Document]], None] | None = None,
+    whole: bool = False,
 ) -> None:
     """Read sources, change an index, and say on stderr what was read and what failed, on stdout what was done.
 
@@ -49,6 +50,7 @@ def run_change(
         sources: Files and folders with documents; None when the change needs none.
         as_json: Prints the report as JSON.
         approve: Asked with the documents before the change; raises to prevent it.
+        whole: Whether a source that cannot be read is an error: what is in it must not count as gone.
 
     Raises:
         ConfigurationError: The options make no sense, or the index would lie where documents are read from.
@@ -60,6 +62,8 @@ def run_change(
         # Apart from the change: bars and a question do not go together.
         with open_index(options) as index:
             corpus = None if sources is None else read_sources(sources, options)
+            if whole and corpus is not None and corpus.failures:
+                _check_whole(index, corpus)
             approve(index, corpus.documents if corpus else ())
     try:
         with reporting() as progress, open_index(options, progress) as index:
@@ -74,7 +78,7 @@ def run_change(
         )
         raise typer.Exit(130) from None
     if as_json:
-        say_json(_as_json(report, recipe, corpus.failures if corpus else ()))
+        say_json(report_json(report, recipe, corpus.failures if corpus else ()))
     else:
         names = tuple(built.name for built in before.recipes)
         _say(_Result(report, recipe, names, before.generation), options.folder)
@@ -86,7 +90,17 @@ def run_change(
     )
 
 
-def read_sources(sources: Sequence[Path], options: IndexOptions) -> Corpus:
+def _check_whole(index: Index, corpus: LoadedDocuments) -> None:
+    """Refuse to remove documents while some source cannot be read: it may be theirs."""
+    given = {document.id for document in corpus.documents}
+    if any(name not in given for name in index.view().pool.document_ids()):
+        raise CorpusError(
+            "Nothing was changed: some documents would be removed, and they may be in what could not be read. Put that "
+            "right, or move it away."
+        )
+
+
+def read_sources(sources: Sequence[Path], options: IndexOptions) -> LoadedDocuments:
     """Read documents, and say on stderr what was read, repeated or skipped.
 
     Args:
@@ -108,7 +122,7 @@ def read_sources(sources: Sequence[Path], options: IndexOptions) -> Corpus:
     return _split_media(corpus, options) if options.media else corpus
 
 
-def _split_media(corpus: Corpus, options: IndexOptions) -> Corpus:
+def _split_media(corpus: LoadedDocuments, options: IndexOptions) -> LoadedDocuments:
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.corpus.media import split_media
 
@@ -144,7 +158,8 @@ def _seconds(report: BuildReport) -> str:
     return f"{sum(report.seconds.values()):.1f} s" + (f" ({stages})" if stages else "")
 
 
-def _as_json(report: BuildReport, recipe: str, skipped: Sequence[Failure]) -> dict[str, Any]:
+def report_json(report: BuildReport, recipe: str, skipped: Sequence[Failure] = ()) -> dict[str, Any]:
+    """A report for scripts."""
     return {
         "recipe": recipe,
         "added": report.added,

@@ -8,6 +8,7 @@ from sire_core.algorithms.text import split_sentences
 from sire_core.cli import arguments
 from sire_core.cli.options import IndexOptions, open_index
 from sire_core.cli.output import count, kinds, say
+from sire_core.recipes.base import DEFAULT_RECIPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,19 +25,19 @@ _TITLES = 4
 def demo(k: arguments.K = 4) -> None:
     """Index a small packaged corpus and question it.
 
-    The recipe is SiReRAG, without any model or key, and every question needs two documents. Shown are the
+    The recipe is the default one, without any model or key, and every question needs two documents. Shown are the
     first k hits of each question and the first one that states the answer.
     """
     from sire_core.data import demo_documents, demo_questions
 
     documents = {document.id: document for document in demo_documents()}
-    with open_index(IndexOptions(recipe="sirerag")) as index, open_index(IndexOptions(recipe="flat")) as plain:
+    with open_index(IndexOptions(recipe=DEFAULT_RECIPE)) as index, open_index(IndexOptions(recipe="flat")) as plain:
         report = index.build(documents.values())
         plain.build(documents.values())
         units = sum(report.units.values())
         say(f"{count(len(documents), 'passage')} about the Halvern Isles, an archipelago that does not exist.")
         say(
-            f"Indexed with SiReRAG in {sum(report.seconds.values()):.1f} s, without a language model: "
+            f"Indexed with {DEFAULT_RECIPE} in {sum(report.seconds.values()):.1f} s, without a language model: "
             f"{count(units, 'unit')} ({kinds(report.units)})."
         )
         for number, question in enumerate((q for q in demo_questions() if q.metadata.get("demo")), 1):
@@ -56,7 +57,7 @@ def _say_places(
     rows = [(documents[doc_id].title, _first(hits, doc_id), _first(passages, doc_id)) for doc_id in question.supporting]
     rows.append(("the sentence with the answer", _stating(hits, sentence), _stating(passages, sentence)))
     for name, ours, theirs in rows:
-        say(f"  {name:<30} SiReRAG {ours:>3}    vectors of passages alone {theirs:>3}")
+        say(f"  {name:<30} {DEFAULT_RECIPE} {ours:>3}    vectors of passages alone {theirs:>3}")
 
 
 def _say_hits(question: Question, hits: Sequence[Hit], k: int, documents: Mapping[str, Document]) -> None:

@@ -31,11 +31,12 @@ def estimate(  # noqa: PLR0917 - typer passes every option by name
     extractions: arguments.Extractions = None,
     native: arguments.Native = False,
     prices: arguments.Prices = None,
+    base_url: arguments.BaseUrl = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Show what a build by a model would cost.
 
-    What `sire index` with the same options would ask of the model, and the price. Asks nothing. Extraction is
+    What `sire index` with the same options would ask of the model, and the price. Asks nobody. Extraction is
     exact in calls; summaries are a range. Requests that are repeated after errors are not included, nor is a paid
     embedder.
 
@@ -50,7 +51,7 @@ def estimate(  # noqa: PLR0917 - typer passes every option by name
         chunk_tokens=chunk_tokens,
         no_chunking=no_chunking,
         media=media,
-        language_model=language_model(llm, asks=False),
+        language_model=language_model(llm, base_url, asks=False),
         native=native,
         writes=True,
     )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.evaluation import run_ablations, run_clusters, run_evaluation
+from sire_core.cli.evaluation import run_ablations, run_clusters, run_evaluation, run_existing, say_size
 from sire_core.cli.models import DEFAULT_KEY, Spending
-from sire_core.cli.options import IndexOptions
-from sire_core.cli.output import can_be_written, count, note, say
+from sire_core.cli.options import IndexOptions, is_index
+from sire_core.cli.output import can_be_written, say
 from sire_core.cli.progress import reporting
 from sire_core.errors import ConfigurationError
 
@@ -29,11 +29,20 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     dataset_dir: Annotated[
         Path,
         typer.Argument(
-            metavar="DATASET_DIR",
+            metavar="DATASET_DIR_or_INDEX",
             help="A folder with corpus.jsonl and questions*.jsonl, or an official HotpotQA, 2WikiMultiHopQA or MuSiQue "
-            "file.",
+            "file. Or an index folder, with --questions.",
         ),
     ],
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            "--questions",
+            metavar="FILE",
+            help="For an index folder: what to ask it, one JSON object a line: "
+            '{"id", "question", "answers", "supporting"}; supporting holds ids of its documents.',
+        ),
+    ] = None,
     recipes: Annotated[
         list[str] | None,
         typer.Option(
@@ -58,6 +67,7 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     llm: arguments.Llm = None,
     base_url: arguments.BaseUrl = None,
     api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    model_timeout: arguments.ModelTimeout = None,
     native: arguments.Native = False,
     max_calls: arguments.MaxCalls = None,
     max_tokens: arguments.MaxTokens = None,
@@ -66,6 +76,7 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     budget: Annotated[
         int, typer.Option("--budget", min=1, help="Tokens of context for R@budget and answer@budget.")
     ] = 1500,
+    returns: arguments.Returns = "units",
     chunk_tokens: Annotated[
         int | None, typer.Option("--chunk-tokens", min=1, help="Cut passages that are longer. Default: as they are.")
     ] = None,
@@ -104,6 +115,9 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     puts the EM and F1 of yours beside the paper's.
 
     Example: sire eval data/musique -r raptor,sirerag --limit 50 --json rows.json
+
+    An index that is there is asked the questions of a file, with the recipes that it holds; nothing is built and the
+    folder is only read: sire eval my-index --questions questions.jsonl
     """
     from sire_core.evaluate.datasets import load_dataset
     from sire_core.evaluate.report import format_ablations, format_table, write_rows
@@ -111,10 +125,16 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
 
     if clusters and (ablations or recipes or answer):
         raise ConfigurationError("--clusters looks at no recipe; leave --recipes, --ablations and --answer out.")
-    names = _names(recipes, ablations)
+    existing = is_index(dataset_dir)
+    _check_existing(dataset_dir, questions, existing=existing, builds=ablations or clusters or to is not None)
+    names = _names(recipes, ablations) if recipes or not existing else []
     _check_file(json_file)
-    model = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, workers=workers).model()
-    config = EvalConfig(budget=budget, limit=limit, seed=seed, answer=_answering(answer, model, workers))
+    model = Spending(
+        llm, base_url, api_key_env, native, max_calls, max_tokens, workers=workers, model_timeout=model_timeout
+    ).model()
+    config = EvalConfig(
+        budget=budget, limit=limit, seed=seed, answer=_answering(answer, model, workers), returns=returns
+    )
     options = IndexOptions(
         folder=to,
         embedder=embedder,
@@ -126,17 +146,35 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
         workers=workers,
         max_failure_ratio=max_failure_ratio,
     )
-    dataset = load_dataset(dataset_dir)
-    if clusters:
-        _say_clusters(dataset, options, json_file)
-        return
-    tables = _tables(dataset, names, options, config, ablations=ablations)
+    if questions is not None:
+        with reporting() as progress:
+            tables = [run_existing(dataset_dir, questions, names, options, config, progress)]
+    else:
+        dataset = load_dataset(dataset_dir)
+        if clusters:
+            _say_clusters(dataset, options, json_file)
+            return
+        tables = _tables(dataset, names, options, config, ablations=ablations)
     rows = [row for table in tables for row in table]
     if json_file is not None:
         write_rows(json_file, rows)
     say("\n\n".join(map(format_ablations if ablations else format_table, tables)))
     if by_kind:
         _say_kinds(rows)
+
+
+def _check_existing(place: Path, questions: Path | None, *, existing: bool, builds: bool) -> None:
+    """Refuse options that do not go together with an index, or with a data set.
+
+    Raises:
+        ConfigurationError: They do not.
+    """
+    if existing and questions is None:
+        raise ConfigurationError(f"{place} is an index: say what to ask it, with --questions FILE.")
+    if questions is not None and not existing:
+        raise ConfigurationError(f"--questions is for an index folder, and {place} is none.")
+    if existing and builds:
+        raise ConfigurationError("An index is only read: leave --ablations, --clusters and --to out.")
 
 
 def _say_clusters(dataset: DataSet, options: IndexOptions, json_file: Path | None) -> None:
@@ -152,9 +190,7 @@ def _tables(
     dataset: DataSet, names: list[str], options: IndexOptions, config: EvalConfig, *, ablations: bool
 ) -> list[list[Row]]:
     """Rows of each paper, or one table of all recipes."""
-    questions = len(dataset.measurable)
-    asked = f"{min(config.limit or questions, questions):,} of {count(questions, 'question')}"
-    note(f"{dataset.name}: {count(len(dataset.documents), 'passage')}, {asked}.")
+    say_size(dataset, config)
     with reporting() as progress:
         if ablations:
             return [run_ablations(dataset, name, options, config, progress) for name in names]

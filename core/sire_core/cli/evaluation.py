@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, Progress
     from sire_core.recipes.ablation import Ablation
 
-__all__ = ["BASELINES", "run_ablations", "run_clusters", "run_evaluation"]
+__all__ = ["BASELINES", "run_ablations", "run_clusters", "run_evaluation", "run_existing", "say_size"]
 
 BASELINES = ("bm25", "dense", "hybrid")
 """Rows that are always there: the recipe `flat` with each ranker."""
@@ -60,6 +60,59 @@ def run_evaluation(
                 asked = replace(shared, recipe=name, ranker=ranker, writes=False)
                 rows.append(_ask(dataset, Setup(ranker or name, build_s=seconds), asked, config, progress))
     return rows
+
+
+def run_existing(
+    folder: Path, questions: Path, recipes: Sequence[str], options: IndexOptions, config: EvalConfig, progress: Progress
+) -> list[Row]:
+    """Ask an index that is there the questions of a file. The folder itself is only read.
+
+    Args:
+        folder: The index.
+        questions: The file; its `supporting` holds ids of the index's documents.
+        recipes: Names of recipes; empty for all that the folder holds.
+        options: How the index is searched.
+        config: What is measured.
+        progress: Told about every question.
+
+    Returns:
+        Rows of the baselines, then of the recipes. Nothing is built, so that `build_s` is 0.
+
+    Raises:
+        ConfigurationError: The folder does not hold a recipe, or there is nothing to ask.
+        CorpusError: The questions cannot be read, or name documents that are not there.
+    """
+    from sire_core.evaluate.datasets import load_questions
+    from sire_core.evaluate.rows import Setup
+
+    held = list(dict.fromkeys(built.name for built in manifest_of(folder).recipes))
+    missing = [name for name in recipes if name not in held]
+    if missing:
+        raise ConfigurationError(f"{folder} does not hold {', '.join(missing)}; it holds {', '.join(held)}.")
+    with _folder(None) as place:
+        # A copy: the baselines need the recipe `flat`, which the folder may not hold, and costs nothing to add.
+        copy = replace(options, folder=place / "index")
+        with open_index(replace(options, folder=folder)) as index:
+            documents = index.documents()
+            index.save(place / "index")
+        dataset = load_questions(questions, documents, folder.resolve().name)
+        say_size(dataset, config)
+        if not dataset.measurable:
+            raise ConfigurationError(f"No question of {questions} has gold passages ('supporting') or answers.")
+        copy = replace(copy, embedder=_embedder(copy, place / "index"))
+        if "flat" not in held:
+            with open_index(replace(copy, recipe="flat", writes=True)) as index:
+                index.update([])
+        asked = [(ranker, replace(copy, recipe="flat", ranker=ranker)) for ranker in BASELINES]
+        asked += [(name, replace(copy, recipe=name)) for name in recipes or held if name != "flat" or recipes]
+        return [_ask(dataset, Setup(label, build_s=0.0), found, config, progress) for label, found in asked]
+
+
+def say_size(dataset: DataSet, config: EvalConfig) -> None:
+    """Say on stderr what is measured on what."""
+    questions = len(dataset.measurable)
+    asked = f"{min(config.limit or questions, questions):,} of {count(questions, 'question')}"
+    note(f"{dataset.name}: {count(len(dataset.documents), 'passage')}, {asked}.")
 
 
 def run_ablations(

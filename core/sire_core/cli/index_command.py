@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sire_core.cli import arguments
+from sire_core.cli.change_commands import approval, with_documents
 from sire_core.cli.changes import run_change
 from sire_core.cli.models import DEFAULT_KEY, Spending
 from sire_core.cli.options import IndexOptions
@@ -30,6 +31,7 @@ def index(  # noqa: PLR0917 - typer passes every option by name
     llm: arguments.Llm = None,
     base_url: arguments.BaseUrl = None,
     api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    model_timeout: arguments.ModelTimeout = None,
     native: arguments.Native = False,
     max_calls: arguments.MaxCalls = None,
     max_tokens: arguments.MaxTokens = None,
@@ -40,17 +42,18 @@ def index(  # noqa: PLR0917 - typer passes every option by name
     max_failure_ratio: arguments.MaxFailureRatio = 0.1,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Index documents: DIR then holds exactly what is in SRC.
+    """Index documents. What DIR holds already stays; documents with a known id are updated.
 
     The same command again goes on where it was interrupted, or says that nothing changed. With another recipe it adds
-    that recipe to the folder; recipes share passages, vectors and extraction.
+    that recipe to the folder; recipes share passages, vectors and extraction. `sire sync` also removes what is no
+    longer in SRC.
 
     With --llm it shows what that will cost and asks before it spends. Every answer is kept the moment it comes: an
     interrupted build pays only for the rest.
 
     Example: sire index papers/ notes.jsonl --to my-index --recipe sirerag
     """
-    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers)
+    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers, model_timeout)
     options = IndexOptions(
         folder=to,
         recipe=recipe,
@@ -67,4 +70,4 @@ def index(  # noqa: PLR0917 - typer passes every option by name
         max_failure_ratio=max_failure_ratio,
         writes=True,
     )
-    run_change(options, Index.build, sources=sources, as_json=as_json, approve=spending.approval())
+    run_change(options, Index.update, sources=sources, as_json=as_json, approve=approval(spending, with_documents))

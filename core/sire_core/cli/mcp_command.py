@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -30,6 +31,10 @@ def mcp(  # noqa: PLR0917 - typer passes every option by name
             "--host", help="Address for --http. Nobody is asked who they are: leave it unless the network is your own."
         ),
     ] = _LOOPBACK,
+    allow: Annotated[
+        str | None,
+        typer.Option("--allow", metavar="F", help="All that agents may see, as in --filter of sire query."),
+    ] = None,
     recipe: arguments.RecipeName = None,
     settings: arguments.SearchSettings = None,
     embedder: arguments.Embedder = None,
@@ -38,16 +43,20 @@ def mcp(  # noqa: PLR0917 - typer passes every option by name
     ] = None,
     base_url: arguments.BaseUrl = None,
     api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    model_timeout: arguments.ModelTimeout = None,
     max_calls: Annotated[
         int | None, typer.Option("--max-calls", min=0, help="Most requests to the model for one question.")
     ] = None,
     max_tokens: Annotated[
         int | None, typer.Option("--max-tokens", min=0, help="Most tokens, in and out, for one question.")
     ] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="SECONDS", help="Most seconds for one question.")
+    ] = None,
 ) -> None:
     """Serve an index to agents over MCP.
 
-    The tools are search, ask and explain.
+    The tools are search, ask, explain and fetch.
 
     Example, in the configuration of an agent: {"command": "sire", "args": ["mcp", "/path/to/my-index"]}
     """
@@ -61,11 +70,18 @@ def mcp(  # noqa: PLR0917 - typer passes every option by name
 
     from sire_core.reason.limits import ReasoningLimits
 
-    model = language_model(llm, base_url, api_key_env)
+    if find_spec("opentelemetry") is not None:  # spans go nowhere unless the process has a tracer provider
+        from sire_core.telemetry import enable
+
+        enable()
+    model = language_model(llm, base_url, api_key_env, model_timeout=model_timeout)
     chosen = parse_settings(settings)
-    options = IndexOptions(folder=folder, recipe=recipe, settings=chosen, embedder=embedder, language_model=model)
+    options = IndexOptions(
+        folder=folder, recipe=recipe, settings=chosen, embedder=embedder, language_model=model, allow=allow
+    )
     with open_index(options) as index:
-        server = make_server(index, model, ReasoningLimits(max_calls=max_calls, max_tokens=max_tokens))
+        limits = ReasoningLimits(max_calls=max_calls, max_tokens=max_tokens, timeout=timeout)
+        server = make_server(index, model, limits)
         if http is None:
             asyncio.run(serve_stdio(server))
             return

@@ -17,7 +17,7 @@ from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sire_core.index import Index
-    from sire_core.models.openai_client import OpenAIChat
+    from sire_core.models.openai.client import OpenAIChat
     from sire_core.models.prices import Price
     from sire_core.pipeline.estimate import Estimate
     from sire_core.types import BuildReport, Document
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_KEY",
     "Spending",
+    "ask_to_go_on",
     "estimate_json",
     "find_price",
     "language_model",
@@ -33,6 +34,9 @@ __all__ = [
 ]
 
 DEFAULT_KEY = "OPENAI_API_KEY"
+
+_MODEL_TIMEOUT = 60.0
+"""Seconds without a sign of life after which a call of the model counts as failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class Spending:
         prices: File with the user's own prices.
         yes: Pays without asking.
         workers: Calls in flight at once.
+        model_timeout: Seconds without a sign of life after which a call counts as failed; None takes the client's.
     """
 
     llm: str | None = None
@@ -60,6 +65,7 @@ class Spending:
     prices: Path | None = None
     yes: bool = False
     workers: int = 8
+    model_timeout: float | None = None
 
     def model(self) -> OpenAIChat | None:
         """The model; None without `--llm`. Raises what `language_model` does."""
@@ -71,6 +77,7 @@ class Spending:
             max_calls=self.max_calls,
             max_tokens=self.max_tokens,
             workers=self.workers,
+            model_timeout=self.model_timeout,
         )
 
     def approval(self) -> Callable[[Index, Sequence[Document]], None] | None:
@@ -94,6 +101,7 @@ def language_model(
     max_tokens: int | None = None,
     workers: int = 8,
     asks: bool = True,
+    model_timeout: float | None = None,
 ) -> OpenAIChat | None:
     """The model that options name; None without `--llm`. The limits hold for all that it is asked.
 
@@ -106,6 +114,7 @@ def language_model(
         max_tokens: Most tokens of prompts and answers.
         workers: Calls in flight at once.
         asks: Whether the model will be asked anything; only then it needs a key.
+        model_timeout: Seconds without a sign of life after which a call counts as failed; None takes the client's.
 
     Raises:
         ConfigurationError: There is no key, or an option makes no sense without a model.
@@ -116,6 +125,7 @@ def language_model(
             "--native": native or None,
             "--max-calls": max_calls,
             "--max-tokens": max_tokens,
+            "--model-timeout": model_timeout,
         }
         useless = [name for name, value in given.items() if value is not None]
         if useless:
@@ -123,8 +133,8 @@ def language_model(
         return None
     if base_url is not None and not base_url.startswith(("http://", "https://")):
         raise ConfigurationError("--base-url is an address with http:// or https://, as in http://localhost:11434/v1.")
-    from sire_core.models.limits import UsageLimits
-    from sire_core.models.openai_client import OpenAIChat
+    from sire_core.models.openai.client import OpenAIChat
+    from sire_core.models.usage import UsageLimits
 
     return OpenAIChat(
         llm,
@@ -132,6 +142,7 @@ def language_model(
         api_key=_key(base_url, api_key_env) if asks else None,
         limits=UsageLimits(max_calls, max_tokens),
         concurrency=workers,
+        timeout=_MODEL_TIMEOUT if model_timeout is None else model_timeout,
     )
 
 
@@ -185,6 +196,18 @@ def approve_cost(index: Index, documents: Sequence[Document], price: Price | Non
         note("The model will be asked nothing.")
         return
     note(f"What the model will be asked:\n{estimate.describe()}")
+    ask_to_go_on(yes=yes)
+
+
+def ask_to_go_on(*, yes: bool) -> None:
+    """Ask whether to go on.
+
+    Args:
+        yes: Whether that was agreed to before.
+
+    Raises:
+        Exit: With 1 when the answer is no, with 2 when nobody is there to answer, with 130 when interrupted.
+    """
     if yes:
         return
     if not sys.stdin.isatty():

@@ -13,8 +13,8 @@ from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.index import Index
-    from sire_core.manifest import BuiltRecipe, Manifest
     from sire_core.protocols import Embedder, LanguageModel, Progress
+    from sire_core.storage.manifest import BuiltRecipe, Manifest
 
 _ORDER = "The index folder comes first, as in: sire query DIR QUESTION, sire add DIR SRC..."
 
@@ -41,6 +41,7 @@ class IndexOptions:
         workers: Model calls in flight at once.
         max_failure_ratio: Share of failed passages above which a build stops.
         writes: Whether the index is going to be changed.
+        allow: What its readers may see.
     """
 
     folder: Path | None = None
@@ -58,6 +59,7 @@ class IndexOptions:
     workers: int = 8
     max_failure_ratio: float = 0.1
     writes: bool = False
+    allow: str | None = None
 
 
 def open_index(options: IndexOptions, progress: Progress | None = None) -> Index:
@@ -95,6 +97,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         max_failure_ratio=options.max_failure_ratio,
         progress=progress,
         extraction="native" if options.native else "joint",
+        allow=options.allow,
     )
 
 
@@ -133,9 +136,9 @@ def manifest_of(folder: Path | None) -> Manifest:
     Raises:
         StorageError: There is something that cannot be read.
     """
-    from sire_core.manifest import Manifest
     from sire_core.storage.folder import Folder
     from sire_core.storage.index_files import IndexFiles
+    from sire_core.storage.manifest import Manifest
 
     if folder is None or not Folder(folder).exists():
         return Manifest()

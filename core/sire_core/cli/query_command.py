@@ -19,7 +19,7 @@ __all__ = ["hit_json", "query", "say_hit"]
 _TEXT = 320
 
 
-def query(
+def query(  # noqa: PLR0917 - typer passes every option by name
     folder: arguments.Folder,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
     k: arguments.K = 10,
@@ -31,6 +31,7 @@ def query(
     explain: Annotated[
         bool, typer.Option("--explain", help="Whole texts, and for every hit why it was chosen and what it stands on.")
     ] = False,
+    returns: arguments.Returns = "passages",
     as_json: arguments.AsJson = False,
 ) -> None:
     """Find evidence for a question.
@@ -46,9 +47,9 @@ def query(
     )
     with open_index(options) as index:
         if explain and not as_json:
-            say(index.explain(question, k, filter=where))
+            say(index.explain(question, k, filter=where, returns=returns))
             return
-        hits = index.search(question, k, filter=where)
+        hits = index.search(question, k, filter=where, returns=returns)
     if as_json:
         say_json([hit_json(hit) for hit in hits])
         return

@@ -9,18 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from sire_core.manifest import BuiltRecipe, Manifest
-    from sire_core.recipes.base import Recipe
+    from sire_core.protocols import Recipe
+    from sire_core.storage.manifest import BuiltRecipe, Manifest
 
 __all__ = ["parse_settings", "recipe_to_build", "recipe_to_search"]
-
-_TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
-    ((bool,), "true or false"),
-    ((int,), "a whole number"),
-    ((int, float), "a number"),
-    ((str,), "a word"),
-    ((tuple, list), "a list"),
-)
 
 
 def parse_settings(given: Sequence[str] | None) -> dict[str, Any]:
@@ -58,7 +50,9 @@ def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Man
     """
     if not settings and name is None:
         return None
-    known = name or (manifest.recipes[-1].name if manifest.recipes else "sirerag")
+    from sire_core.recipes.base import DEFAULT_RECIPE
+
+    known = name or (manifest.recipes[-1].name if manifest.recipes else DEFAULT_RECIPE)
     return _made(known, settings, {}) if settings else _named(known)
 
 
@@ -101,26 +95,16 @@ def _named(name: str) -> str:
 
 
 def _made(name: str, given: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:
+    """The recipe with these settings; other ones that would be idle beside them have their defaults."""
     from sire_core.recipes import recipe_by_name
+    from sire_core.settings import UnusedSettingError
 
-    _check_types(given, recipe_by_name(name))
     try:
         return recipe_by_name(name, **{**others, **given})
-    except TypeError as error:
-        raise ConfigurationError(f"A setting of {name} has a value that cannot be used: {error}.") from error
-
-
-def _check_types(settings: Mapping[str, Any], recipe: Recipe) -> None:
-    """Refuse values of another type than the default's; null passes, because some settings can be switched off."""
-    for key, value in settings.items():
-        default = recipe.config.get(key)
-        for kinds, wanted in _TYPES:
-            if isinstance(default, kinds) and value is not None:
-                if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
-                    raise ConfigurationError(
-                        f"{key} of {recipe.name} takes {wanted}, such as {key}={json.dumps(default)}, not {value!r}."
-                    )
-                break
+    except UnusedSettingError as error:
+        if error.name in given or error.name not in others:
+            raise
+        return _made(name, given, {key: value for key, value in others.items() if key != error.name})
 
 
 def _check_ranker(name: str) -> None:

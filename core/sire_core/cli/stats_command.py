@@ -39,9 +39,7 @@ def stats(folder: arguments.Folder, recipe: arguments.RecipeName = None, as_json
 
 def _tree_rows(found: Mapping[str, Any]) -> dict[str, str]:
     """How far trees have drifted, and what the perspectives of `smart` look like."""
-    rows = {
-        name: f"drifted {found[key]:.0%} of the way to being made anew" for key, name in _TREES.items() if key in found
-    }
+    rows = {name: f"drifted {found[key]:.0%} of the way to a rebuild" for key, name in _TREES.items() if key in found}
     perspectives = found.get("perspectives", {})
     for number, tree in enumerate(perspectives.get("trees", ()), 1):
         levels = ", ".join(f"{size:,}" for size in tree["clusters"])

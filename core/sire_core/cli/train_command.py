@@ -71,8 +71,8 @@ def train_chains(  # noqa: PLR0917 - typer passes every option by name
     """
     from sire_core.evaluate.datasets import load_dataset
     from sire_core.models.embedders import resolve_embedder
-    from sire_core.search.scorer_checkpoint import write_checkpoint
-    from sire_core.training.trainer import TrainingConfig, need_torch
+    from sire_core.search.chains.neural_scorer import write_checkpoint
+    from sire_core.search.chains.training import TrainingConfig, need_torch
 
     need_torch()
     check_target(to)

@@ -14,10 +14,10 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.protocols import Embedder, Progress
-    from sire_core.search.chain_scorers import ChainScorer
+    from sire_core.search.chains.examples import KnownQuestion
+    from sire_core.search.chains.scorers import ChainScorer
+    from sire_core.search.chains.training import TrainedScorer, TrainingConfig
     from sire_core.search.view import PoolView
-    from sire_core.training.questions import KnownQuestion
-    from sire_core.training.trainer import TrainedScorer, TrainingConfig
 
 __all__ = ["PARTS", "check_target", "run_training"]
 
@@ -54,8 +54,8 @@ def run_training(
         CorpusError: There is nothing to learn from.
     """
     from sire_core.models.sync import run_sync
-    from sire_core.training.questions import without_shared_evidence
-    from sire_core.training.trainer import train_scorer
+    from sire_core.search.chains.examples import without_shared_evidence
+    from sire_core.search.chains.training import train_scorer
 
     if part not in PARTS:
         raise ConfigurationError(f"--questions is one of {', '.join(PARTS)}, not {part!r}.")
@@ -83,8 +83,8 @@ def _prepared(
 ) -> Iterator[tuple[PoolView, tuple[KnownQuestion, ...]]]:
     from sire_core.models.sync import run_sync
     from sire_core.recipes import recipe_by_name
-    from sire_core.search.evidence_chains import EvidenceChains
-    from sire_core.training.questions import known_questions
+    from sire_core.search.chains.evidence_chains import EvidenceChains
+    from sire_core.search.chains.examples import known_questions
 
     ranker = recipe_by_name("iier", **settings).ranker
     assert isinstance(ranker, EvidenceChains)
@@ -105,8 +105,8 @@ def _rates(
     view: PoolView, questions: Sequence[KnownQuestion], trained: TrainedScorer, config: TrainingConfig
 ) -> dict[str, float]:
     from sire_core.models.sync import run_sync
-    from sire_core.search.chain_scorers import HeuristicScorer, RandomScorer
-    from sire_core.training.questions import match_rate
+    from sire_core.search.chains.examples import match_rate
+    from sire_core.search.chains.scorers import HeuristicScorer, RandomScorer
 
     scorers: Mapping[str, ChainScorer] = {
         "neural": trained.scorer,

@@ -10,9 +10,9 @@ from typing import Any
 from sire_core.algorithms.wording import count
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.errors import CorpusError
-from sire_core.types import Chunk, Document, digest
+from sire_core.types import Chunk, Document, Passage, digest
 
-__all__ = ["CorpusChange", "StoredDocument", "plan_build", "plan_delete", "plan_put"]
+__all__ = ["CorpusChange", "StoredDocument", "plan_build", "plan_delete", "plan_put", "replacing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,24 @@ def plan_put(
     return CorpusChange(tuple(put), tuple(chunks), (), added, len(replaced), len(given) - len(put))
 
 
+def replacing(
+    known: Mapping[str, StoredDocument], stored: Mapping[str, StoredDocument], chunks: Sequence[Chunk]
+) -> CorpusChange:
+    """The change that makes a corpus a copy of another one.
+
+    Args:
+        known: Documents of the copy so far.
+        stored: Documents of the other one.
+        chunks: All of its chunks.
+    """
+    put = [document for name, document in stored.items() if known.get(name) != document]
+    changed = {document.id for document in put}
+    gone = tuple(name for name in known if name not in stored)
+    updated = len(changed & known.keys())
+    passages = tuple(chunk for chunk in chunks if chunk.doc_id in changed)
+    return CorpusChange(tuple(put), passages, gone, len(put) - updated, updated, len(stored) - len(put))
+
+
 def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str]) -> CorpusChange:
     """The change that removes documents.
 
@@ -123,4 +141,10 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str]) -> Cor
 def _content_hash(document: Document, chunker: SentenceChunker | None) -> str:
     metadata = json.dumps(dict(document.metadata), sort_keys=True, ensure_ascii=False)
     cut = "as given" if document.chunks or chunker is None else chunker.fingerprint
-    return digest(document.title, document.text, *document.chunks, metadata, cut)
+    passages = [chunk if isinstance(chunk, str) else _passage_hash(chunk) for chunk in document.chunks]
+    return digest(document.title, document.text, *passages, metadata, cut)
+
+
+def _passage_hash(passage: Passage) -> str:
+    metadata = json.dumps(dict(passage.metadata), sort_keys=True, ensure_ascii=False)
+    return digest("passage", passage.text, passage.id, passage.title, metadata)

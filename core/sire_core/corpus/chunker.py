@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from sire_core.algorithms.text import split_sentences
+from sire_core.corpus.markdown_blocks import block_runs
+from sire_core.corpus.sections import Section, clean_markdown, is_cut, path_of, section_title, sections_of_markdown
 from sire_core.errors import ConfigurationError
-from sire_core.types import Chunk, Document, chunk_id
+from sire_core.types import Chunk, Document, Passage, chunk_id
 
 __all__ = ["SentenceChunker", "chunk_document"]
 
@@ -32,7 +34,7 @@ class SentenceChunker:
     """Packs whole sentences into chunks.
 
     A chunk is a slice of the text, from its first sentence to its last, so punctuation and inner whitespace stay as
-    they were (RAPTOR's splitter re-joins sentences and loses them, ALGORITHMS R1). A sentence longer than a chunk is
+    they were (RAPTOR's splitter re-joins sentences and loses them). A sentence longer than a chunk is
     cut after `, ; :`, then between words, then inside a word.
 
     Attributes:
@@ -65,7 +67,7 @@ class SentenceChunker:
     @property
     def fingerprint(self) -> str:
         """Names the method and its settings; equal fingerprints cut a text at the same places."""
-        return f"sentences-1(max={self.max_tokens},overlap={self.overlap_tokens})"
+        return f"sections-1(max={self.max_tokens},overlap={self.overlap_tokens})"
 
     def split(self, text: str) -> list[str]:
         """Cut a text into chunks.
@@ -97,7 +99,7 @@ class SentenceChunker:
 
     def _spans(self, text: str) -> Iterator[_Span]:
         end = 0
-        for sentence in split_sentences(text):
+        for sentence in _units(text):
             start = text.index(sentence, end)
             end = start + len(sentence)
             tokens = _count(text, start, end)
@@ -121,6 +123,19 @@ class SentenceChunker:
                     yield _Span(*token.span(), 1, whole=False)
 
 
+def _units(text: str) -> Iterator[str]:
+    """What is not cut as long as it fits: sentences, fenced code, tables."""
+    if "```" not in text and "~~~" not in text and "|" not in text:
+        yield from split_sentences(text)
+        return
+    for kind, lines in block_runs(text.split("\n")):
+        block = "\n".join(lines)
+        if kind == "text":
+            yield from split_sentences(block)
+        elif block.strip():
+            yield block.strip()
+
+
 def _count(text: str, start: int, end: int) -> int:
     return len(_TOKEN.findall(text, start, end))
 
@@ -128,26 +143,75 @@ def _count(text: str, start: int, end: int) -> int:
 def chunk_document(document: Document, chunker: SentenceChunker | None = None) -> tuple[Chunk, ...]:
     """Make the chunks of a document.
 
+    Markdown is cleaned (comments, front matter, anchors, lines of navigation) and cut at its headings first: small
+    neighbouring sections share a chunk, no chunk holds parts of two large ones. A chunk's title is the document's with
+    the path of headings that the whole chunk stands under.
+
     Args:
-        document: With `chunks` given they are taken as they are; blank ones are left out.
+        document: With `chunks` given they are taken as they are, blank ones left out, and so is a text that a splitter
+            cut, as its metadata tell (`start_index`, `Header 1`, `header_path`).
         chunker: Cuts `document.text`; None takes the whole text as one chunk.
 
     Returns:
         Chunks with positions 0, 1, ..; none for a document without text.
     """
-    if document.chunks:
-        texts = list(document.chunks)
-    else:
-        texts = [document.text] if chunker is None else chunker.split(document.text)
-    kept = [text for text in texts if text.strip()]
-    return tuple(
-        Chunk(
-            id=chunk_id(document.id, position, document.title, text),
-            doc_id=document.id,
-            position=position,
-            title=document.title,
-            text=text,
-            metadata=document.metadata,
-        )
-        for position, text in enumerate(kept)
+    kept = [passage for passage in _passages(document, chunker) if passage.text.strip()]
+    return tuple(_chunk(document, position, passage) for position, passage in enumerate(kept))
+
+
+def _passages(document: Document, chunker: SentenceChunker | None) -> Sequence[Passage]:
+    if document.passages:
+        return document.passages
+    if chunker is None or is_cut(document.metadata):
+        return [Passage(document.text)]
+    return [Passage(text, title=section_title(document.title, path)) for path, text in _cut(document.text, chunker)]
+
+
+def _chunk(document: Document, position: int, passage: Passage) -> Chunk:
+    metadata = {**document.metadata, **passage.metadata} if passage.metadata else document.metadata
+    title = passage.title or section_title(document.title, path_of(metadata))
+    return Chunk(
+        id=chunk_id(document.id, position, title, passage.text),
+        doc_id=document.id,
+        position=position,
+        title=title,
+        text=passage.text,
+        metadata=metadata,
+        source_id=passage.id,
     )
+
+
+def _cut(text: str, chunker: SentenceChunker) -> list[tuple[tuple[str, ...], str]]:
+    """Chunks with their paths."""
+    sections = sections_of_markdown(clean_markdown(text))
+    pieces = []
+    for group in _packed(sections, chunker.max_tokens // 2):
+        path = _shared([section.path for section in group])
+        pieces += [(path, part) for part in chunker.split("\n\n".join(section.text for section in group))]
+    return pieces
+
+
+def _packed(sections: Sequence[Section], room: int) -> Iterator[list[Section]]:
+    """Neighbouring sections in groups of at most `room` tokens; a larger one stays alone."""
+    group: list[Section] = []
+    used = 0
+    for section in sections:
+        size = _count(section.text, 0, len(section.text))
+        if group and used + size > room:
+            yield group
+            group, used = [], 0
+        group.append(section)
+        used += size
+    if group:
+        yield group
+
+
+def _shared(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """The headings that all paths begin with."""
+    shared = paths[0]
+    for path in paths[1:]:
+        same = 0
+        while same < min(len(shared), len(path)) and shared[same] == path[same]:
+            same += 1
+        shared = shared[:same]
+    return shared

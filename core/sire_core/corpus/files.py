@@ -5,14 +5,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from sire_core.corpus.cleaning import clean_text
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.types import Failure
 
-__all__ = ["DEFAULT_MAX_BYTES", "JsonLine", "SourceFile", "find_files", "json_lines", "parse_json", "read_text"]
+__all__ = [
+    "DEFAULT_MAX_BYTES",
+    "JsonLine",
+    "SourceFile",
+    "check_readable",
+    "find_files",
+    "json_lines",
+    "parse_json",
+    "read_text",
+]
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
@@ -39,11 +48,14 @@ class JsonLine(NamedTuple):
     error: str = ""
 
 
-def find_files(sources: Sequence[str | Path]) -> tuple[list[SourceFile], list[Failure]]:
+def find_files(
+    sources: Sequence[str | Path], roots: Sequence[str | Path] = ()
+) -> tuple[list[SourceFile], list[Failure]]:
     """List the files of the given files and folders.
 
     Folders are walked recursively in sorted order; hidden files and folders are skipped, links to folders are not
-    followed. A file that is reached twice is listed once.
+    followed. A file that is reached twice is listed once. The name of a file is its path below the outermost of the
+    given folders and `roots` that holds it; for one outside of them, its own name.
 
     Raises:
         CorpusError: A source does not exist; the message lists all missing ones.
@@ -57,13 +69,25 @@ def find_files(sources: Sequence[str | Path]) -> tuple[list[SourceFile], list[Fa
         raise CorpusError(f"Not found, or not accessible: {', '.join(missing)}. Check what you typed.")
     files: list[SourceFile] = []
     failures: list[Failure] = []
+    given = [os.path.realpath(folder) for folder in (*roots, *paths) if os.path.isdir(folder)]  # noqa: PTH112 (as above)
+    folders = sorted(set(given), key=len)
     for path in paths:
         found = _walk(path, failures) if path.is_dir() else [SourceFile(path, clean_text(path.name))]
+        found = [file._replace(name=_name(file, folders)) for file in found]
         if not found:
             failures.append(Failure(clean_text(str(path)), "the folder holds no files (hidden ones are skipped)"))
         files.extend(found)
     unique = {os.path.realpath(file.path): file for file in reversed(files)}
     return [file for file in files if unique[os.path.realpath(file.path)] is file], failures
+
+
+def _name(file: SourceFile, folders: Sequence[str]) -> str:
+    """The path below the first of some folders that holds a file; its name as it is when none does."""
+    place = PurePath(os.path.realpath(file.path.parent), file.path.name)
+    for folder in folders:
+        if place.is_relative_to(folder):
+            return clean_text(place.relative_to(folder).as_posix())
+    return file.name
 
 
 def _walk(root: Path, failures: list[Failure]) -> list[SourceFile]:

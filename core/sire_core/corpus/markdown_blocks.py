@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Block", "markdown_blocks"]
+__all__ = ["Block", "block_runs", "markdown_blocks"]
 
-_IMAGE = re.compile(r"!\[(?P<alt>[^\]\n]*)\]\(\s*<?(?P<target>[^)\s>]+)>?(?:\s+[\"'](?P<title>[^\"'\n]*)[\"'])?\s*\)")
+# No part of an image may hold the beginning of another one, so that nothing is read twice.
+_IMAGE = re.compile(
+    r"!\[(?P<alt>[^\[\]\n]*)\]\(\s*<?(?P<target>(?:(?!!\[)[^)\s>])+)>?(?:\s+[\"'](?P<title>[^\"'\n]*)[\"'])?\s*\)"
+)
 _RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _FENCES = ("```", "~~~")
 
@@ -50,7 +53,7 @@ def markdown_blocks(text: str) -> list[Block]:
         prose.clear()
         images.clear()
 
-    for kind, lines in _runs(text.split("\n")):
+    for kind, lines in block_runs(text.split("\n")):
         if kind == "table":
             close()
             blocks.append(Block("table", "\n".join(line.strip() for line in lines)))
@@ -78,7 +81,7 @@ def _alternative(match: re.Match[str]) -> str:
     return str(match["alt"])
 
 
-def _runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
+def block_runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     """Lines in runs of `code`, `table` and `text`."""
     plain: list[str] = []
     place = 0

@@ -1,4 +1,4 @@
-"""Tables and images as passages of their own: the nodes of a multimodal graph (IIER section 3.1; ALGORITHMS 3.2.7)."""
+"""Tables and images as passages of their own: the nodes of a multimodal graph (IIER section 3.1)."""
 
 from __future__ import annotations
 

@@ -54,5 +54,5 @@ class DocumentPool:
         return tuple(document for document, _ in self._kept.values())
 
 
-def _words(document: Document) -> tuple[str, str, tuple[str, ...]]:
+def _words(document: Document) -> tuple[object, ...]:
     return document.title, document.text, document.chunks

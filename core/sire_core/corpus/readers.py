@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -11,24 +10,36 @@ from typing import Any, Union
 
 from sire_core.algorithms.wording import count
 from sire_core.corpus.cleaning import clean_text
-from sire_core.corpus.files import DEFAULT_MAX_BYTES, SourceFile, find_files, json_lines, parse_json, read_text
+from sire_core.corpus.conversion import CONVERTED, convert_file
+from sire_core.corpus.files import (
+    DEFAULT_MAX_BYTES,
+    SourceFile,
+    check_readable,
+    find_files,
+    json_lines,
+    parse_json,
+    read_text,
+)
+from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.merging import DocumentPool
 from sire_core.corpus.records import Found, holds_question, record_documents
+from sire_core.corpus.sections import clean_markdown, sections_of_markdown
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
 
-__all__ = ["Corpus", "read_documents"]
+__all__ = ["LoadedDocuments", "read_documents"]
 
-_SUFFIXES = (".txt", ".md", ".markdown", ".jsonl", ".json")
+_MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
+_HTML = (".html", ".htm", ".xhtml")
+_SUFFIXES = (".txt", *_MARKDOWN, *_HTML, ".jsonl", ".json")
 _LISTED = 100
 _SHOWN = 10
-_HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
 
 _Item = Union[Found, Failure]
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
+class LoadedDocuments:
     """What was read.
 
     Attributes:
@@ -42,18 +53,28 @@ class Corpus:
     duplicates: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_documents(sources: str | Path | Sequence[str | Path], *, max_bytes: int = DEFAULT_MAX_BYTES) -> Corpus:
-    """Read text (`.txt`), Markdown (`.md`), JSON Lines (`.jsonl`) and JSON (`.json`) files, and folders of them.
+def read_documents(
+    sources: str | Path | Sequence[str | Path],
+    *,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    roots: Sequence[str | Path] = (),
+) -> LoadedDocuments:
+    """Read text, Markdown, HTML, JSON Lines and JSON files, and folders of them; with the extra `files` many more.
 
-    Text and Markdown files are one document each: the id is the path relative to the given source, the title the
-    first heading or the file's name. Lines of a JSON Lines file (items of a JSON list) are documents
-    `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys become metadata; without an id it is
-    `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled passages.
-    Files must be UTF-8. What cannot be used is listed in `failures` and the rest is read.
+    A file of prose is one document: the id is its path below the folder that was given (or one of `roots`), the title
+    that of its page, else the first heading or the file's name, which `metadata["title_made"]` tells. Markdown
+    loses comments, front matter, anchors and lines of navigation, HTML whatever is not content. PDF, DOCX, PPTX,
+    XLSX, CSV, RST, EPUB, EML and others are converted (`sire_core.corpus.conversion.CONVERTED`). Lines of a JSON
+    Lines file (items of a JSON list) are documents `{"id", "title", "text" or "chunks", "metadata"}`; further
+    scalar keys become metadata; without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and
+    MuSiQue files give their pooled passages. Files must be UTF-8. What cannot be used is listed in `failures` and
+    the rest is read.
 
     Args:
         sources: Files and folders.
         max_bytes: Larger files are refused.
+        roots: Folders that ids are relative to, whatever part of them is read: with `roots=["docs"]` the file
+            `docs/api/queue.md` is `api/queue.md`, given by itself or with its folder, and however its path is written.
 
     Raises:
         CorpusError: A path is missing, nothing could be read, or one id has two different contents.
@@ -61,7 +82,7 @@ def read_documents(sources: str | Path | Sequence[str | Path], *, max_bytes: int
     """
     if isinstance(sources, (str, os.PathLike)):
         sources = [sources]
-    files, failures = find_files(sources)
+    files, failures = find_files(sources, roots)
     pool = DocumentPool()
     for file in files:
         failed: list[Failure] = []
@@ -76,7 +97,7 @@ def read_documents(sources: str | Path | Sequence[str | Path], *, max_bytes: int
         reasons = "; ".join(f"{failure.where}: {failure.reason}" for failure in failures[:_SHOWN])
         more = f"; and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
         raise CorpusError(f"Nothing could be read. {reasons}{more}.")
-    return Corpus(documents, tuple(failures), pool.duplicates)
+    return LoadedDocuments(documents, tuple(failures), pool.duplicates)
 
 
 def _shortened(failed: list[Failure], file: SourceFile) -> list[Failure]:
@@ -100,6 +121,8 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
             yield from _read_records(file, _items(file, max_bytes))
         elif suffix in _SUFFIXES:
             yield _read_prose(file, max_bytes)
+        elif suffix in CONVERTED:
+            yield _convert(file, max_bytes)
         else:
             reason = f"unsupported type '{suffix}'" if suffix else "unsupported type (no suffix)"
             yield Failure(_place(file), f"{reason}; convert it to one of {', '.join(_SUFFIXES)}")
@@ -109,29 +132,33 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
 
 def _read_prose(file: SourceFile, max_bytes: int) -> Found:
     text = read_text(file.path, max_bytes)
-    heading = "" if file.path.suffix.lower() == ".txt" else _first_heading(text)
-    title = heading or PurePosixPath(file.name).stem
-    return Found(Document(id=file.name, text=text, title=title), _place(file))
+    suffix = file.path.suffix.lower()
+    if suffix in _HTML:
+        title, text = html_to_markdown(text)
+    elif suffix in _MARKDOWN:
+        title, text = "", clean_markdown(text)
+    else:
+        return _titled(file, text, "", headings=False)
+    if not text.strip():
+        raise CorpusError("holds nothing but markup")
+    return _titled(file, text, title)
 
 
-def _first_heading(text: str) -> str:
-    """The first Markdown heading outside front matter and code fences; empty if there is none."""
-    lines = text.split("\n")
-    if lines[0].strip() == "---" and "---" in map(str.strip, lines[1:]):
-        lines = lines[[line.strip() for line in lines].index("---", 1) + 1 :]
-    fence = ""
-    for number, line in enumerate(lines):
-        bare = line.strip()
-        if fence:
-            fence = "" if bare.startswith(fence) else fence
-        elif bare.startswith(("```", "~~~")):
-            fence = bare[:3]
-        elif match := _HEADING.match(bare):
-            if match.group(1):
-                return match.group(1)
-        elif bare and number + 1 < len(lines) and re.fullmatch(r"=+", lines[number + 1].strip()):
-            return bare
-    return ""
+def _convert(file: SourceFile, max_bytes: int) -> Found:
+    check_readable(file.path, max_bytes)
+    title, text = convert_file(file.path)
+    return _titled(file, text, title)
+
+
+def _titled(file: SourceFile, text: str, title: str, *, headings: bool = True) -> Found:
+    """A document with a title: its own, else its first heading or the file's name, and then `title_made` says which."""
+    metadata = {}
+    if not title and headings:
+        title = next((heading for section in sections_of_markdown(text) for heading in section.path[:1] if heading), "")
+        metadata = {"title_made": "first heading"}
+    if not title:
+        title, metadata = PurePosixPath(file.name).stem, {"title_made": "file name"}
+    return Found(Document(id=file.name, text=text, title=title, metadata=metadata), _place(file))
 
 
 def _lines(file: SourceFile, max_bytes: int) -> Iterator[tuple[str, Any]]:

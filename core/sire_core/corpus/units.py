@@ -16,7 +16,7 @@ __all__ = ["CorpusUpdate", "PassageChange", "chunk_units", "chunks_after", "docu
 def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
     """One unit per distinct passage, in corpus order.
 
-    Passages with the same title, text and metadata are one unit that stands on all of their chunks (ALGORITHMS 0.8).
+    Passages with the same title, text and metadata are one unit that stands on all of their chunks.
     Other metadata keeps them apart, so that a filter never has to choose between two owners of one text.
     """
     groups: dict[tuple[str, str, str], list[Chunk]] = {}
@@ -31,6 +31,7 @@ def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
             chunk_ids=tuple(chunk.id for chunk in same),
             title=same[0].title,
             metadata=same[0].metadata,
+            source_ids=tuple(chunk.source_id for chunk in same) if any(chunk.source_id for chunk in same) else (),
         )
         for same in groups.values()
     ]

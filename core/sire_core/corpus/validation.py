@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from sire_core.corpus.cleaning import clean_metadata, clean_text
 from sire_core.corpus.merging import DocumentPool
 from sire_core.errors import CorpusError
-from sire_core.types import Document
+from sire_core.types import Document, Passage
 
 __all__ = ["check_documents"]
 
@@ -61,7 +61,25 @@ def _checked(document: object, number: int) -> Document:
     )
 
 
-def _checked_chunks(chunks: object, where: str) -> tuple[str, ...]:
-    if not isinstance(chunks, (tuple, list)) or not all(isinstance(chunk, str) for chunk in chunks):
-        raise CorpusError(f"{where}: chunks must be a tuple of strings; put a text that is not cut yet into 'text'.")
-    return tuple(clean_text(chunk) for chunk in chunks)
+def _checked_chunks(chunks: object, where: str) -> tuple[str | Passage, ...]:
+    if not isinstance(chunks, (tuple, list)) or not all(isinstance(chunk, (str, Passage)) for chunk in chunks):
+        raise CorpusError(
+            f"{where}: chunks must be a tuple of strings or Passage objects; put a text that is not cut yet into "
+            "'text'."
+        )
+    return tuple(clean_text(chunk) if isinstance(chunk, str) else _checked_passage(chunk, where) for chunk in chunks)
+
+
+def _checked_passage(passage: Passage, where: str) -> Passage:
+    for name in ("text", "id", "title"):
+        value = getattr(passage, name)
+        if not isinstance(value, str):
+            raise CorpusError(f"{where}: {name} of a passage is {type(value).__name__}, not str.")
+    if not isinstance(passage.metadata, Mapping):
+        raise CorpusError(f"{where}: metadata of a passage is {type(passage.metadata).__name__}, not a mapping.")
+    return Passage(
+        text=clean_text(passage.text),
+        id=clean_text(passage.id),
+        title=clean_text(passage.title),
+        metadata=clean_metadata(passage.metadata, where),
+    )

@@ -1,6 +1,6 @@
-"""Metrics of a generated answer against gold answers (ALGORITHMS 9.2). Every one is in 0..1; reports multiply by 100.
+"""Metrics of a generated answer against gold answers. Every one is in 0..1; reports multiply by 100.
 
-All of them normalise both texts the SQuAD way first (`normalize_answer`, ALGORITHMS 0.5).
+All of them normalise both texts the SQuAD way first (`normalize_answer`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def acc_at(prediction: str, gold: str, threshold: float) -> float:
 
 
 def perspective_coverage(prediction: str, perspectives: Sequence[str], threshold: float = 0.5) -> float:
-    """Share of reference perspectives whose words the prediction covers (lexical reading, ALGORITHMS 9.2).
+    """Share of reference perspectives whose words the prediction covers (a lexical reading).
 
     Raises:
         ValueError: There are no perspectives; such questions must be left out of the mean.

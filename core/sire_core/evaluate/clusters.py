@@ -1,4 +1,4 @@
-"""What clusters of passages bring together, judged without any answer (SiReRAG section 3; ALGORITHMS 9.2)."""
+"""What clusters of passages bring together, judged without any answer (SiReRAG section 3)."""
 
 from __future__ import annotations
 

@@ -13,12 +13,13 @@ from sire_core.corpus.readers import read_documents
 from sire_core.errors import CorpusError
 from sire_core.types import Document
 
-__all__ = ["DataSet", "Question", "load_dataset"]
+__all__ = ["DataSet", "Question", "load_dataset", "load_questions"]
 
 _SHOWN = 3
 _WANTED = (
-    "A data set is a folder with corpus.jsonl (a line: {'id', 'title', 'text'}) and questions*.jsonl (a line: {'id', "
-    "'question', 'answers', 'supporting'}), or an official HotpotQA, 2WikiMultiHopQA or MuSiQue file."
+    "A data set is a folder with corpus.jsonl (a line: {'id', 'title', 'text'}) or a folder corpus/ of files, and with "
+    "questions*.jsonl (a line: {'id', 'question', 'answers', 'supporting'}), or an official HotpotQA, 2WikiMultiHopQA "
+    "or MuSiQue file."
 )
 
 
@@ -44,7 +45,10 @@ class DataSet:
     @property
     def texts(self) -> dict[str, str]:
         """Text of every document by id."""
-        return {document.id: " ".join(document.chunks) or document.text for document in self.documents}
+        return {
+            document.id: " ".join(passage.text for passage in document.passages) or document.text
+            for document in self.documents
+        }
 
     def sample(self, limit: int | None, seed: int = 0) -> DataSet:
         """Keep a random sample of the measurable questions, in their order. The corpus stays whole.
@@ -66,8 +70,9 @@ def load_dataset(path: str | Path) -> DataSet:
     """Read a data set.
 
     Args:
-        path: A folder with `corpus.jsonl` and one or more `questions*.jsonl`, whose questions are pooled in the order
-            of the files' names; or an official HotpotQA, 2WikiMultiHopQA or MuSiQue file, whose passages are pooled.
+        path: A folder with `corpus.jsonl` (or a folder `corpus` of files as users have them; a document's id is then
+            its path below it) and one or more `questions*.jsonl`, whose questions are pooled in the order of the files'
+            names; or an official HotpotQA, 2WikiMultiHopQA or MuSiQue file, whose passages are pooled.
 
     Raises:
         CorpusError: Something is missing, cannot be read or does not fit together. Nothing is skipped: a benchmark with
@@ -77,7 +82,9 @@ def load_dataset(path: str | Path) -> DataSet:
     if not path.exists():
         raise CorpusError(f"Not found: {path}. {_WANTED}")
     corpus, files = (path / "corpus.jsonl", sorted(path.glob("questions*.jsonl"))) if path.is_dir() else (path, [path])
-    missing = [] if corpus.is_file() else ["corpus.jsonl"]
+    if not corpus.is_file() and (path / "corpus").is_dir():
+        corpus = path / "corpus"
+    missing = [] if corpus.exists() else ["corpus.jsonl"]
     missing += [] if files else ["questions*.jsonl"]
     if missing:
         raise CorpusError(f"{path} has no {' and no '.join(missing)}. {_WANTED}")
@@ -85,6 +92,27 @@ def load_dataset(path: str | Path) -> DataSet:
     questions = _pool(files)
     _check_gold(path, documents, questions)
     return DataSet(path.resolve().name if path.is_dir() else path.stem, documents, questions)
+
+
+def load_questions(path: str | Path, documents: Sequence[Document], name: str) -> DataSet:
+    """Questions of a file over documents that are indexed already.
+
+    Args:
+        path: A line: {'id', 'question', 'answers', 'supporting'}.
+        documents: The corpus.
+        name: Of the data set.
+
+    Raises:
+        CorpusError: The file cannot be read, or names documents that are not there.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise CorpusError(
+            f"Not found: {path}. A questions file has lines {{'id', 'question', 'answers', 'supporting'}}."
+        )
+    questions = _pool([path])
+    _check_gold(path, documents, questions)
+    return DataSet(name, tuple(documents), questions)
 
 
 def _read_corpus(path: Path) -> tuple[Document, ...]:
@@ -111,5 +139,5 @@ def _check_gold(path: Path, documents: Sequence[Document], questions: Sequence[Q
         examples = [doc_id for question in questions for doc_id in question.supporting if doc_id not in known][:_SHOWN]
         raise CorpusError(
             f"{len(lost)} of {len(questions)} questions of {path} name gold passages that are not in the corpus "
-            f"({', '.join(map(repr, examples))}); 'supporting' must hold ids of corpus.jsonl."
+            f"({', '.join(map(repr, examples))}); 'supporting' must hold ids of its documents."
         )

@@ -1,4 +1,4 @@
-"""Evidence match rate: how much of the gold evidence evidence chains pass through (IIER figure 3; ALGORITHMS 3.5.5)."""
+"""Evidence match rate: how much of the gold evidence evidence chains pass through (IIER figure 3)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ async def evidence_match(index: Index, dataset: DataSet) -> float | None:
     Returns:
         0..100; None when the recipe has no chains, or no question has gold passages.
     """
-    from sire_core.search.evidence_chains import EvidenceChains
+    from sire_core.search.chains.evidence_chains import EvidenceChains
 
-    pinned = await index.apin()
-    ranker, view = pinned.recipe.ranker, pinned.view
+    snapshot = await index.asnapshot()
+    ranker, view = snapshot.recipe.ranker, snapshot.view
     asked = [question for question in dataset.questions if question.supporting]
     if not isinstance(ranker, EvidenceChains) or not asked:
         return None
@@ -41,7 +41,7 @@ async def evidence_match(index: Index, dataset: DataSet) -> float | None:
 
 def _documents(pool: Pool) -> Mapping[str, frozenset[str]]:
     """Documents of every unit by its id."""
-    names = [doc for doc, _ in pool.document_metadata()]
+    names = pool.document_ids()
     numbers = pool.chunk_documents[pool.indices].tolist()
     bounds = pool.indptr.tolist()
     return {

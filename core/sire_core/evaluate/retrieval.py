@@ -1,4 +1,4 @@
-"""Metrics of a ranking against gold passages (ALGORITHMS 9.2). Every one is in 0..1; reports multiply by 100.
+"""Metrics of a ranking against gold passages. Every one is in 0..1; reports multiply by 100.
 
 A ranking is a list of distinct passage ids. Hits become one in two ways: `provenance_ranking` credits a synthetic
 unit with the passages it was made from, `literal_ranking` credits it with nothing.

@@ -81,6 +81,7 @@ class Row:
         results: Every question, in the order of the data set.
         answers: Mean scores of a model's answers (`answer_scores`); empty when none were asked for.
         evidence_match: See `evidence_match`; None for recipes without chains.
+        returns: What the searches returned; see `Index.search`.
     """
 
     setup: Setup
@@ -91,6 +92,7 @@ class Row:
     results: tuple[QuestionResult, ...] = field(repr=False)
     answers: Mapping[str, Any] = field(default_factory=dict)
     evidence_match: float | None = None
+    returns: str = "units"
 
     @property
     def with_gold(self) -> list[QuestionResult]:
@@ -167,6 +169,7 @@ class Row:
             "query_p50_ms": round(self.query_p50_ms(), 2),
             "dataset": self.dataset,
             "budget": self.budget,
+            "returns": self.returns,
             **({"paper": dict(self.setup.paper)} if self.setup.paper else {}),
             **({"answers": dict(self.answers)} if self.answers else {}),
             **({"perspectives": dict(self.setup.perspectives)} if self.setup.perspectives else {}),

@@ -12,6 +12,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.evaluate.budget import BudgetScorer, Context
 from sire_core.evaluate.retrieval import literal_ranking
 from sire_core.evaluate.rows import QuestionResult, Row, Setup
+from sire_core.search.passages import check_returns
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answering import AnswerConfig
@@ -25,7 +26,7 @@ __all__ = ["EvalConfig", "Searchable", "evaluate"]
 class Searchable(Protocol):
     """The part of `Index` that the runner uses."""
 
-    async def asearch(self, query: str, k: int) -> Sequence[Hit]:
+    async def asearch(self, query: str, k: int, *, returns: str = "units") -> Sequence[Hit]:
         """The best `k` hits."""
 
 
@@ -41,6 +42,7 @@ class EvalConfig:
         depth: Hits per question, the largest of `ks` unless given. What is measured is then what a search with that k
             returns; a pool whose first 20 hits stand on fewer than 20 documents has a shorter ranking by provenance.
         answer: How a language model answers the questions, too; None leaves that out.
+        returns: What the searches return; see `Index.search`.
 
     Raises:
         ConfigurationError: A value makes no sense.
@@ -52,8 +54,10 @@ class EvalConfig:
     seed: int = 0
     depth: int | None = None
     answer: AnswerConfig | None = None
+    returns: str = "units"
 
     def __post_init__(self) -> None:
+        check_returns(self.returns)
         if not self.ks or min(self.ks) < 1:
             raise ConfigurationError(f"ks needs one or more cut-offs of at least 1, not {self.ks!r}.")
         for name in ("budget", "limit", "depth"):
@@ -98,7 +102,7 @@ async def evaluate(
     scorer = BudgetScorer(config.budget, dataset.texts) if config.budget else None
     results = []
     for done, question in enumerate(questions, start=1):
-        results.append(await _ask(index, question, config.hits, scorer))
+        results.append(await _ask(index, question, config, scorer))
         if progress:
             progress("questions", done, len(questions))
     return Row(
@@ -107,13 +111,16 @@ async def evaluate(
         passages=len(dataset.documents),
         ks=tuple(sorted(set(config.ks))),
         budget=config.budget,
+        returns=config.returns,
         results=tuple(results),
     )
 
 
-async def _ask(index: Searchable, question: Question, k: int, scorer: BudgetScorer | None) -> QuestionResult:
+async def _ask(
+    index: Searchable, question: Question, config: EvalConfig, scorer: BudgetScorer | None
+) -> QuestionResult:
     start = time.perf_counter()
-    hits = await index.asearch(question.question, k)
+    hits = await index.asearch(question.question, config.hits, returns=config.returns)
     seconds = time.perf_counter() - start
     brought: dict[str, str] = {}
     for hit in hits:
@@ -121,7 +128,7 @@ async def _ask(index: Searchable, question: Question, k: int, scorer: BudgetScor
             brought.setdefault(doc_id, str(hit.unit.kind))
     budget: dict[str, Any] = {}
     if scorer is not None:
-        context = await _fill(index, question.question, hits, k, scorer)
+        context = await _fill(index, question.question, hits, config, scorer)
         budget["answer_in_context"] = scorer.answer(context, question.answers)
         if question.supporting:
             budget["recall_at_budget"] = scorer.recall(context, question.supporting)
@@ -138,17 +145,20 @@ async def _ask(index: Searchable, question: Question, k: int, scorer: BudgetScor
     )
 
 
-async def _fill(index: Searchable, query: str, hits: Sequence[Hit], k: int, scorer: BudgetScorer) -> Context:
+async def _fill(
+    index: Searchable, query: str, hits: Sequence[Hit], config: EvalConfig, scorer: BudgetScorer
+) -> Context:
     """Context of the first hits, asking for more hits until the budget is full or the pool is exhausted.
 
     Twenty propositions are a third of a budget that twenty passages overrun; a comparison at equal budget has to fill
     it with as many units as it takes.
     """
+    k = config.hits
     context = scorer.context(hit.unit.text for hit in hits)
     while context.tokens < scorer.budget and len(hits) >= k:
         # A tenth more than the mean length suggests, and at least one and a half times as many: two rounds at most
         # in practice, and an end in any case.
         k = max(ceil(1.1 * k * scorer.budget / max(context.tokens, 1)), ceil(1.5 * k))
-        hits = await index.asearch(query, k)
+        hits = await index.asearch(query, k, returns=config.returns)
         context = scorer.context(hit.unit.text for hit in hits)
     return context

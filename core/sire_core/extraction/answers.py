@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from sire_core.models.lenient import LenientAnswer
+from sire_core.models.structured import LenientAnswer
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple
 
 __all__ = ["EntitiesAnswer", "ExtractionAnswer", "FactsAnswer", "record_of"]
@@ -74,7 +74,7 @@ class FactAnswer(LenientAnswer):
     @field_validator("triples", mode="before")
     @classmethod
     def _whole_triples(cls, value: Any) -> Any:
-        """Leave out triples without three parts (ALGORITHMS 5.2): one slip must not cost the record."""
+        """Leave out triples without three parts (MS-RAG): one slip must not cost the record."""
         if not isinstance(value, list):
             return value
         return [item for item in value if _is_triple(item)]

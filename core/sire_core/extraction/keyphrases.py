@@ -8,8 +8,8 @@ from itertools import islice
 
 from sire_core.extraction.lexicon import FUNCTION_WORDS, MONTHS, OPENERS
 from sire_core.extraction.phrases import phrase_words
-from sire_core.extraction.statistics import WordStatistics
 from sire_core.extraction.subjects import base_title
+from sire_core.extraction.words import rarity
 from sire_core.types import Chunk
 
 __all__ = ["keyphrases"]
@@ -29,19 +29,16 @@ _THEMES = frozenset(
 _STOP = (FUNCTION_WORDS | OPENERS | frozenset(MONTHS)) - _THEMES
 
 
-def keyphrases(
-    chunk: Chunk, sentences: Sequence[str], names: Iterable[str], statistics: WordStatistics, limit: int = 5
-) -> tuple[str, ...]:
+def keyphrases(chunk: Chunk, sentences: Sequence[str], names: Iterable[str], limit: int = 5) -> tuple[str, ...]:
     """The passage's most telling phrases, verbatim, best first; never the title.
 
-    A phrase's score is the mean inverse document frequency of its words times the square root of how often it occurs;
+    A phrase's score is the mean rarity of its words times the square root of how often it occurs;
     names weigh more, longer phrases slightly.
 
     Args:
         chunk: The passage.
         sentences: Its tidied sentences.
         names: Names as they stand in the passage, with repetition.
-        statistics: Word counts of the corpus.
         limit: How many.
     """
     titles = (phrase_words(chunk.title), phrase_words(base_title(chunk.title)))
@@ -58,7 +55,7 @@ def keyphrases(
     scored = []
     for order, (words, (count, weight)) in enumerate(found.items()):
         parts = words.split()
-        mean = sum(map(statistics.idf, parts)) / len(parts)
+        mean = sum(map(rarity, parts)) / len(parts)
         scored.append((-weight * mean * count**0.5 * len(parts) ** _LENGTH_EXPONENT, order, words))
     scored.sort()
     text = f" {phrase_words(chunk.text)} "  # tidying may have joined what the passage has apart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "ABBREVIATIONS",
+    "ACTIONS",
     "DEMONYMS",
     "EPITHETS",
     "FUNCTION_WORDS",
@@ -15,6 +16,8 @@ __all__ = [
     "PERSON_SUFFIXES",
     "PRONOUNS",
     "UNITS",
+    "VAGUE_NOUNS",
+    "VAGUE_WORDS",
     "WEEKDAYS",
 ]
 
@@ -212,3 +215,66 @@ DEMONYMS = _set(
     "cambodian burmese singaporean cypriot maltese luxembourgish"
 ) - {"california", "puerto"}
 """Adjectives of nations, languages and faiths, and directions: no entity by themselves."""
+
+_VERBS = (
+    "access activate add advise exist classify extract support consume adjust aggregate allow analyze apply ask "
+    "assign attach authenticate authorize avoid be become begin bind bring browse build buy call cancel cause change "
+    "check choose clean clear click close collect compare compile complete configure confirm connect consider contact "
+    "contain continue convert copy create customize debug decide define delete deliver deploy describe detect "
+    "determine develop disable discover display do download drag edit enable encrypt ensure enter establish evaluate "
+    "examine execute expand explain explore export expose fail fetch fill filter find finish fix follow gain generate "
+    "get give go grant handle have help hide identify implement import improve include increase initialize insert "
+    "inspect install integrate invite invoke join keep know launch learn leave let limit list load locate log look "
+    "make manage map mark match meet migrate minimize modify monitor mount move name navigate need note notify obtain "
+    "open optimize order organize override pass paste pay perform pick place plan post prepare press prevent print "
+    "proceed process protect prove provide provision publish pull purchase push put read reboot receive record "
+    "recover redeem reduce refer register release reload remove rename renew replace report request require reset "
+    "resize resolve restart restore restrict retrieve retry return review revoke run save say scale scan schedule "
+    "search secure see select send set setup share show sign skip specify start stop store submit subscribe switch "
+    "take tell test track train transfer troubleshoot try turn type understand uninstall unzip update upgrade upload "
+    "use validate verify view visit wait want watch work write zoom"
+).split()
+
+
+def _third_person(verb: str) -> str:
+    if verb.endswith(("s", "sh", "ch", "x", "o")):
+        return f"{verb}es"
+    return f"{verb[:-1]}ies" if verb.endswith("y") and verb[-2] not in "aeiou" else f"{verb}s"
+
+
+ACTIONS = frozenset(_VERBS) | {_third_person(verb) for verb in _VERBS}
+"""Verbs of instructions: at the start of a sentence or heading they say what to do and name nothing."""
+
+VAGUE_WORDS = _set(
+    "actual already additional advanced alternative appropriate available basic best better bigger brief certain "
+    "common complete correct corresponding current custom default desired detailed different easy entire equal "
+    "example exact existing extra fast final free frequent full general generic good great helpful high higher "
+    "identical important incoming individual initial internal key large larger last latest left less likely little "
+    "long longer low lower main major many maximum minimal minimum minor missing multiple native necessary needed "
+    "newer next nice non normal old older ongoing optional ordinary particular popular possible potential preferred "
+    "previous proper quick random real recent recommended regular related relevant remaining required respective "
+    "right selected separate short significant simple single small smaller special specific specified standard "
+    "suitable sure top total true typical underlying unique updated useful usual valid valuable various whole wide "
+    "wrong following above below yes please thank thanks based using used provided described listed shown given"
+)
+"""Adjectives and participles that narrow down nothing by themselves."""
+
+VAGUE_NOUNS = _set(
+    "tab tabs drop ability action advantage amount answer approach aspect attribute basics behavior behaviour benefit "
+    "button case cases category change choice code column command comment component concept conclusion condition "
+    "consideration considerations content contents count default definition description detail details difference "
+    "differences document documentation effect element end entry error errors example examples explanation fact faq "
+    "faqs feature features feedback field file form format function functions glossary goal guide header help hint "
+    "history home idea image info information input instruction instructions introduction issue item items key kind "
+    "label lesson level limit limitation limitations limits line link links list location manner matter meaning menu "
+    "message method methods name names need news note notes notice number object objective option options order "
+    "output outline overview page pages parameter parameters part parts people permission permissions person place "
+    "point possibility prerequisite prerequisites problem problems procedure process product products properties "
+    "property purpose question questions reason recommendation recommendations reference references related "
+    "requirement requirements resource resources response result results return returns review row rows rule rules "
+    "sample scenario scenarios screen section sections see set setting settings setup side situation size solution "
+    "solutions start status step steps string structure summary support syntax system table task tasks term "
+    "terminology terms test thing things time times tip tips title tool tools topic topics troubleshooting tutorial "
+    "tutorials type types usage use uses user users value values version versions video way ways window work world"
+)
+"""Nouns that every manual has on every page: alone, or behind vague words, they name nothing."""

@@ -35,14 +35,14 @@ _ANSWER_MOST = 8_192
 
 
 class ModelExtractor:
-    """An `Extractor` over a language model (ALGORITHMS 2.2 and 12).
+    """An `Extractor` over a language model (SiReRAG).
 
     One call per chunk returns entities, facts, keywords and topic together. The end of the previous chunk of the
     document goes along as context. Whatever the model does, every chunk gets a record: what cannot be used becomes a
     failed one with its reason.
 
     Args:
-        language_model: Who reads the chunks. With `with_sources` (see `CachedModel`) it is told which chunk it reads;
+        language_model: Who reads the chunks. With `with_sources` (see `CachedModel`) it is given the chunk it reads;
             worth it for the three steps, whose answers are not records yet.
         prompt_version: Which prompts; part of the fingerprint.
         native: Use SiReRAG's own three steps (rewrite, entities, facts) instead of one call.
@@ -144,8 +144,8 @@ class ModelExtractor:
         named = await model.complete(Prompt(self._prompts.entities, data), schema=EntitiesAnswer, max_tokens=room)
         entities: list[EntityAnswer] = named.parsed.entities
         data = passage_data(item, passage=passage, entities=tuple(entity.name for entity in entities))
-        told = await model.complete(Prompt(self._prompts.facts, data), schema=FactsAnswer, max_tokens=room)
-        facts: list[FactAnswer] = [_with_entities(fact, entities) for fact in told.parsed.facts]
+        answer = await model.complete(Prompt(self._prompts.facts, data), schema=FactsAnswer, max_tokens=room)
+        facts: list[FactAnswer] = [_with_entities(fact, entities) for fact in answer.parsed.facts]
         return self._read(entities, facts, None)
 
     def _read(self, entities: Sequence[Any], facts: Sequence[Any], extras: ExtractionAnswer | None) -> ExtractionRecord:
@@ -168,7 +168,7 @@ def _tail(text: str) -> str:
 
 
 def _with_entities(fact: FactAnswer, entities: Sequence[EntityAnswer]) -> FactAnswer:
-    """Entities of a fact: triple ends that are listed, then listed names in its text (ALGORITHMS 2.2.4)."""
+    """Entities of a fact: triple ends that are listed, then listed names in its text (SiReRAG)."""
     ids = {name_key(name): entity.id for entity in reversed(entities) for name in (*entity.aliases, entity.name)}
     ends = [ids.get(name_key(end)) for triple in fact.triples for end in (triple.h, triple.t)]
     padded = f" {_plain(fact.text)} "

@@ -9,11 +9,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sire_core.algorithms.text import name_key
-from sire_core.extraction.lexicon import FUNCTION_WORDS, HONORIFICS, NAME_TAILS
+from sire_core.extraction.lexicon import FUNCTION_WORDS, HONORIFICS, NAME_TAILS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.extraction.spans import Span, is_common
-from sire_core.extraction.statistics import WordStatistics
+from sire_core.extraction.terms import CAPTIONS, acts, is_numbered
+from sire_core.extraction.words import is_everyday
 
-__all__ = ["Mention", "NameTable", "cached_key"]
+__all__ = ["Mention", "NameTable", "cached_key", "says_nothing"]
 
 cached_key = lru_cache(1 << 16)(name_key)
 """`name_key`, remembered: a passage asks for the keys of the same few names again and again."""
@@ -27,7 +28,23 @@ _TITLE_MODIFIERS = frozenset(("grand", "crown", "high", "prime", "vice", "deputy
 _SUBJECT = re.compile(r"[\"\u201d]?(?:,[^,(]{3,40}|,)? ?(?:\(|,? (?:is|was|are|were) )")
 _ALIAS_REACH = 50
 _VALUES = frozenset(("Date", "Quantity"))
+_UNCAPITALISED = _VALUES | {"Code", "Term"}
 _UNNAMED = _VALUES | {"Location"}  # `in Scandinavia (known as ...)` says what something else is called
+_CERTAIN = frozenset(("Work", "Code", "Term"))  # quoted, or found by more than a capital letter
+_CELLS = frozenset(
+    "get post put delete patch head x n/a tbd todo faq faqs id ids yes no true false null ok none na".split()
+)
+_PRESSED = frozenset(
+    "click select use see choose enter ensure specify press tap go run launch confirm expand "
+    "provision configure create deploy enable add manage update delete install".split()
+)
+_MADE_UP = re.compile(
+    r"(?=[0-9A-Fa-f-]{16})[0-9A-Fa-f-]*\d|(?=\w{12})(?:[A-Z]*\d){3}|\d[\w-]*$|\W|(?:GET|POST|PUT|DELETE|PATCH)/"
+)
+_COMPOUND = re.compile(
+    r"[\w.]+-(?:branded|provided|based|enabled|managed|only|specific|compatible|style|like|related|defined|supported|encoded?)$"
+)
+_LIST = 4  # longer rows of capitalised everyday words are headings and rows of tables
 _PLAIN = frozenset(("Name", "Person"))
 
 
@@ -49,7 +66,6 @@ class NameTable:
         kind: What the title names (`detect_kind`).
         sentences: Sentences of the passage.
         spans: Spans per sentence.
-        statistics: Case counts of the corpus.
     """
 
     def __init__(
@@ -58,12 +74,10 @@ class NameTable:
         kind: str,
         sentences: Sequence[str],
         spans: Sequence[Sequence[Span]],
-        statistics: WordStatistics,
     ) -> None:
         self.title = title
         self.kind = kind
         self.aliases: dict[str, dict[str, None]] = {}
-        self._statistics = statistics
         self._title_key = cached_key(title)
         self._title_lower = title.lower()
         self._title_parts = _parts(title.split(",", 1)[0]) if kind == "Person" else ()
@@ -101,11 +115,11 @@ class NameTable:
         self._inside.update(words[1:] or words)
         for row in self._rows:
             for span in row:
-                if span.type in _VALUES:
+                if span.type in _UNCAPITALISED:
                     continue
                 words = span.name.split()
                 self._inside.update(words if span.start else words[1:])
-                if span.type in _PLAIN and len(words) > 1:
+                if span.type in _PLAIN and len(words) > 1 and not _instructs(words):
                     self._note_parts(_without_honorifics(span.name), span.type)
 
     def _note_parts(self, name: str, kind: str) -> None:
@@ -124,6 +138,8 @@ class NameTable:
             between = sentence[left.end : right.start]
             if (between == " (" and _is_acronym(right.name, left.name)) or _ALIAS.fullmatch(between):
                 self._join(left, right)
+            elif between == " (" and _is_acronym(left.name, right.name):
+                self._join(right, left)
 
     def _match_lead(self, sentence: str, row: Sequence[Span]) -> None:
         """The passage's first words name the title in full (`Onika Maraj (born ...), known as Nicki Minaj`)."""
@@ -166,20 +182,29 @@ class NameTable:
 
     def _vetted(self, span: Span) -> Span | None:
         """The span, if it is a name; one at the start of a sentence needs more evidence than its capital."""
-        if span.type == "Work" or cached_key(span.name) in self._full or self._is_title(span.name):
+        if span.type in _CERTAIN or cached_key(span.name) in self._full or self._is_title(span.name):
             return span
         first, _, rest = span.name.partition(" ")
-        if span.start > 1:
-            common = not rest and span.type == "Name" and self._statistics.is_name(first) is False
-            return None if common else span
-        if first in self._inside or self._resolve_part(first):
+        if rest and first.lower() in _PRESSED:
+            span = span._replace(start=span.start + len(first) + 1, name=rest)
+            first, _, rest = rest.partition(" ")
+        part = self._resolve_part(first) is not None
+        if says_nothing(span.name.split(" ")) and (rest or not part):
+            return None
+        known = part or first in self._inside
+        if span.start > 1 or (known and not (rest and acts(first.lower()))):
             return span
-        evidence = self._statistics.is_name(first)
-        if rest:
-            if evidence is not False or rest.split(" ", 1)[0] in FUNCTION_WORDS:
-                return span
-            return None if is_common(rest.split()) else span._replace(start=span.start + len(first) + 1, name=rest)
-        return span if evidence else None
+        return self._vetted_start(span, first, rest)
+
+    def _vetted_start(self, span: Span, first: str, rest: str) -> Span | None:
+        """What is left of a span that opens a sentence and is known from nowhere else in the passage."""
+        if not rest:
+            return None if first.lower().endswith(("ly", "ing", "ed")) else span
+        if not is_everyday(first) or rest.split(" ", 1)[0] in FUNCTION_WORDS:
+            return span
+        if is_common(rest.split()) or says_nothing(rest.split(" ")):
+            return None
+        return span._replace(start=span.start + len(first) + 1, name=rest)
 
     def _resolve(self, name: str, kind: str) -> tuple[str, str]:
         key = cached_key(name)
@@ -221,6 +246,47 @@ class NameTable:
         return bool(self._title_key) and self._title_key in (key, f"the {key}")
 
 
+def _instructs(words: Sequence[str]) -> bool:
+    return words[0].lower() in _PRESSED or says_nothing(words)
+
+
+def says_nothing(words: Sequence[str]) -> bool:
+    """Whether capitalised words are headings, labels and instructions rather than a name.
+
+    One everyday word (`Action`), a cell of a table (`N/A`, `X X`), what is numbered (`Step 3`), an instruction
+    (`Get Started`), capitals of a query language (`INNER JOIN`) and labels such as `Account Usage Information`.
+    """
+    lower = [word.lower().strip(".,:'\u2019") for word in words]
+    if len(words) == 1:
+        return (
+            is_everyday(lower[0]) or lower[0] in _CELLS or bool(_COMPOUND.match(words[0]) or _MADE_UP.match(words[0]))
+        )
+    if (
+        lower[0] in _CELLS
+        or lower[0] in CAPTIONS
+        or _MADE_UP.match(words[0])
+        or "n/a" in lower
+        or len(set(lower)) == 1
+        or is_numbered(" ".join(words))
+    ):
+        return True
+    everyday = [is_everyday(word) or word.isdigit() for word in lower]
+    if not all(everyday):
+        return len(words) > _LIST and sum(everyday) * 2 > len(words) and all(map(_capital, words))
+    return (
+        acts(lower[0])
+        or lower[0] in VAGUE_WORDS
+        or (len(words) == 2 and lower[0] in VAGUE_NOUNS and lower[1].isdigit())
+        or lower[-1] in VAGUE_NOUNS
+        or all(word.isupper() for word in words)
+        or (len(words) > _LIST and all(map(_capital, words)))
+    )
+
+
+def _capital(word: str) -> bool:
+    return not word[:1].islower()
+
+
 def _parts(name: str) -> tuple[str, ...]:
     """Words that stand for a person alone: first and last name; for `Adolph II of the Marck` only `Adolph`."""
     words = _without_honorifics(name).split()
@@ -248,9 +314,8 @@ def _without_honorifics(name: str) -> str:
 
 
 def _is_acronym(short: str, name: str) -> bool:
-    initials = "".join(word[0] for word in name.replace("-", " ").split() if word[0].isupper())
-    return (
-        1 < len(short) <= 8
-        and short.replace(".", "").upper() == short.replace(".", "")
-        and initials.startswith(short[0])
-    )
+    words = name.replace("-", " ").split()
+    capitals = "".join(word[0] for word in words if word[0].isupper())
+    initials = "".join(word[0] for word in words if word.lower() not in FUNCTION_WORDS).upper()
+    letters = short.replace(".", "")
+    return 1 < len(short) <= 8 and letters.upper() == letters and (capitals.startswith(short[0]) or initials == letters)

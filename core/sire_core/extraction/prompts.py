@@ -19,7 +19,7 @@ class ExtractionPrompts:
     """Instructions of one version.
 
     Attributes:
-        joint: One call for the whole record (ALGORITHMS 12).
+        joint: One call for the whole record.
         rewrite: First step of SiReRAG's pipeline: resolve references (section 4.2 and figure 6 of the paper).
         entities: Second step: named entities with types (figure 7).
         facts: Third step: facts with triples, given the entities (figure 8).

@@ -1,4 +1,4 @@
-"""The extraction record's text form (schema `extract/1`, ALGORITHMS 12) and its cleaning."""
+"""The extraction record's text form (schema `extract/1`) and its cleaning."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _fact_in(data: Mapping[str, Any], number: int) -> Fact:
 
 
 def validate(record: ExtractionRecord, chunk: Chunk) -> tuple[ExtractionRecord, int]:
-    """Clean what an extractor says of a chunk, so that every consumer can rely on the rules of ALGORITHMS 12.
+    """Clean what an extractor says of a chunk, so that every consumer can rely on one form.
 
     Entities need a name and an id of their own; references to unknown entity ids are dropped, references by name are
     resolved; facts need text, triples need three parts; `answer` defaults to the text; keywords are at most five

@@ -14,7 +14,6 @@ from sire_core.extraction.keyphrases import keyphrases
 from sire_core.extraction.phrases import phrase_words
 from sire_core.extraction.record import validate
 from sire_core.extraction.spans import sentences_of
-from sire_core.extraction.statistics import WordStatistics
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, digest
 
@@ -34,7 +33,7 @@ class RecordedExtractor:
     and the gold passages of a question share an entity more often (65 instead of 64 % of the pairs). A fact's
     entities are the listed names in its text; a triple's
     end that the model did not list stays a literal: free phrases such as "collecting business information" would
-    become entities of one fact each, the common nouns that SiReRAG rejects (ALGORITHMS 2.2.4).
+    become entities of one fact each, the common nouns that SiReRAG rejects.
 
     Args:
         path: The file.
@@ -93,7 +92,7 @@ class RecordedExtractor:
             prompt=_VERSION,
             entities=entities,
             facts=facts,
-            keywords=keyphrases(chunk, sentences, [entity.name for entity in entities], WordStatistics()),
+            keywords=keyphrases(chunk, sentences, [entity.name for entity in entities]),
             topic=chunk.title,
         )
         return validate(record, chunk)[0]

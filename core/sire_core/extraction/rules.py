@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
 
 from sire_core.extraction.keyphrases import keyphrases
+from sire_core.extraction.languages import has_unspaced_script
 from sire_core.extraction.names import Mention, NameTable, cached_key
 from sire_core.extraction.relations import relate
-from sire_core.extraction.spans import Span, find_spans, sentences_of
-from sire_core.extraction.statistics import WordStatistics
+from sire_core.extraction.sections import VALUES, Section, merged, other_forms, sections_of
+from sire_core.extraction.spans import Span
 from sire_core.extraction.subjects import base_title, detect_kind, find_reference, gender
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 __all__ = ["RulesExtractor", "Tagger"]
 
-_VERSION = "rules/1"
+_VERSION = "rules/2"
 _BATCH = 256
 # What may stand in front of a name that is the subject: an adverbial up to a comma, an article, a few plain words.
 _LEAD = re.compile(
@@ -29,8 +27,8 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _LEAD_REACH = 100
-_STATEMENT = re.compile(r"\w(?:\S*\s+\W*\w){3}|\w\S*\s+\W*\w[^:]*$")  # four words, or two without a colon behind
-_VALUES = frozenset(("Date", "Quantity"))
+_SHORTEST_UNSPACED = 6  # letters of a statement in Chinese or Japanese
+_WORD = re.compile(r"\w")
 
 
 class Tagger(Protocol):
@@ -45,25 +43,23 @@ class Tagger(Protocol):
 
 
 class RulesExtractor:
-    """The extractor that needs no language model (ALGORITHMS 12, the extraction-free route).
+    """The extractor that needs no language model.
 
     Sentences become facts whose subject is spelt out; capitalised spans, quoted works, dates and quantities become
-    entities; the order of names gives triples. Works unfitted; `fit` learns how rare words are and which are names.
+    entities; the order of names gives triples. A record depends on its passage alone, so that an index that grew is the
+    one that a build of everything makes.
 
     Args:
         tagger: Finds names that patterns miss; its spans win over overlapping ones.
-        statistics: Word counts of the corpus; `fit` makes them.
     """
 
-    def __init__(self, tagger: Tagger | None = None, *, statistics: WordStatistics | None = None) -> None:
+    def __init__(self, tagger: Tagger | None = None) -> None:
         self._tagger = tagger
-        self._statistics = statistics or WordStatistics()
-        parts = (_VERSION, tagger.fingerprint if tagger else "", self._statistics.fingerprint)
-        self._fingerprint = "+".join(part for part in parts if part)
+        self._fingerprint = f"{_VERSION}+{tagger.fingerprint}" if tagger else _VERSION
 
     @property
     def fingerprint(self) -> str:
-        """Version of the rules, the tagger and a digest of the learned counts."""
+        """Version of the rules, and the tagger."""
         return self._fingerprint
 
     @property
@@ -76,27 +72,6 @@ class RulesExtractor:
         """Always: every word of a record stands in its passage's title or text."""
         return True
 
-    @property
-    def fitted(self) -> bool:
-        """Whether word counts were learned."""
-        return self._statistics.fitted
-
-    def fit(self, texts: Sequence[str]) -> RulesExtractor:
-        """Return a copy that has counted the words of `texts`."""
-        return RulesExtractor(self._tagger, statistics=WordStatistics.fit(texts))
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The word counts as arrays."""
-        return self._statistics.state()
-
-    def from_state(self, state: Mapping[str, NDArray[Any]]) -> RulesExtractor:
-        """Return a copy with the word counts of `state()`.
-
-        Raises:
-            StorageError: The arrays are damaged.
-        """
-        return RulesExtractor(self._tagger, statistics=WordStatistics.from_state(state))
-
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield one record per chunk, 256 at a time; the work runs in a thread."""
         import asyncio
@@ -107,22 +82,28 @@ class RulesExtractor:
 
     def records(self, chunks: Sequence[Chunk]) -> list[ExtractionRecord]:
         """Records of chunks, in order; the synchronous face of `extract`."""
-        sentences = [sentences_of(chunk.text) for chunk in chunks]
-        spans = [[find_spans(sentence) for sentence in row] for row in sentences]
+        passages = [sections_of(chunk) for chunk in chunks]
         if self._tagger is not None:
-            tagged = iter(self._tagger.tag([sentence for row in sentences for sentence in row]))
-            spans = [[_merge(next(tagged), found) for found in row] for row in spans]
-        return [self._record(*item) for item in zip(chunks, sentences, spans, strict=True)]
+            rows = [section for sections in passages for section in sections]
+            tagged = iter(self._tagger.tag([sentence for section in rows for sentence in section.sentences]))
+            for section in rows:
+                section.spans[:] = [merged(next(tagged), found) for found in section.spans]
+        return [self._record(*item) for item in zip(chunks, passages, strict=True)]
 
-    def _record(self, chunk: Chunk, sentences: list[str], spans: list[list[Span]]) -> ExtractionRecord:
-        full_title = " ".join(chunk.title.split())
-        kind = detect_kind(full_title, sentences)
-        table = NameTable(base_title(full_title), kind, sentences, spans, self._statistics)
-        draft = _Draft(table, full_title, gender(chunk.text))
-        for number, sentence in enumerate(sentences):
-            draft.add(sentence, table.mentions(number))
-        phrases = keyphrases(chunk, sentences, draft.surface, self._statistics)
+    def _record(self, chunk: Chunk, sections: Sequence[Section]) -> ExtractionRecord:
+        draft = _Draft()
+        sex = gender(chunk.text)
+        for section in sections:
+            kind = detect_kind(section.subject, section.sentences)
+            table = NameTable(base_title(section.subject), kind, section.sentences, section.spans)
+            draft.begin(table, section, sex)
+            for number, sentence in enumerate(section.sentences):
+                draft.add(sentence, table.mentions(number))
+            draft.end()
+        sentences = [sentence for section in sections for sentence in section.sentences]
+        phrases = keyphrases(chunk, sentences, draft.surface)
         entities = draft.entities()
+        subject = next((section.subject for section in sections if section.subject), "")
         return ExtractionRecord(
             hash=chunk.hash,
             model=self._fingerprint,
@@ -131,27 +112,48 @@ class RulesExtractor:
             entities=entities,
             facts=tuple(draft.facts),
             keywords=phrases,
-            topic=full_title or (phrases[0] if phrases else ""),
+            topic=" ".join(chunk.title.split()) or subject or (phrases[0] if phrases else ""),
         )
 
 
 class _Draft:
-    """A record in the making."""
+    """A record in the making, section by section."""
 
-    def __init__(self, table: NameTable, full_title: str, sex: str) -> None:
+    _table: NameTable
+    _section: Section
+
+    def __init__(self) -> None:
         self.facts: list[Fact] = []
         self.surface: list[str] = []
-        self._table = table
-        self._full_title = full_title
-        self._sex = sex
+        self._sex = ""
         self._ids: dict[str, str] = {}
         self._entities: list[tuple[str, str, str]] = []
+        self._aliases: dict[str, dict[str, None]] = {}
+        self._descriptions: dict[str, str] = {}
+
+    def begin(self, table: NameTable, section: Section, sex: str) -> None:
+        """Go on to a section."""
+        self._table = table
+        self._section = section
+        self._sex = sex
+
+    def end(self) -> None:
+        """Take in what a section names outside of its sentences, and what it calls its names."""
+        for name, kind in self._section.others:
+            self._identify(name, kind)
+        for term, description in self._section.definitions.items():
+            if (key := cached_key(term)) in self._ids:
+                self._descriptions.setdefault(key, description)
+        for key, names in self._table.aliases.items():
+            self._aliases.setdefault(key, {}).update(names)
+        if (title := self._table.title) and self._section.subject != title:
+            self._aliases[cached_key(title)] = {self._section.subject: None, **self._aliases.get(cached_key(title), {})}
 
     def add(self, sentence: str, mentions: list[Mention]) -> None:
         """Turn a sentence into a fact."""
-        if not _STATEMENT.search(sentence):
+        if not _is_statement(sentence):
             return  # a stub such as "Population:"
-        names = (sentence[mention.start : mention.end] for mention in mentions if mention.type not in _VALUES)
+        names = (sentence[mention.start : mention.end] for mention in mentions if mention.type not in VALUES)
         self.surface += [name.strip('"\u201c\u201d ,;') for name in names]
         text, mentions = self._about_title(sentence, mentions)
         ids = [self._identify(mention.name, mention.type) for mention in mentions]
@@ -164,7 +166,7 @@ class _Draft:
         title, kind = self._table.title, self._table.kind or "Name"
         if not title:
             return sentence, mentions
-        others = [mention for mention in mentions if mention.type not in _VALUES and not mention.about]
+        others = [mention for mention in mentions if mention.type not in VALUES and not mention.about]
         named = min((mention.start for mention in others if mention.type != "Location"), default=len(sentence))
         reference = find_reference(sentence, self._table.kind, self._sex, named)
         if reference is not None:
@@ -191,7 +193,7 @@ class _Draft:
 
     def _triples(self, sentence: str, mentions: list[Mention], ids: list[str]) -> tuple[Triple, ...]:
         subject = next((number for number, mention in enumerate(mentions) if mention.about), None)
-        places = [(mention.start, mention.end, mention.type not in _VALUES) for mention in mentions]
+        places = [(mention.start, mention.end, mention.type not in VALUES) for mention in mentions]
         pairs = relate(sentence, places, subject)
         found = [
             Triple(ids[pair.head], pair.predicate, ids[pair.tail]) for pair in pairs if ids[pair.head] != ids[pair.tail]
@@ -202,13 +204,22 @@ class _Draft:
         """The entities in order of appearance, with what else the passage calls them."""
         made = []
         for key, name, kind in self._entities:
-            aliases = dict(self._table.aliases.get(key, {}))
-            if key == cached_key(self._table.title) and self._full_title != name:
-                aliases = {self._full_title: None, **aliases}
-            other = {cached_key(alias): alias for alias in reversed(aliases)}
+            names = (*self._aliases.get(key, ()), *other_forms(name, kind))
+            other = {cached_key(alias): alias for alias in reversed(names)}
             kept = tuple(alias for form, alias in reversed(other.items()) if form and form != key)
-            made.append(Entity(self._ids[key], name, kind or "Name", kept))
+            made.append(Entity(self._ids[key], name, kind or "Name", kept, self._descriptions.get(key, "")))
         return tuple(made)
+
+
+def _is_statement(sentence: str) -> bool:
+    """Four words, or two without a colon behind the first letter of the last."""
+    words = [word for word in sentence.split() if _WORD.search(word)]
+    if len(sentence) >= _SHORTEST_UNSPACED and has_unspaced_script(sentence):
+        return True
+    if len(words) != 2 and len(words) != 3:
+        return len(words) > 3
+    last = _WORD.search(words[-1])
+    return last is not None and ":" not in words[-1][last.start() :]
 
 
 def _is_short(found: str, title: str) -> bool:
@@ -218,20 +229,5 @@ def _is_short(found: str, title: str) -> bool:
 
 def _has_subject(sentence: str, mentions: Sequence[Mention]) -> bool:
     """Whether a name stands where the subject is: near the start, and behind no verb or preposition."""
-    names = (mention for mention in mentions if mention.type not in _VALUES)
+    names = (mention for mention in mentions if mention.type not in VALUES)
     return any(_LEAD.fullmatch(sentence, 0, mention.start) for mention in names if mention.start <= _LEAD_REACH)
-
-
-def _merge(tagged: Sequence[Span], found: Sequence[Span]) -> list[Span]:
-    """Both kinds of spans; where they overlap the tagger's wins, except over values, works and longer names."""
-
-    def yields(span: Span, other: Span) -> bool:
-        inside = span.start <= other.start and other.end <= span.end and span.end - span.start > other.end - other.start
-        return not (inside or span.type in _VALUES or span.type == "Work")
-
-    kept = list(found)
-    for span in tagged:
-        clashes = [other for other in kept if other.start < span.end and span.start < other.end]
-        if all(yields(other, span) for other in clashes):
-            kept = [other for other in kept if other not in clashes] + [span]
-    return sorted(kept)

@@ -46,7 +46,7 @@ _DATE = (
     r"|(?:1[0-9]|20)\d\ds?\b(?![-.,]?\d{3})"
 )
 _QUANTITY = (
-    r"[$€£]\d[\d,.]*\d?(?: (?:million|billion|trillion))?|\d[\d,]*(?:\.\d+)?"
+    r"[$€£]\d[\d,.]{0,30}(?: (?:million|billion|trillion))?|\d[\d,]{0,30}(?:\.\d{1,30})?"
     rf"(?: (?:million|billion))?[ -]?(?:{UNITS})(?!\w)"
 )
 _TAILS = _either([word.capitalize() for word in NAME_TAILS if word.isalpha()])
@@ -55,9 +55,9 @@ _CONNECTORS = (
     r"von(?: der| und zu)?|der|den|zu|zur|zum|und|et|la|le|y|e|al|el|bin|ibn|binti?|ben|af|av|til|ap|ferch|ka|ki|ke"
 )
 _WORD = (
-    rf"(?:(?:[{UPPER}]\.)+(?!\w)|(?:{ABBREVIATIONS})\.|(?:[Aa]l|[Ee]l|a[dnrsz]|ash|at|ul|[dDlL])[-'\u2019][{UPPER}]\w*|"
+    rf"(?:(?:[{UPPER}]\.){{1,12}}(?!\w)|(?:{ABBREVIATIONS})\.|(?:[Aa]l|[Ee]l|a[dnrsz]|ash|at|ul|[dDlL])[-'\u2019][{UPPER}]\w*|"
     rf"[{UPPER}]\w*(?:['\u2019&/\u2013-](?!(?:s|winning|nominated|born|based|trained|style|era|themed|owned|inspired|"
-    r"wide|area)\b)\w+)*!?)"
+    r"wide|area)\b)\w+){0,12}!?)"
 )
 _JOIN = (
     rf"(?: | (?:{_CONNECTORS}) | & |['\u2019]s (?=(?:{_TAILS}|Day|World)\b)|['\u2019] (?=(?:{_TAILS})\b)"
@@ -65,7 +65,7 @@ _JOIN = (
     rf"|, (?=(?:Jr|Sr|Inc|Ltd|LLC)\b)| [\"“]{_WORD}[\"”] (?=[{UPPER}]))"
 )
 _NUMBER = rf" \d{{1,3}}(?![\w%]|[,.\u2013-]\d| (?:{UNITS}|million|billion|{_MONTH})\b)"
-_NAME = rf"{_WORD}(?:{_JOIN}{_WORD})*(?:{_NUMBER}(?: {_WORD})*)?"
+_NAME = rf"{_WORD}(?:{_JOIN}{_WORD}){{0,40}}(?:{_NUMBER}(?: {_WORD})*)?"
 _SPAN = re.compile(
     rf"(?P<work>[\"“][^\"“”]{{2,90}}[\"”])|(?<![\w$€£])(?:(?P<date>{_DATE})|(?P<quantity>{_QUANTITY})|(?P<name>{_NAME}))"
 )
@@ -88,6 +88,8 @@ _OFFICE = re.compile(
     r"(?:of|for)(?: the)? "
 )
 _LONGEST_NAME = 12  # in words; what is longer is a list without commas
+_LONGEST_SENTENCE = 2_000
+"""In characters; what is longer is cut, so that the time of every pattern is linear in the length of a text."""
 
 
 def tidy(text: str) -> str:
@@ -128,7 +130,19 @@ def sentences_of(text: str) -> list[str]:
             sentences[-1] += f" {sentence}"
         else:
             sentences.append(sentence)
-    return sentences
+    return [piece for sentence in sentences for piece in _pieces(sentence)]
+
+
+def _pieces(sentence: str) -> list[str]:
+    """A sentence; a text that never ends one is cut between words."""
+    pieces: list[str] = []
+    start = 0
+    while len(sentence) - start > _LONGEST_SENTENCE:
+        gap = sentence.rfind(" ", start, start + _LONGEST_SENTENCE)
+        end = gap if gap > start else start + _LONGEST_SENTENCE
+        pieces.append(sentence[start:end].strip())
+        start = end
+    return [*pieces, sentence[start:].strip()]
 
 
 def is_common(words: list[str]) -> bool:
@@ -183,6 +197,7 @@ def _opening(found: str, *, at_start: bool) -> int:
     """Length of a leading word that is no part of a name; 0 when the first word may be one."""
     first, _, rest = found.partition(" ")
     lower = first.lower().rstrip("'\u2019")
+    lower = re.split("['\u2019]", lower, maxsplit=1)[0] or lower
     return len(first) if lower in FUNCTION_WORDS or (at_start and rest and lower in OPENERS) else 0
 
 

@@ -37,7 +37,7 @@ class _Form(NamedTuple):
 
 
 class TitleLinker:
-    """Finds the titles of a corpus in text (ALGORITHMS 2.2.4: listed entities whose name occurs in the fact).
+    """Finds the titles of a corpus in text (SiReRAG: listed entities whose name occurs in the fact).
 
     A title is known in full, without its bracketed part (`Aylwin (film)`, `Aylwin`) and, where that is unambiguous,
     without a leading article and without a rank (`Eustace II, Count of Boulogne`). The longest form wins. All forms of

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import BaseModel, ValidationError
 
 from sire_core.errors import SireError
-from sire_core.models.limits import UsageMeter
+from sire_core.models.base import ModelWrapper
 from sire_core.models.metering import with_meter
 from sire_core.models.prompt_format import FORMAT_VERSION
-from sire_core.models.streaming import stream_answer
 from sire_core.models.structured import schema_fingerprint
-from sire_core.protocols import Completion, LanguageModel, Prompt
+from sire_core.models.usage import UsageMeter
+from sire_core.protocols import Completion, LanguageModel, ModelRequest
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from sire_core.models.streaming import AnswerParts
+    from sire_core.models.base import AnswerParts
 
 __all__ = ["AnswerStore", "CachedModel", "answer_key"]
 
@@ -47,15 +47,9 @@ class AnswerStore(Protocol):
         """Store an answer made from the passages with these content hashes."""
 
 
-def answer_key(
-    fingerprint: str,
-    prompt: Prompt,
-    schema: type[BaseModel] | None,
-    stop: Sequence[str],
-    max_tokens: int | None,
-    temperature: float,
-) -> str:
+def answer_key(fingerprint: str, request: ModelRequest) -> str:
     """Digest of everything that an answer depends on."""
+    prompt = request.prompt
     return digest(
         "answer",
         FORMAT_VERSION,
@@ -64,25 +58,25 @@ def answer_key(
         prompt.data,
         *(hashlib.blake2b(image, digest_size=16).hexdigest() for image in prompt.images),
         "schema",
-        schema_fingerprint(schema),
-        *stop,
+        schema_fingerprint(request.schema),
+        *request.stop,
         "settings",
-        str(max_tokens),
-        repr(float(temperature)),
+        str(request.max_tokens),
+        repr(float(request.temperature)),
         size=16,
     )
 
 
 @dataclass(slots=True)
 class _Flight:
-    """A prompt under way; whoever asks the same meanwhile gets its outcome."""
+    """A prompt under way (single-flight): the same prompt meanwhile waits for its outcome."""
 
     done: asyncio.Event
     answer: Completion | None = None
     error: SireError | None = None
 
 
-class CachedModel:
+class CachedModel(ModelWrapper):
     """A `LanguageModel` that looks into a store first and writes validated answers to it, one by one.
 
     Refusals and failures are never written. With a schema the final, valid JSON is written, whatever the
@@ -105,7 +99,7 @@ class CachedModel:
         meter: UsageMeter | None = None,
         source_of: Callable[[str], str] = str,
     ) -> None:
-        self._model = model if meter is None else with_meter(model, meter, stage)
+        super().__init__(model if meter is None else with_meter(model, meter, stage))
         self._store = store
         self._stage = stage
         self._meter = meter
@@ -114,58 +108,27 @@ class CachedModel:
         self._lock = threading.Lock()
         self._flights: dict[tuple[int, str], _Flight] = {}
 
-    @property
-    def fingerprint(self) -> str:
-        """The wrapped model's: storing changes no answer."""
-        return self._model.fingerprint
-
-    @property
-    def concurrency(self) -> int:
-        """How many calls the wrapped model takes at once."""
-        return int(getattr(self._model, "concurrency", 8))
-
     def with_sources(self, ids: Sequence[str]) -> CachedModel:
         """A copy whose answers are noted as made from these chunks (or hashes), so that a purge finds them."""
         twin = copy.copy(self)
         twin._sources = tuple(dict.fromkeys(self._source_of(name) for name in ids))  # noqa: SLF001 - a copy of ourselves
         return twin
 
-    async def complete(
-        self,
-        prompt: Prompt,
-        *,
-        schema: type[Any] | None = None,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        temperature: float = 0.0,
-    ) -> Completion:
-        """Answer a prompt; see `LanguageModel.complete`."""
-        key = answer_key(self.fingerprint, prompt, schema, stop, max_tokens, temperature)
-        async with self._flying(key, schema) as flight:
+    async def answer(self, request: ModelRequest) -> Completion:
+        """Answer from the store, else ask and store."""
+        key = answer_key(self.fingerprint, request)
+        async with self._flying(key, request.schema) as flight:
             if flight.answer is None:
-                flight.answer = await self._model.complete(
-                    prompt, schema=schema, stop=stop, max_tokens=max_tokens, temperature=temperature
-                )
+                flight.answer = await super().answer(request)
                 await self._keep(key, flight.answer)
         return flight.answer
 
-    async def stream(
-        self,
-        prompt: Prompt,
-        *,
-        schema: type[Any] | None = None,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        temperature: float = 0.0,
-    ) -> AnswerParts:
-        """Answer a prompt in pieces, a stored answer in one; see `StreamingModel.stream`. Stored when it is whole."""
-        key = answer_key(self.fingerprint, prompt, schema, stop, max_tokens, temperature)
-        async with self._flying(key, schema) as flight:
+    async def parts(self, request: ModelRequest) -> AnswerParts:
+        """Answer in pieces, a stored answer in one. Stored when it is whole."""
+        key = answer_key(self.fingerprint, request)
+        async with self._flying(key, request.schema) as flight:
             if flight.answer is None:
-                parts = stream_answer(
-                    self._model, prompt, schema=schema, stop=stop, max_tokens=max_tokens, temperature=temperature
-                )
-                async with aclosing(parts) as walk:
+                async with aclosing(super().parts(request)) as walk:
                     async for part in walk:
                         if isinstance(part, str):
                             yield part
@@ -241,9 +204,3 @@ class CachedModel:
     def _count_stored(self) -> None:
         if self._meter is not None:
             self._meter.cached(self._stage)
-
-    async def aclose(self) -> None:
-        """Close the wrapped model's connections, where it has any."""
-        close = getattr(self._model, "aclose", None)
-        if close is not None:
-            await close()

@@ -9,13 +9,13 @@ from typing import Any
 
 __all__ = ["tolerant_json"]
 
-_FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"```[ \t]*(?:[\w+-]+[ \t]*)?\r?\n(.*?)```", re.DOTALL)
+_THINKING = re.compile(r"<(?P<end>/?)think(?:ing)?>", re.IGNORECASE)
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _PIECES = re.compile(
-    r'(?P<string>"(?:[^"\\]|\\.)*")'
+    r'(?P<string>"(?:[^"\\]|\\.)*(?:"|\\?\Z))'
     r"|(?P<comment>//[^\n]*)"
-    r"|(?P<comma>,)(?=(?:\s|//[^\n]*)*[}\]])"
+    r"|(?P<comma>,)(?=(?:\s|//[^\n]*(?:\n|\Z))*[}\]])"
     r"|(?P<word>\b(?:True|False|None)\b)",
     re.DOTALL,
 )
@@ -53,10 +53,23 @@ def tolerant_json(text: str) -> Any:
 def _candidates(text: str) -> Iterator[str]:
     """Where the value may stand, most likely first; most answers need the first only."""
     yield text
-    bare = _THOUGHT.sub("", text).strip()
+    bare = _without_thinking(text).strip()
     fenced = [match.group(1) for match in _FENCE.finditer(bare)]
     yield from sorted(fenced, key=len, reverse=True)[:4]
     yield from _outermost(bare)
+
+
+def _without_thinking(text: str) -> str:
+    """The text without its thinking blocks; one that never ends stays, since the answer may be in it."""
+    kept: list[str] = []
+    start, opened = 0, -1
+    for tag in _THINKING.finditer(text):
+        if not tag["end"]:
+            opened = tag.start() if opened < 0 else opened
+        elif opened >= 0:
+            kept.append(text[start:opened])
+            start, opened = tag.end(), -1
+    return "".join((*kept, text[start:]))
 
 
 def _loads(text: str) -> Any:

@@ -1,23 +1,24 @@
-"""From an answer to a validated value: the parse ladder (ALGORITHMS 0.6)."""
+"""From an answer to a validated value: the parse ladder."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, model_validator
 
 from sire_core.errors import ModelError, RefusalError
 from sire_core.models.json_answers import tolerant_json
-from sire_core.protocols import Completion, Prompt
+from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.types import digest
 
 __all__ = [
     "Ask",
+    "LenientAnswer",
     "UnusableAnswerError",
     "ask_checked",
     "ask_structured",
@@ -28,8 +29,8 @@ __all__ = [
     "strict_json_schema",
 ]
 
-Ask = Callable[[Prompt, int | None], Awaitable[Completion]]
-"""Sends one prompt with an upper bound of answer tokens and returns the raw answer."""
+Ask = Callable[[ModelRequest], Awaitable[Completion]]
+"""Sends one request and returns the raw answer."""
 
 
 class UnusableAnswerError(ModelError):
@@ -52,16 +53,16 @@ _MAX_SHOWN = 6_000
 _BARE_HINT = "Answer with one JSON object only, no other text. Its JSON schema:\n"
 
 
-async def ask_checked(ask: Ask, prompt: Prompt, schema: type[BaseModel] | None, max_tokens: int | None) -> Completion:
+async def ask_checked(ask: Ask, request: ModelRequest) -> Completion:
     """Ask for a value of a schema, see `ask_structured`, or for any text that is not empty.
 
     Raises:
         RefusalError: The model declined.
         UnusableAnswerError: The answer is empty, or does not fit the schema even when repaired.
     """
-    if schema is not None:
-        return await ask_structured(ask, prompt, schema, max_tokens)
-    answer = await ask(prompt, max_tokens)
+    if request.schema is not None:
+        return await ask_structured(ask, request, request.schema)
+    answer = await ask(request)
     if answer.finish == "refusal":
         raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
     if not answer.text.strip():
@@ -69,17 +70,16 @@ async def ask_checked(ask: Ask, prompt: Prompt, schema: type[BaseModel] | None, 
     return answer
 
 
-async def ask_structured(ask: Ask, prompt: Prompt, schema: type[BaseModel], max_tokens: int | None) -> Completion:
+async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel]) -> Completion:
     """Ask for a value of a schema: parse, else repair once, else fail.
 
     The repair call repeats the prompt, says what was wrong and shows the unusable answer as data; an answer that was
     cut off gets twice the room.
 
     Args:
-        ask: Sends a prompt. A `Completion.parsed` that is already set is trusted to be validated.
-        prompt: What to ask.
-        schema: A pydantic model class.
-        max_tokens: Upper bound of the answer.
+        ask: Sends a request. A `Completion.parsed` that is already set is trusted to be validated.
+        request: What to ask.
+        schema: The request's.
 
     Returns:
         The completion with `parsed` set and the tokens of both calls added up.
@@ -88,13 +88,15 @@ async def ask_structured(ask: Ask, prompt: Prompt, schema: type[BaseModel], max_
         RefusalError: The model declined; it is not asked again.
         UnusableAnswerError: The repaired answer is unusable too.
     """
-    first = await ask(prompt, max_tokens)
+    first = await ask(request)
     try:
         return _read(first, schema)
     except ValueError as error:
         problem = _describe(error, first)
-    room = max_tokens * 2 if max_tokens and first.finish == "length" else max_tokens
-    second = await ask(_repair_prompt(prompt, problem, first.text), room)
+    room = request.max_tokens
+    room = room * 2 if room and first.finish == "length" else room
+    prompt = _repair_prompt(request.prompt, problem, first.text)
+    second = await ask(replace(request, prompt=prompt, max_tokens=room))
     try:
         done = _read(second, schema)
     except ValueError as error:
@@ -145,7 +147,7 @@ def _describe(error: ValueError, answer: Completion) -> str:
 def _repair_prompt(prompt: Prompt, problem: str, answer: str) -> Prompt:
     instructions = (
         f"{prompt.instructions.strip()}\n\nAn earlier answer could not be used: {problem}. It stands at the end of the "
-        f"input after the line PREVIOUS ANSWER. Answer anew, with the complete JSON value and nothing else."
+        f"input after the line PREVIOUS ANSWER. Answer again, with the complete JSON value and nothing else."
     )
     return replace(prompt, instructions=instructions, data=f"{prompt.data}\n\nPREVIOUS ANSWER\n{answer[:_MAX_SHOWN]}")
 
@@ -196,3 +198,24 @@ def _tightened(node: Any) -> Any:
         out["required"] = list(node["properties"])
         out["additionalProperties"] = False
     return out
+
+
+class LenientAnswer(BaseModel):
+    """Drops nulls where there is a default, and writes numbers as text where text is due."""
+
+    shape: ClassVar[str] = ""
+    """An example of the answer, for servers that do not enforce a schema; much shorter than its JSON schema."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tidy(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        tidy = {}
+        for name, value in data.items():
+            known = cls.model_fields.get(name)
+            if value is None and known is not None and not known.is_required():
+                continue
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            tidy[name] = str(value) if is_number and known is not None and known.annotation is str else value
+        return tidy

@@ -1,19 +1,19 @@
-"""The sync face of the async code: one long-lived event loop in a thread of its own."""
+"""Crossing between sync and async code."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import threading
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
 
 from sire_core.errors import SireError
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["run_sync", "serves_sync_call"]
+__all__ = ["iterate_in_thread", "run_sync", "serves_sync_call"]
 
 T = TypeVar("T")
 
@@ -186,3 +186,43 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+class _End:
+    """Comes after the last item."""
+
+
+async def iterate_in_thread(make: Callable[[], Generator[T, None, None]]) -> AsyncGenerator[T, None]:
+    """The items of a sync generator that runs in a worker thread, each as soon as it is there.
+
+    When this generator is closed early, the other is closed after its next item; nobody waits for that.
+
+    Args:
+        make: Makes the generator, in the worker thread.
+    """
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    items: asyncio.Queue[Union[T, _End]] = asyncio.Queue()
+    left = threading.Event()
+
+    def work() -> None:
+        with contextlib.closing(make()) as walk:
+            for item in walk:
+                if left.is_set():
+                    return
+                loop.call_soon_threadsafe(items.put_nowait, item)
+
+    def ended(task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            task.exception()  # seen, even if nobody waits for it any more
+        items.put_nowait(_End())
+
+    working = asyncio.create_task(asyncio.to_thread(work))
+    working.add_done_callback(ended)
+    try:
+        while not isinstance(item := await items.get(), _End):
+            yield item
+        await working
+    finally:
+        left.set()

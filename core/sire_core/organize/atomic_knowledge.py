@@ -1,27 +1,26 @@
-"""`AtomicKnowledge`: what each document states, as one unit: stage 1 of IndexRAG (ALGORITHMS 4.2)."""
+"""`AtomicKnowledge`: what each document states, as units: stage 1 of IndexRAG (section 3.2.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sire_core.errors import ConfigurationError
-from sire_core.protocols import Delta
-from sire_core.types import Chunk, Unit, UnitKind, unit_id
+from sire_core.algorithms.parts import cut_line, part_starts, text_length
+from sire_core.derive.rows import Entry, Group, Item, Output, Row
+from sire_core.derive.step import Context, Derivation, Step
+from sire_core.settings import check_settings, setting
+from sire_core.types import Unit, UnitKind, digest, hash64, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.organize.bridges.document_units import DocumentUnits, Written
-    from sire_core.protocols import BuildView, Change
+    from sire_core.protocols import BuildView
 
 __all__ = ["AtomicKnowledge"]
 
-_TABLE = "table"
-
 
 @dataclass(frozen=True, slots=True)
-class AtomicKnowledge:
-    """One unit per document. Documents of the same words and metadata are one unit that stands on all of them.
+class AtomicKnowledge(Derivation):
+    """One unit per document, or several where it is long. Equal documents share theirs.
 
     The paper's third way, passages as they are, needs no organizer: they are in every pool.
 
@@ -29,27 +28,19 @@ class AtomicKnowledge:
         stage1: `qa` joins the answers of the document's facts, a line each, without their questions; a document without
             facts stands as it is. `summary` has the document summarised.
         summary_tokens: Length of a summary.
+        split_tokens: Length of a unit. A longer text becomes several, each of which stands on the passages that state
+            it; a quota takes them for one (see `Quota`).
 
     Raises:
-        ConfigurationError: `stage1` is unknown.
+        ConfigurationError: `stage1` is unknown, or a length is below one.
     """
 
-    stage1: str = "qa"
-    summary_tokens: int = 200
+    stage1: str = setting("qa", choices=("qa", "summary"))
+    summary_tokens: int = setting(200, low=1)
+    split_tokens: int = setting(1024, low=1)
 
     def __post_init__(self) -> None:
-        if self.stage1 not in ("qa", "summary"):
-            raise ConfigurationError(f"stage1 of AtomicKnowledge is 'qa' or 'summary', not {self.stage1!r}.")
-
-    @property
-    def name(self) -> str:
-        """Short name."""
-        return "atomic_knowledge"
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """Reads no other organizer."""
-        return ()
+        check_settings(self)
 
     @property
     def needs_records(self) -> bool:
@@ -64,7 +55,7 @@ class AtomicKnowledge:
     def settings(self) -> Mapping[str, Any]:
         """Settings that change what is built."""
         length = {"summary_tokens": self.summary_tokens} if self.needs_summaries else {}
-        return {"stage1": self.stage1, **length}
+        return {"stage1": self.stage1, "split_tokens": self.split_tokens, **length}
 
     def describe(self) -> str:
         """What is built, and what it costs."""
@@ -75,93 +66,144 @@ class AtomicKnowledge:
             "without one no calls."
         )
 
-    async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Write the units of the documents that changed; the others stay as they are.
+    def steps(self, view: BuildView) -> Sequence[Step]:
+        """Documents as their passages, and equal documents as units."""
+        return (_Documents(view.place, self.needs_records), _Units(self, view.fingerprint))
 
-        Also after a change without chunks: other metadata can make two units of one, or one of two.
-        """
-        import asyncio
 
-        from sire_core.organize.bridges.document_units import DocumentUnits, distinct_documents
+@dataclass(frozen=True, slots=True)
+class _Documents(Step):
+    """Documents as the passages that they consist of, and what these state.
 
-        before = DocumentUnits.from_note(view.notes([_TABLE]).get(_TABLE))
-        documents = await asyncio.to_thread(distinct_documents, view.chunks, view.chunk_units)
-        todo = self._outdated(documents, before, {chunk.id for chunk in change.added}, view.makers[1])
-        if self.needs_summaries:
-            texts = await self._summaries(todo, view)
-        else:
-            texts = await asyncio.to_thread(_stated, todo, len(todo) == len(documents), view)
-        fresh = {
-            found.signature: _unit(text, found.chunk_ids, view.fingerprint)
-            for found, text in zip(todo, texts, strict=True)
-        }
-        units = {
-            found.signature: fresh[found.signature].id if found.signature in fresh else before.units[found.signature]
-            for found in documents
-        }
-        raw = frozenset(s.signature for s, text in zip(todo, texts, strict=True) if text == _raw(s.chunks))
-        return _delta(before, DocumentUnits(view.makers[1], units, raw), fresh, view)
+    Attributes:
+        place: Sequence number of a chunk's document, and position.
+        with_facts: Whether facts are read.
+    """
 
-    def _outdated(
-        self, documents: Sequence[Written], before: DocumentUnits, redone: Collection[str], extractor: str
-    ) -> list[Written]:
-        """Documents whose text has to be written.
+    place: Callable[[str], tuple[int, int]]
+    with_facts: bool
+    name = "documents"
 
-        Chunk ids stand for the text, so that a summary of the same ones stays, unless it failed: a document that stands
-        as it is, is summarised again.
-        """
-        if self.needs_summaries:
-            written = before.units.keys() - before.raw
-            return [found for found in documents if found.signature not in written]
-        known: Collection[int] = before.units if extractor == before.extractor else ()
+    def map(self, item: Item) -> Iterable[Row]:
+        """One row per chunk of a passage: its id and the facts; title and text where there are none."""
+        unit, record = item.value.unit, item.value.record
+        facts = [fact.answer or fact.text for fact in record.facts] if record and self.with_facts else []
+        said = [facts] if facts else [[], unit.title, unit.text]
+        return [Row(chunk.doc_id, [chunk.id, *said], self.place(chunk.id)) for chunk in item.value.chunks]
+
+    def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """What makes documents equal, a digest of what is stated, and chunks."""
+        del context
+        # Passages of one title, text and metadata have one id, so that ids of passages are a document's content.
         return [
-            found
-            for found in documents
-            if found.signature not in known or any(chunk.id in redone for chunk in found.chunks)
+            Output(
+                [
+                    digest(*(entry.item for entry in group.entries), size=8),
+                    digest(*(fact for entry in group.entries for fact in entry.body[1]), size=8),
+                    [entry.body[0] for entry in group.entries],
+                ]
+            )
+            for group in groups
         ]
 
-    async def _summaries(self, documents: Sequence[Written], view: BuildView) -> list[str]:
-        passages = {chunk: unit for unit in view.chunk_units for chunk in unit.chunk_ids}
-        clusters = [[passages[chunk.id] for chunk in found.chunks] for found in documents]
-        view.progress("summaries of documents", 0, len(documents))
-        written = await view.summarizer(self.summary_tokens).summarize(clusters)
-        view.progress("summaries of documents", len(documents), len(documents))
-        return [text or _raw(found.chunks) for found, (text, _) in zip(documents, written, strict=True)]
+
+class _Line(NamedTuple):
+    """Something that a document states, and the numbers of the passages that do."""
+
+    text: str
+    passages: Sequence[int]
 
 
-def _stated(documents: Sequence[Written], everything: bool, view: BuildView) -> list[str]:
-    records = view.records(None if everything else {chunk.id for found in documents for chunk in found.chunks})
-    texts = []
-    for found in documents:
-        facts = [fact for chunk in found.chunks if chunk.id in records for fact in records[chunk.id].facts]
-        texts.append("\n".join(dict.fromkeys(fact.answer or fact.text for fact in facts)) or _raw(found.chunks))
-    return texts
+@dataclass(frozen=True, slots=True)
+class _Units(Step):
+    """Documents of the same words and metadata as units that stand on all of them.
+
+    Attributes:
+        settings: What stands for a document, and how long it may be.
+        fingerprint: Build fingerprint of the organizer.
+    """
+
+    settings: AtomicKnowledge
+    fingerprint: str
+    name = "units"
+    source = "documents"
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """A document under its content: digest of what is stated, chunks."""
+        content, stated, chunks = item.value
+        yield Row(content, [stated, chunks])
+
+    async def reduce_many(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """Units of documents. A summary that fails is asked for again; the document stands as it is meanwhile."""
+        if not self.settings.needs_summaries:
+            return await super(_Units, self).reduce_many(groups, context)
+        documents = self._passages(groups, context)
+        passages = {unit.id: unit for unit in context.view.chunk_units}
+        clusters = [[passages[entry.item] for entry in found] for found in documents]
+        context.view.progress("summaries of documents", 0, len(groups))
+        written = await context.view.summarizer(self.settings.summary_tokens).summarize(clusters)
+        context.view.progress("summaries of documents", len(groups), len(groups))
+        return [
+            self._output(group, [_Line(text, range(len(found)))])
+            if text
+            else replace(self._output(group, _words(found)), retry=True)
+            for group, found, (text, _) in zip(groups, documents, written, strict=True)
+        ]
+
+    def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """Units of what documents state, or of their words."""
+        return [
+            self._output(group, _facts(found) or _words(found))
+            for group, found in zip(groups, self._passages(groups, context), strict=True)
+        ]
+
+    def _passages(self, groups: Sequence[Group], context: Context) -> list[list[Entry]]:
+        """Passages of the first document of each group."""
+        first = [group.entries[0].item for group in groups]
+        entries = context.tables[_Documents.name].entries(first)
+        return [entries[document] for document in first]
+
+    def _output(self, group: Group, lines: Sequence[_Line]) -> Output:
+        documents = [entry.body[1] for entry in group.entries]
+        parts = _parts(lines, self.settings.split_tokens)
+        if len(parts) == 1:  # what states nothing is a source, too
+            parts = [(parts[0][0], range(len(documents[0])))]
+        units = []
+        for text, numbers in parts:
+            chunks = tuple([document[number] for document in documents for number in numbers])
+            name = unit_id(UnitKind.AKU.value, self.fingerprint, chunks, text)
+            units.append(Unit(id=name, kind=UnitKind.AKU, text=text, chunk_ids=chunks))
+        return Output(units=tuple(units))
 
 
-def _delta(before: DocumentUnits, after: DocumentUnits, fresh: Mapping[int, Unit], view: BuildView) -> Delta:
-    if before.units:
-        there = dict.fromkeys(before.units.values())
-        same = {unit.id: unit for unit in view.units([unit.id for unit in fresh.values() if unit.id in there])}
-    else:  # nothing is known of an index that an older version wrote
-        same = {unit.id: unit for unit in view.units()}
-        there = dict.fromkeys(same)
-    kept = set(after.units.values())
-    return Delta(
-        put_units=tuple(unit for unit in fresh.values() if same.get(unit.id) != unit),
-        drop_units=tuple(unit for unit in there if unit not in kept),
-        notes={_TABLE: after.to_note()},
-    )
+def _facts(entries: Sequence[Entry]) -> list[_Line]:
+    """Every fact of a document, once."""
+    found: dict[str, list[int]] = {}
+    for number, entry in enumerate(entries):
+        for fact in entry.body[1]:
+            passages = found.setdefault(fact, [])
+            if number not in passages[-1:]:
+                passages.append(number)
+    return [_Line(text, passages) for text, passages in found.items()]
 
 
-def _unit(text: str, chunk_ids: tuple[str, ...], fingerprint: str) -> Unit:
-    return Unit(
-        id=unit_id(UnitKind.AKU.value, fingerprint, chunk_ids, text),
-        kind=UnitKind.AKU,
-        text=text,
-        chunk_ids=chunk_ids,
-    )
+def _words(entries: Sequence[Entry]) -> list[_Line]:
+    """A document as it is, for one that states nothing."""
+    title = entries[0].body[2]
+    texts = [_Line(entry.body[3], (number,)) for number, entry in enumerate(entries)]
+    return [_Line(title, (0,)), *texts] if title else texts
 
 
-def _raw(chunks: Sequence[Chunk]) -> str:
-    """The document itself, for one that states nothing."""
-    return "\n".join([chunks[0].title, *(chunk.text for chunk in chunks)]).strip()
+def _parts(lines: Sequence[_Line], room: int) -> list[tuple[str, Sequence[int]]]:
+    """Texts no longer than `room`, each with the numbers of its passages."""
+    whole = "\n".join([line.text for line in lines]).strip()
+    if text_length(whole) <= room:
+        return [(whole, ())]
+    pieces = [_Line(piece, line.passages) for line in lines for piece in cut_line(line.text, room)]
+    lengths = [text_length(piece.text + "\n") for piece in pieces]
+    starts = part_starts(lengths, [hash64(piece.text) for piece in pieces], room)
+    parts = [pieces[start:end] for start, end in zip(starts, [*starts[1:], len(pieces)], strict=True)]
+    return [
+        ("\n".join([piece.text for piece in part]).strip(), sorted({n for piece in part for n in piece.passages}))
+        for part in parts
+    ]

@@ -1,19 +1,24 @@
-"""`BridgingFacts`: what follows from two documents that share an entity, as units (ALGORITHMS 4.3, 4.5)."""
+"""`BridgingFacts`: what follows from documents that share an entity, as units (IndexRAG, section 3.2.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from itertools import chain
+from typing import TYPE_CHECKING, Protocol
 
-from sire_core.errors import ConfigurationError
-from sire_core.protocols import Delta
+from sire_core.algorithms.bridge_evidence import SourceDocument, SourceFact, gather_evidence
+from sire_core.algorithms.text import name_key
+from sire_core.derive.rows import Entry, Group, Item, Output, Row
+from sire_core.derive.step import Context, Derivation, Step
+from sire_core.extraction.names import cached_key
+from sire_core.settings import check_settings, setting
+from sire_core.types import Failure, Unit, UnitKind, digest, hash64, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.organize.bridges.entities import Evidence
-    from sire_core.organize.bridges.joined_facts import BridgeFact
-    from sire_core.protocols import BuildView, Change
-    from sire_core.types import Failure
+    from sire_core.algorithms.bridge_evidence import Evidence
+    from sire_core.organize.texts.joined_facts import BridgeFact
+    from sire_core.protocols import BuildView
 
 __all__ = ["BridgingFacts"]
 
@@ -23,11 +28,10 @@ class _Writer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class BridgingFacts:
+class BridgingFacts(Derivation):
     """Stage 2 of IndexRAG. It reads extraction records only, so that it can stand beside any pool.
 
-    An entity's facts are written again when what is known of it changes, and only then; the digest of the evidence
-    decides. Facts of the same words under several entities are one unit that stands on the passages of all.
+    Facts of the same words under several entities are one unit that stands on the passages of all.
 
     Attributes:
         tau: An entity in more documents joins nothing.
@@ -44,54 +48,21 @@ class BridgingFacts:
         ConfigurationError: A bound is too small, or `cap_order` is unknown.
     """
 
-    tau: int = 10
-    max_docs: int = 5
-    max_facts: int = 8
-    cap_order: str = "facts"
-    max_pairs: int = 3
-    entity_key: str = "norm"
+    tau: int = setting(10, low=2)
+    max_docs: int = setting(5, low=2)
+    max_facts: int = setting(8, low=1)
+    cap_order: str = setting("facts", choices=("facts", "first"))
+    max_pairs: int = setting(3, low=1)
+    entity_key: str = setting("norm", choices=("norm", "lower", "exact"))
     skip_types: tuple[str, ...] = ("Date", "Quantity")
 
     def __post_init__(self) -> None:
-        if self.tau < 2 or self.max_docs < 2 or self.max_facts < 1 or self.max_pairs < 1:
-            raise ConfigurationError(
-                "tau and max_docs must be at least 2, max_facts and max_pairs at least 1: a bridge needs two documents."
-            )
-        if self.cap_order not in ("facts", "first"):
-            raise ConfigurationError(f"cap_order is 'facts' or 'first', not {self.cap_order!r}.")
-
-    @property
-    def name(self) -> str:
-        """Short name."""
-        return "bridging_facts"
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """Reads no other organizer."""
-        return ()
-
-    @property
-    def needs_records(self) -> bool:
-        """Reads facts and entities."""
-        return True
+        check_settings(self)
 
     @property
     def needs_summaries(self) -> bool:
         """Has its texts written by the model, where there is one."""
         return True
-
-    def settings(self) -> Mapping[str, Any]:
-        """Settings that change what is built."""
-        return {
-            "tau": self.tau,
-            "max_docs": self.max_docs,
-            "max_facts": self.max_facts,
-            "cap_order": self.cap_order,
-            "max_pairs": self.max_pairs,
-            "entity_key": self.entity_key,
-            "skip_types": list(self.skip_types),
-            "version": "v1",
-        }
 
     def describe(self) -> str:
         """What is built, and what it costs."""
@@ -100,29 +71,168 @@ class BridgingFacts:
             "call per such entity, about 600-900 per 1,000 passages, without one no calls."
         )
 
-    async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Look at the entities of which something changed, and write the facts of those whose evidence changed.
+    def steps(self, view: BuildView) -> Sequence[Step]:
+        """Documents with their names and facts, entities with what joins their documents, and that by its text."""
+        return (_Documents(self), _Entities(self), _Texts(view.fingerprint))
 
-        Also after a change without chunks: other metadata can make two passages of one, or one of two.
-        """
+
+@dataclass(frozen=True, slots=True)
+class _Documents(Step):
+    """What the records say of a document.
+
+    A passage that several documents repeat word for word counts once, for the first of them: nothing can be learned
+    from reading the same text together with itself.
+
+    Attributes:
+        settings: Which entities count, and when they are the same.
+    """
+
+    settings: BridgingFacts
+    name = "documents"
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """One row for the document: title, chunks, names by entity key, facts with the numbers of their entities."""
+        unit, record = item.value.unit, item.value.record
+        names: dict[str, list[str]] = {}
+        keys: dict[str, str] = {}
+        for entity in record.entities if record else ():
+            if entity.type not in self.settings.skip_types:
+                key = cached_key(entity.name, self.settings.entity_key)
+                if key:
+                    keys[entity.id] = key
+                    names.setdefault(key, []).extend((entity.name, *entity.aliases))
+        number = {key: i for i, key in enumerate(names)}
+        facts = [
+            # An answer is a full sentence where it is given (the prompt asks for that); else the fact says it.
+            [fact.answer or fact.text, sorted({number[keys[found]] for found in fact.entities if found in keys})]
+            for fact in (record.facts if record else ())
+        ]
+        yield Row(item.value.chunks[0].doc_id, [unit.title, list(unit.chunk_ids), list(names.items()), facts])
+
+    def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """By entity key a digest of all that its evidence may be made from."""
+        del context
+        return [Output(versions) if (versions := _versions(group.entries)) else None for group in groups]
+
+
+def _versions(entries: Sequence[Entry]) -> dict[str, str]:
+    """By entity key a digest of all that the evidence may be made from that a document gives for it."""
+    about: dict[str, list[str]] = {}
+    said = [entries[0].body[0]]
+    for entry in entries:
+        _, chunks, names, facts = entry.body
+        for key, forms in names:
+            about.setdefault(key, []).extend(forms)
+        for text, entities in facts:
+            for entity in entities:
+                about[names[entity][0]].append(str(len(said)))
+            said.append(text)
+        said += chunks
+    whole = digest(*said, size=8)
+    return {key: f"{hash64('/'.join([whole, *parts])):x}" for key, parts in about.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entities(Step):
+    """Bridging facts by entity. Only entities whose evidence may differ are looked at again.
+
+    Attributes:
+        settings: Which entities bridge, and from what.
+    """
+
+    settings: BridgingFacts
+    name = "entities"
+    source = "documents"
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """One row per entity of a document."""
+        return [Row(key, version, (item.place, 0)) for key, version in item.value.items()]
+
+    async def reduce_many(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """Texts and chunks of the bridging facts of every entity that has evidence."""
+        view = context.view
         import asyncio
 
-        from sire_core.organize.bridges.change import BridgeChange, BridgeRules
+        evidence = await asyncio.to_thread(self._evidence, groups, context)
+        view.progress("bridging facts", 0, len(evidence))
+        answers = await self._writer(view).write(list(evidence.values()))
+        view.progress("bridging facts", len(evidence), len(evidence))
+        written = dict(zip(evidence, map(_output, answers), strict=True))
+        return [written.get(group.key) for group in groups]
 
-        rules = BridgeRules(
-            self.tau, self.max_docs, self.max_facts, self.cap_order, self.entity_key, tuple(self.skip_types)
-        )
-        found = await asyncio.to_thread(BridgeChange, view, {chunk.id for chunk in change.added}, rules)
-        view.progress("bridging facts", 0, len(found.todo))
-        answers = await self._writer(view).write(found.todo)
-        view.progress("bridging facts", len(found.todo), len(found.todo))
-        return await asyncio.to_thread(found.delta, answers)
+    def _evidence(self, groups: Sequence[Group], context: Context) -> Mapping[str, Evidence]:
+        rules = self.settings
+        bridging = {group.key: group for group in groups if 2 <= len(group.entries) <= rules.tau}
+        wanted = {entry.item for group in bridging.values() for entry in group.entries}
+        entries = context.tables[_Documents.name].entries(wanted)
+        documents = [_document(name, found) for name, found in entries.items()]
+        documents.sort(key=lambda document: entries[document.id][0].place)
+        return gather_evidence(documents, bridging, rules.max_docs, rules.max_facts, rules.cap_order, rules.entity_key)
 
     def _writer(self, view: BuildView) -> _Writer:
         if view.language_model is None:
-            from sire_core.organize.bridges.joined_facts import JoinedFacts
+            from sire_core.organize.texts.joined_facts import JoinedFacts
 
-            return JoinedFacts(self.max_pairs)
-        from sire_core.organize.bridges.model_bridges import ModelBridges
+            return JoinedFacts(self.settings.max_pairs)
+        from sire_core.organize.texts.model_bridges import ModelBridges
 
         return ModelBridges(view.language_model)
+
+
+def _document(name: str, entries: Sequence[Entry]) -> SourceDocument:
+    """A document as its rows tell of it."""
+    names: dict[str, list[str]] = {}
+    facts: list[SourceFact] = []
+    for _, chunks, known, stated in (entry.body for entry in entries):
+        for key, forms in known:
+            names.setdefault(key, []).extend(forms)
+        chunk_ids = tuple(chunks)
+        facts += [SourceFact(text, chunk_ids, frozenset([known[i][0] for i in which])) for text, which in stated]
+    distinct = {key: tuple(dict.fromkeys(forms)) for key, forms in names.items()}
+    return SourceDocument(name, entries[0].body[0], distinct, tuple(facts))
+
+
+def _output(answer: tuple[BridgeFact, ...] | Failure) -> Output:
+    if isinstance(answer, Failure):
+        return Output(failure=answer)
+    return Output([[fact.text, list(fact.chunk_ids)] for fact in answer])
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts(Step):
+    """Bridging facts of equal text as units.
+
+    Attributes:
+        fingerprint: Build fingerprint of the organizer.
+    """
+
+    fingerprint: str
+    name = "texts"
+    source = "entities"
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """One row per bridging fact of an entity: text and chunks."""
+        return [Row(digest(text), [text, chunks], (item.place, item.number)) for text, chunks in item.value]
+
+    def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """One unit per text."""
+        wanted = {chunk for group in groups for entry in group.entries for chunk in entry.body[1]}
+        stated: dict[str, str] = {}
+        for unit in context.view.chunk_units:
+            if not wanted.isdisjoint(unit.chunk_ids):
+                stated.update(dict.fromkeys(unit.chunk_ids, name_key(unit.index_text)))
+        return [Output(units=(self._unit(group.entries, stated),)) for group in groups]
+
+    def _unit(self, entries: Sequence[Entry], stated: Mapping[str, str]) -> Unit:
+        text = entries[0].body[0]
+        chunks = tuple(dict.fromkeys(chain.from_iterable(entry.body[1] for entry in entries)))
+        words = [stated[chunk] for chunk in chunks]
+        # A record may know an entity by a name that only another, perhaps hidden, document spells out.
+        keys = {entry.item: cached_key(entry.item) for entry in entries}
+        return Unit(
+            id=unit_id(UnitKind.BRIDGE.value, self.fingerprint, chunks, text),
+            kind=UnitKind.BRIDGE,
+            text=text,
+            chunk_ids=chunks,
+            entity_keys=tuple(key for key, spelled in keys.items() if any(spelled in text for text in words)),
+        )

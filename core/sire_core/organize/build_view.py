@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Delta, FloatArray, LanguageModel, Progress, Summarizer
+    from sire_core.protocols import Change, Delta, FloatArray, LanguageModel, Progress, Summarizer, TableStore
     from sire_core.storage.store import Store
     from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
 
 __all__ = ["Corpus", "OrganizerView"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Corpus:
     """The corpus after a change, and the means to work on it; shared by all organizers of a build.
 
@@ -25,6 +26,8 @@ class Corpus:
         chunks: In corpus order.
         chunk_units: One unit per distinct passage.
         load_records: Extraction records by chunk id, of some chunks or (None) of all.
+        sequences: Sequence number of every document by id.
+        touched: Ids of chunk units that come, change or go.
         relinked: Old chunks whose records may link other titles now.
         embed: Vectors of units or of ids of stored units, reusing what is stored.
         makers: Fingerprints of embedder and extractor.
@@ -38,6 +41,8 @@ class Corpus:
     chunks: Sequence[Chunk]
     chunk_units: Sequence[Unit]
     load_records: Callable[[Collection[str] | None], Mapping[str, ExtractionRecord]]
+    sequences: Mapping[str, int]
+    touched: Collection[str]
     relinked: Callable[[], Collection[str]]
     embed: Callable[[Sequence[Unit | str]], Awaitable[FloatArray]]
     makers: tuple[str, str]
@@ -46,6 +51,11 @@ class Corpus:
     seed: int
     progress: Progress
     failures: Sequence[Failure] = ()
+
+    @cached_property
+    def chunk_by_id(self) -> Mapping[str, Chunk]:
+        """All chunks by id."""
+        return {chunk.id: chunk for chunk in self.chunks}
 
 
 class OrganizerView:
@@ -94,6 +104,21 @@ class OrganizerView:
     def records(self, chunk_ids: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
         """Extraction records by chunk id, of some chunks or of all."""
         return self._corpus.load_records(chunk_ids)
+
+    def place(self, chunk: str) -> tuple[int, int]:
+        """Sequence number of a chunk's document, and the chunk's position in it."""
+        found = self._corpus.chunk_by_id[chunk]
+        return self._corpus.sequences[found.doc_id], found.position
+
+    def touched(self, change: Change) -> Collection[str]:
+        """Ids of chunk units that come, change or go with a change, and of those whose records changed."""
+        again = {chunk.id for chunk in change.added}.union(self.relinked())
+        named = {unit.id for unit in self._corpus.chunk_units if not again.isdisjoint(unit.chunk_ids)}
+        return named.union(self._corpus.touched)
+
+    def tables(self) -> TableStore:
+        """Tables of the organizer's steps, as of the last commit."""
+        return self._store.tables(self._fingerprint)
 
     def relinked(self) -> Collection[str]:
         """Ids of old chunks whose records may link other titles than before the change."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import name_key
 from sire_core.corpus.media import media_of
-from sire_core.errors import ConfigurationError
 from sire_core.extraction.subjects import base_title
 from sire_core.organize.interactions.keyword_table import keyword_edges
 from sire_core.organize.interactions.links import PassageLinks
@@ -16,6 +15,7 @@ from sire_core.organize.interactions.moves import PassageMoves
 from sire_core.organize.interactions.phrases import WORDS_NOTE, PassagePhrases
 from sire_core.organize.interactions.table import GRAPH_NOTE, InteractionTable
 from sire_core.protocols import Delta
+from sire_core.settings import check_settings, refuse_unused, setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +43,7 @@ class InteractionGraph:
         n_sim: Nearest passages by cosine that every passage is joined to.
         links: `union` or `mutual` neighbours; the paper does not say.
         exact_below: Corpora of at least so many passages find their nearest passages approximately.
-        kw_min: Shared keywords that make an edge: 3 is "more than two" (section 4.3), 2 the reading "at least two".
+        kw_min: Shared keywords that make an edge; the paper has "more than two" (section 4.3).
         kw_df_cap: Keywords of more passages than this join nothing.
         title_keywords: Whether a passage's title, without its bracketed part, is one of its keywords. Extraction leaves
             titles out of the five; other passages name them, and the paper's example lists the page's subject.
@@ -53,11 +53,11 @@ class InteractionGraph:
         use_kw: Whether there are keyword edges.
     """
 
-    n_sim: int = 5
-    links: str = "union"
-    exact_below: int = 50_000
-    kw_min: int = 3
-    kw_df_cap: int = 200
+    n_sim: int = setting(5, low=0)
+    links: str = setting("union", choices=("union", "mutual"))
+    exact_below: int = setting(50_000, low=1)
+    kw_min: int = setting(1, low=1)
+    kw_df_cap: int = setting(50, low=1)
     title_keywords: bool = True
     raw_kw: bool = False
     use_struc: bool = True
@@ -65,10 +65,11 @@ class InteractionGraph:
     use_kw: bool = True
 
     def __post_init__(self) -> None:
-        if self.n_sim < 0 or min(self.kw_min, self.kw_df_cap, self.exact_below) < 1:
-            raise ConfigurationError("n_sim must be at least 0; kw_min, kw_df_cap and exact_below at least 1.")
-        if self.links not in ("union", "mutual"):
-            raise ConfigurationError(f"links is 'union' or 'mutual', not {self.links!r}.")
+        check_settings(self)
+        if not self.use_sim:
+            refuse_unused(self, "use_sim=False", ("n_sim", "links", "exact_below"))
+        if not self.use_kw:
+            refuse_unused(self, "use_kw=False", ("kw_min", "kw_df_cap", "title_keywords", "raw_kw"))
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from sire_core.organize.facts.aggregates import hash64
+from sire_core.types import hash64
 
 if TYPE_CHECKING:
     import numpy as np

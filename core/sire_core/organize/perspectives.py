@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Delta
+from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
@@ -50,32 +51,23 @@ class Perspectives:
         ConfigurationError: A setting is unknown or too small.
     """
 
-    abstractor: str = "greedy"
-    kappa: int = 3
-    levels: int = 3
-    diversity: float = 1.0
-    edge_weight: str = "strength"
-    loss: str = "se"
-    report_tokens: int = 300
-    extract_tokens: int = 54
-    context_tokens: int = 4_000
-    drift: float = 0.1
+    abstractor: str = setting("greedy", choices=("greedy", "neural"))
+    kappa: int = setting(3, low=1)
+    levels: int = setting(3, low=1)
+    diversity: float = setting(1.0, low=0.0)
+    edge_weight: str = setting("strength", choices=("strength", "binary"))
+    loss: str = setting("se", choices=("se", "modularity"))
+    report_tokens: int = setting(300, low=1)
+    extract_tokens: int = setting(54, low=1)
+    context_tokens: int = setting(4_000, low=2)
+    drift: float = setting(0.1, low=0.0, high=1.0)
 
     def __post_init__(self) -> None:
-        choices = (
-            ("abstractor", ("greedy", "neural")),
-            ("edge_weight", ("strength", "binary")),
-            ("loss", ("se", "modularity")),
-        )
-        for name, known in choices:
-            if getattr(self, name) not in known:
-                raise ConfigurationError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}.")
-        if min(self.kappa, self.levels, self.report_tokens, self.extract_tokens) < 1 or self.diversity < 0:
-            raise ConfigurationError(
-                "Perspectives need kappa, levels, report_tokens and extract_tokens of at least 1 and diversity >= 0."
-            )
-        if self.context_tokens < 2 * self.report_tokens or not 0 <= self.drift <= 1:
-            raise ConfigurationError("context_tokens must hold two reports of report_tokens, and drift be in [0, 1].")
+        check_settings(self)
+        if self.abstractor == "greedy":
+            refuse_unused(self, "abstractor='greedy'", ("loss",))
+        if self.context_tokens < 2 * self.report_tokens:
+            raise ConfigurationError("context_tokens must hold two reports of report_tokens.")
 
     @property
     def name(self) -> str:
@@ -173,7 +165,7 @@ class Perspectives:
                 abstract_greedy, graph, kappa=self.kappa, levels=self.levels, diversity=self.diversity, seed=seed
             )
         else:
-            from sire_core.abstractors.neural import NeuralSettings, abstract_neural
+            from sire_core.neural.tree_abstractor import NeuralSettings, abstract_neural
 
             features = await view.vectors(_described(network))
             settings = NeuralSettings(loss=self.loss, diversity=self.diversity)

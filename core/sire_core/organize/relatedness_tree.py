@@ -1,34 +1,40 @@
-"""`RelatednessTree`: facts grouped by entity, and a tree over the groups: SiReRAG's right tree (ALGORITHMS 2.4)."""
+"""`RelatednessTree`: facts grouped by entity, and a tree over the groups: SiReRAG's right tree (section 4.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import count_tokens, name_key
-from sire_core.organize.facts.aggregates import Aggregate, FactLine, split_aggregate
-from sire_core.organize.facts.change import FactChange, Remade
+from sire_core.derive.rows import Entry, Group, Item, Output, Row
+from sire_core.derive.step import Context, Derivation, Step
 from sire_core.organize.trees.settings import TreeSettings
-from sire_core.organize.trees.tree import Tree, grow
-from sire_core.protocols import Delta
-from sire_core.types import Chunk, ExtractionRecord, Unit, UnitKind, unit_id
+from sire_core.settings import check_settings, setting
+from sire_core.types import Unit, UnitKind, digest, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.protocols import BuildView, Change
+    from sire_core.derive.engine import OutputChange, Result
+    from sire_core.derive.tables import Table
+    from sire_core.organize.texts.aggregates import Aggregate, FactLine
+    from sire_core.protocols import BuildView, Change, Delta
 
 __all__ = ["RelatednessTree"]
 
+_RULES = ("safe", "code", "paper")
+
 
 @dataclass(frozen=True, slots=True)
-class RelatednessTree:
+class RelatednessTree(Derivation):
     """Aggregates of facts that share an entity, clustered and summarised recursively.
 
     Attributes:
         tree: How the tree grows.
-        singleton_rule: See `group_facts`.
+        singleton_rule: `paper` keeps every group; `code` drops a group of one fact that is linked to another entity too
+            (the released code); `safe` is `code`, except that a fact which would vanish stays once, under its first
+            entity.
         entity_key: See `name_key`.
-        dup_facts: See `group_facts`.
+        dup_facts: `drop` merges equal facts of different passages; `keep` repeats them, as the released code does.
         split_tokens: Longer aggregates become several units; None never splits.
         copy_share: An aggregate whose facts all come from one passage and hold at least this share of its tokens says
             what the passage says; it is left out. None keeps it, as the paper does.
@@ -37,53 +43,29 @@ class RelatednessTree:
         aggregates: Whether aggregates are retrievable (variant C and D: no).
         summaries: Whether their summaries are (variant A and D: no).
         propositions: Whether single facts are (variants B, C and D: yes).
+
+    Raises:
+        ConfigurationError: Unknown rule.
     """
 
     tree: TreeSettings = field(default_factory=TreeSettings)
-    singleton_rule: str = "safe"
-    entity_key: str = "norm"
-    dup_facts: str = "drop"
-    split_tokens: int | None = 1024
-    copy_share: float | None = 0.8
+    singleton_rule: str = setting("safe", choices=_RULES)
+    entity_key: str = setting("norm", choices=("norm", "lower", "exact"))
+    dup_facts: str = setting("drop", choices=("drop", "keep"))
+    split_tokens: int | None = setting(1024, low=1)
+    copy_share: float | None = setting(0.8, low=0.0, high=1.0)
     skip_types: tuple[str, ...] = ("Date", "Quantity")
     aggregates: bool = True
     summaries: bool = True
     propositions: bool = False
 
-    @property
-    def name(self) -> str:
-        """Short name."""
-        return "relatedness_tree"
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """Reads no other organizer."""
-        return ()
-
-    @property
-    def needs_records(self) -> bool:
-        """Reads facts and entities."""
-        return True
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     @property
     def needs_summaries(self) -> bool:
         """Whether summaries are written."""
         return self.summaries
-
-    def settings(self) -> Mapping[str, Any]:
-        """Settings that change what is built."""
-        return {
-            "tree": self.tree.as_mapping(),
-            "singleton_rule": self.singleton_rule,
-            "entity_key": self.entity_key,
-            "dup_facts": self.dup_facts,
-            "split_tokens": self.split_tokens,
-            "copy_share": self.copy_share,
-            "skip_types": list(self.skip_types),
-            "aggregates": self.aggregates,
-            "summaries": self.summaries,
-            "propositions": self.propositions,
-        }
 
     def describe(self) -> str:
         """What is built, and what it costs."""
@@ -93,151 +75,286 @@ class RelatednessTree:
             "passage and about 165-175 summary calls per 1,000 passages, without one no calls."
         )
 
+    def steps(self, view: BuildView) -> Sequence[Step]:
+        """Facts by their text, entities by their key, aggregates by the facts they are made of."""
+        return (
+            _Facts(self, view.fingerprint),
+            _Entities(self.singleton_rule),
+            _Aggregates(self, view.fingerprint),
+        )
+
     async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Bring the aggregates up to date, and the tree over them; what did not change is neither read nor written."""
-        if not change:
-            return Delta()
-        import asyncio
+        """Bring the aggregates up to date, and the tree over them."""
+        from sire_core.derive.engine import run_steps
+        from sire_core.organize.trees.tree import grow
 
-        found = await asyncio.to_thread(self._remake, {chunk.id for chunk in change.added}, view)
-        state = {} if found.first else view.state()
-        hidden = set() if self.aggregates else set(found.aggregates.ids)
-        tree = Tree()
-        if self.summaries:
-            leaves = [found.aggregates.fresh.get(leaf, leaf) for leaf in found.aggregates.ids]
-            anew = len(change.added) == len(view.chunks)
-            known = state.get("tree")
-            tree = await grow(
-                leaves, UnitKind.REL_SUMMARY, "rel", self.tree, view, known=known, anew=anew, heirs=found.heirs
-            )
-        units = (found.aggregates.fresh | found.statements.fresh).values()
-        return Delta(
-            put_units=(*(unit for unit in units if unit.id not in hidden), *tree.put_units),
-            drop_units=(*found.gone, *tree.drop_units, *(unit.id for unit in (() if state else view.units()))),
+        found = await run_steps(self.steps(view), change, view)
+        if not self.summaries:
+            return found.delta
+        leaves = self._leaves(found)
+        tree = await grow(
+            leaves,
+            UnitKind.REL_SUMMARY,
+            "rel",
+            self.tree,
+            view,
+            known=view.state().get("tree"),
+            anew=found.is_new or len(change.added) == len(view.chunks),
+            heirs=_replacements(found.outputs[_Aggregates.name]),
+        )
+        hidden = set() if self.aggregates else {leaf if isinstance(leaf, str) else leaf.id for leaf in leaves}
+        return replace(
+            found.delta,
+            put_units=(*found.delta.put_units, *tree.put_units),
+            drop_units=(*found.delta.drop_units, *tree.drop_units),
             put_edges=tuple(edge for edge in tree.put_edges if edge.target not in hidden),
-            drop_edges=(*tree.drop_edges, *(() if state else view.edges())),
-            state={
-                "facts": found.facts,
-                "aggregates": len(found.aggregates.ids),
-                "tree": tree.state,
-                "figures": tree.figures,
-            },
-            notes=found.notes,
+            drop_edges=tree.drop_edges,
+            state={**(found.delta.state or {}), "tree": tree.state, "figures": tree.figures},
         )
 
-    def _remake(self, redone: set[str], view: BuildView) -> _Found:
-        """Aggregates and propositions after a change."""
-        facts = FactChange(view, redone, self._lines, self.entity_key)
-        names = _StatedNames(view.chunks)
-        known = facts.before.made if self.aggregates else {}
-        groups = facts.groups(self.singleton_rule, merge_equal=self.dup_facts == "drop")
-        passages = {unit.chunk_ids: unit for unit in view.chunk_units}
-        remade = facts.aggregates(
-            groups, known, lambda aggregate: self._units(aggregate, names, passages, view.fingerprint)
-        )
-        single = Remade([], {}, {}, {})
-        if self.propositions:
-            merged = facts.groups("paper", merge_equal=True)
-            single = facts.statements(merged, facts.before.made, lambda fact: [_proposition(fact, view.fingerprint)])
-        there = {*remade.ids, *single.ids}
-        gone = dict.fromkeys(unit for ids in facts.before.made.values() for unit in ids if unit not in there)
-        return _Found(
-            first=not facts.before.passages,
-            aggregates=remade,
-            statements=single,
-            gone=tuple(gone),
-            heirs=facts.heirs(remade),
-            facts=len(facts.table.lines),
-            notes=facts.notes(remade, single),
-        )
+    def _leaves(self, found: Result) -> list[Unit | str]:
+        """Units of all aggregates in corpus order: new ones as they are, others by id."""
+        outputs = found.tables[_Aggregates.name].all_outputs()
+        if not self.aggregates:
+            return [Unit(**part) for output in outputs.values() for part in map(_from_json, output.data["hidden"])]
+        fresh = {unit.id: unit for unit in found.delta.put_units}
+        return [fresh.get(unit, unit) for output in outputs.values() for unit in output.units]
 
-    def _lines(self, unit: Unit, records: Mapping[str, ExtractionRecord]) -> list[FactLine]:
-        """Facts of a passage, in the record's order."""
-        record = records.get(unit.id)
+
+@dataclass(frozen=True, slots=True)
+class _Facts(Step):
+    """Equal facts of all passages: text, entities, passages.
+
+    Attributes:
+        settings: Which entities and facts count.
+        fingerprint: Build fingerprint of the organizer.
+    """
+
+    settings: RelatednessTree
+    fingerprint: str
+    name = "facts"
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """One row per fact: text, entities, chunks, tokens of the passage."""
+        unit, record = item.value.unit, item.value.record
         if record is None:
-            return []
-        names = {e.id: e.name for e in record.entities if e.type not in self.skip_types}
+            return
+        names = {e.id: e.name for e in record.entities if e.type not in self.settings.skip_types}
+        said = name_key(unit.index_text)
+        tokens = count_tokens(unit.text)
+        keyed = {name: (name_key(name, self.settings.entity_key), name_key(name) in said) for name in names.values()}
+        for fact in record.facts:
+            spelled = dict.fromkeys(names[found] for found in fact.entities if found in names)
+            entities = [[keyed[name][0], name, keyed[name][1]] for name in spelled if keyed[name][0]]
+            yield Row(digest(fact.text, size=8), [fact.text, entities, list(unit.chunk_ids), tokens])
+
+    def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """A fact as its lines: one, or where duplicates stay as many as there are."""
+        del context
+        found: list[Output | None] = []
+        for group in groups:
+            merged = _merged(group.entries)
+            lines = [merged] if self.settings.dup_facts == "drop" else [_merged([entry]) for entry in group.entries]
+            units = (self._proposition(group.key, merged),) if self.settings.propositions else ()
+            found.append(Output(lines, units))
+        return found
+
+    def _proposition(self, key: str, line: Mapping[str, Any]) -> Unit:
+        text, chunk_ids = line["text"], tuple(line["chunks"])
+        return Unit(
+            id=unit_id(UnitKind.PROPOSITION.value, f"{self.fingerprint}:{key}", chunk_ids, text),
+            kind=UnitKind.PROPOSITION,
+            text=text,
+            chunk_ids=chunk_ids,
+            tree="rel",
+        )
+
+
+def _merged(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Rows of one fact as one line.
+
+    `entities` has, by key, the name as first written and the chunks that spell it out; a name that only another
+    document spells out, say as its title, must not show: a filter that lets the fact through may hide the other one.
+    """
+    entities: dict[str, tuple[str, list[str]]] = {}
+    bodies = [entry.body for entry in entries]
+    for _, named, chunks, _ in bodies:
+        for key, name, stated in named:
+            spelled = entities.setdefault(key, (name, []))[1]
+            spelled += [chunk for chunk in chunks if stated and chunk not in spelled]
+    return {
+        "text": bodies[0][0],
+        "entities": {key: list(found) for key, found in entities.items()},
+        "chunks": list(dict.fromkeys(chunk for body in bodies for chunk in body[2])),
+        "passage": bodies[0][3] if len(bodies) == 1 else 0,
+        "at": [entries[0].place, entries[0].number],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Entities(Step):
+    """The facts of every entity, of those that say something of their own.
+
+    Attributes:
+        singleton_rule: See `RelatednessTree`.
+    """
+
+    singleton_rule: str
+    name = "entities"
+    source = "facts"
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """One row per line and entity: number of the line, name, and a digest of all that is taken from the line."""
+        for number, line in enumerate(item.value):
+            version = digest(*line["chunks"], "", *line["entities"], size=4)
+            place, inside = line["at"]
+            for offset, (key, (name, _)) in enumerate(line["entities"].items()):
+                yield Row(key, [number, name, version], (place, inside + offset))
+
+    def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """Name and facts of an entity; nothing for a group that the singleton rule drops."""
+        dropped = self._dropped(groups, context)
         return [
-            FactLine(fact.text, tuple(names[found] for found in fact.entities if found in names), unit.chunk_ids)
-            for fact in record.facts
+            None
+            if group.key in dropped
+            else Output([group.entries[0].body[1], [[e.item, e.body[0], e.body[2]] for e in group.entries]])
+            for group in groups
         ]
 
-    def _restates(self, aggregate: Aggregate, passages: Mapping[tuple[str, ...], Unit]) -> bool:
-        """Whether an aggregate hardly says anything but what one passage says."""
-        passage = passages.get(aggregate.chunk_ids)
-        if self.copy_share is None or passage is None:
-            return False
-        return count_tokens(aggregate.text) >= self.copy_share * count_tokens(passage.text)
+    def dependents(self, keys: Collection[str], table: Table, context: Context) -> Iterable[str]:
+        """Entities of one fact whose other entities came to have one fact alone, or more than one."""
+        if self.singleton_rule == "paper":
+            return ()
+        now, before = table.sizes(keys), table.sizes_before(keys)
+        turned = [key for key in keys if (now.get(key) == 1) != (before.get(key) == 1)]
+        facts = {entry.item for entries in table.entries(turned).values() for entry in entries}
+        found = context.tables[_Facts.name].data(facts)
+        others = {key for lines in found.values() for line in lines for key in line["entities"]}
+        return [key for key, size in table.sizes(others).items() if size == 1]
 
-    def _units(
-        self, aggregate: Aggregate, names: _StatedNames, passages: Mapping[tuple[str, ...], Unit], fingerprint: str
-    ) -> list[Unit]:
-        if self._restates(aggregate, passages):
-            return []
-        return [
-            Unit(
-                id=unit_id(UnitKind.AGGREGATE.value, fingerprint, chunk_ids, text),
+    def _dropped(self, groups: Sequence[Group], context: Context) -> set[str]:
+        alone = {group.key: group.entries[0] for group in groups if len(group.entries) == 1}
+        if self.singleton_rule == "paper" or not alone:
+            return set()
+        facts = context.tables[_Facts.name].data({entry.item for entry in alone.values()})
+        # Links of a fact are those of all its lines, also where duplicates stay.
+        linked = {
+            key: entry for key, entry in alone.items() if sum(len(line["entities"]) for line in facts[entry.item]) > 1
+        }
+        if self.singleton_rule == "code":
+            return set(linked)
+        others = {key: list(facts[e.item][e.body[0]]["entities"]) for key, e in linked.items()}
+        sizes = context.tables[self.name].sizes({key for found in others.values() for key in found})
+        return {
+            key for key, found in others.items() if key != found[0] or any(sizes.get(other, 0) > 1 for other in found)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Aggregates(Step):
+    """Entities that have exactly the same facts, as texts.
+
+    Attributes:
+        settings: How long they may be, and which are left out.
+        fingerprint: Build fingerprint of the organizer.
+    """
+
+    settings: RelatednessTree
+    fingerprint: str
+    name = "aggregates"
+    source = "entities"
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """An entity under the facts that it has."""
+        name, facts = item.value
+        yield Row(digest(*(fact for fact, *_ in facts), size=8), [name, facts])
+
+    def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """Units of the aggregates."""
+        wanted = {fact for group in groups for entry in group.entries for fact, *_ in entry.body[1]}
+        facts = context.tables[_Facts.name].data(wanted)
+        return [self._output(group, facts) for group in groups]
+
+    def _output(self, group: Group, facts: Mapping[str, Any]) -> Output:
+        from sire_core.organize.texts.aggregates import Aggregate
+
+        lines = [[facts[fact][number] for fact, number, _ in entry.body[1]] for entry in group.entries]
+        stated: dict[str, set[str]] = {}
+        for entry, found in zip(group.entries, lines, strict=True):
+            stated[entry.item] = {chunk for line in found for chunk in line["entities"][entry.item][1]}
+        head = group.entries[0]
+        # The same words may come from other passages under another key; all of them are the source.
+        made = Aggregate(
+            tuple(entry.item for entry in group.entries),
+            head.body[0],
+            tuple(_fact_line(same) for same in zip(*lines, strict=True)),
+        )
+        if self._restates(made, lines[0]):
+            return Output({"head": head.item, "hidden": []})
+        units = tuple(self._units(group.key, made, stated))
+        if self.settings.aggregates:
+            return Output({"head": head.item}, units)
+        return Output({"head": head.item, "hidden": [_to_json(unit) for unit in units]})
+
+    def _restates(self, aggregate: Aggregate, lines: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether an aggregate hardly says anything but what one passage says."""
+        tokens = lines[0]["passage"]
+        if (
+            self.settings.copy_share is None
+            or any(line["chunks"] != lines[0]["chunks"] for line in lines)
+            or not tokens
+        ):
+            return False
+        return bool(count_tokens(aggregate.text) >= self.settings.copy_share * tokens)
+
+    def _units(self, key: str, aggregate: Aggregate, stated: Mapping[str, set[str]]) -> Iterable[Unit]:
+        from sire_core.organize.texts.aggregates import split_aggregate
+
+        head = aggregate.keys[0]
+        for text, chunk_ids in split_aggregate(
+            aggregate, self.settings.split_tokens, lambda chunks, _: not stated[head].isdisjoint(chunks)
+        ):
+            yield Unit(
+                id=unit_id(UnitKind.AGGREGATE.value, f"{self.fingerprint}:{key}", chunk_ids, text),
                 kind=UnitKind.AGGREGATE,
                 text=text,
                 chunk_ids=chunk_ids,
                 tree="rel",
-                entity_keys=tuple(key for key in aggregate.keys if names.stated(chunk_ids, key)),
-                title=aggregate.name if names.stated(chunk_ids, aggregate.name) else "",
+                entity_keys=tuple(found for found in aggregate.keys if not stated[found].isdisjoint(chunk_ids)),
+                title=aggregate.name if not stated[head].isdisjoint(chunk_ids) else "",
             )
-            for text, chunk_ids in split_aggregate(aggregate, self.split_tokens, names.stated)
-        ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a change does to aggregates.
+def _fact_line(lines: Sequence[Mapping[str, Any]]) -> FactLine:
+    from sire_core.organize.texts.aggregates import FactLine
 
-    Attributes:
-        first: Whether nothing is known of units that may be there: another version of the package left no notes.
-        aggregates: All of them.
-        statements: All propositions.
-        gone: Ids of units that are gone.
-        heirs: Which aggregates replace which.
-        facts: How many there are.
-        notes: What to remember.
-    """
-
-    first: bool
-    aggregates: Remade
-    statements: Remade
-    gone: tuple[str, ...]
-    heirs: Mapping[str, str]
-    facts: int
-    notes: Mapping[str, bytes | None]
+    chunks = tuple(dict.fromkeys(chunk for line in lines for chunk in line["chunks"]))
+    return FactLine(lines[0]["text"], tuple(name for name, _ in lines[0]["entities"].values()), chunks)
 
 
-def _proposition(fact: FactLine, fingerprint: str) -> Unit:
-    return Unit(
-        id=unit_id(UnitKind.PROPOSITION.value, fingerprint, fact.chunk_ids, fact.text),
-        kind=UnitKind.PROPOSITION,
-        text=fact.text,
-        chunk_ids=fact.chunk_ids,
-        tree="rel",
-    )
+def _to_json(unit: Unit) -> dict[str, Any]:
+    return {
+        "id": unit.id,
+        "text": unit.text,
+        "chunk_ids": list(unit.chunk_ids),
+        "entity_keys": list(unit.entity_keys),
+        "title": unit.title,
+    }
 
 
-class _StatedNames:
-    """Which names some chunks state.
+def _from_json(found: Mapping[str, Any]) -> dict[str, Any]:
+    lists = {name: tuple(found[name]) for name in ("chunk_ids", "entity_keys")}
+    return {**found, **lists, "kind": UnitKind.AGGREGATE, "tree": "rel"}
 
-    A fact may be linked to an entity by a name that only another document spells out, say its title. That name must
-    not show: a filter that lets the fact through may hide the other document.
-    """
 
-    def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self._chunks = {chunk.id: chunk for chunk in chunks}
-        self._keys: dict[str, str] = {}
-
-    def stated(self, chunk_ids: Sequence[str], name: str) -> bool:
-        """Whether one of the chunks has the name in its title or text."""
-        wanted = name_key(name)
-        return any(wanted in self._key(chunk) for chunk in chunk_ids)
-
-    def _key(self, chunk: str) -> str:
-        if chunk not in self._keys:
-            self._keys[chunk] = name_key(self._chunks[chunk].index_text)
-        return self._keys[chunk]
+def _replacements(changes: Sequence[OutputChange]) -> dict[str, str]:
+    """Units that are new by the units of the same entity whose places they take."""
+    old = {change.before.data["head"]: change.before.units for change in changes if change.before}
+    found: dict[str, str] = {}
+    for change in changes:
+        if change.after:
+            known = old.get(change.after.data["head"], {})
+            gone = [unit for unit in known if unit not in change.after.units]
+            new = [unit for unit in change.after.units if unit not in known]
+            found.update(zip(gone, new, strict=False))
+    return found

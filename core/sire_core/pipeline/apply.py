@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from sire_core.corpus.changes import CorpusChange, StoredDocument
 from sire_core.corpus.units import CorpusUpdate, chunks_after
-from sire_core.models.fitting import fit_once
+from sire_core.models.embedders import fit_once
+from sire_core.pipeline.build_models import build_models
 from sire_core.pipeline.build_settings import BuildSettings
 from sire_core.pipeline.builder import Builder
-from sire_core.pipeline.model_side import model_side
 from sire_core.pipeline.planning import Makers
 from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
-    from sire_core.pipeline.workers import Workers
+    from sire_core.pipeline.build_context import BuildContext
     from sire_core.protocols import Embedder, Extractor
     from sire_core.storage.index_files import IndexFiles
 
@@ -25,7 +25,7 @@ Plan = Callable[[Mapping[str, StoredDocument]], CorpusChange]
 """From the stored documents to what changes."""
 
 
-async def apply_plan(library: IndexFiles, plan: Plan, workers: Workers) -> BuildReport:
+async def apply_plan(library: IndexFiles, plan: Plan, workers: BuildContext) -> BuildReport:
     """Change the corpus and everything derived from it.
 
     Args:
@@ -37,7 +37,7 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: Workers) -> Build
 
     corpus = await asyncio.to_thread(_read, library, plan)
     manifest = library.manifest()
-    models = model_side(library, workers, corpus.hashes)
+    models = build_models(library, workers, corpus.hashes)
     embedder, extractor = await asyncio.to_thread(_fit, library, corpus, workers, models.extractor)
     model = workers.language_model
     settings = BuildSettings(
@@ -71,7 +71,7 @@ def _read(library: IndexFiles, plan: Plan) -> CorpusUpdate:
 
 
 def _fit(
-    library: IndexFiles, corpus: CorpusUpdate, workers: Workers, extractor: Extractor
+    library: IndexFiles, corpus: CorpusUpdate, workers: BuildContext, extractor: Extractor
 ) -> tuple[Embedder, Extractor]:
     manifest = library.manifest()
     texts = [chunk.index_text for chunk in corpus.chunks]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sire_core.pipeline.planning import Makers
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Summarizer
-    from sire_core.recipes.base import Recipe
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe, Summarizer
     from sire_core.types import Failure
 
 __all__ = ["BuildSettings"]

@@ -13,21 +13,21 @@ import numpy as np
 from sire_core.corpus.units import CorpusUpdate, PassageChange, documents_after, passage_change
 from sire_core.errors import EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
-from sire_core.manifest import BuiltRecipe, Manifest
 from sire_core.models.embedding import UnitEmbedder
 from sire_core.organize.stage import Job, organize_all
 from sire_core.pipeline.finish import finish_in_thread
-from sire_core.pipeline.planning import follow, jobs_for, plan_recipe, refuse_loss
+from sire_core.pipeline.planning import check_no_loss, jobs_for, plan_recipe, split_compatible
 from sire_core.pipeline.shared_corpus import shared_corpus
 from sire_core.protocols import Delta
 from sire_core.storage.commit import Commit
+from sire_core.storage.manifest import BuiltRecipe, Manifest
 from sire_core.storage.pool_update import PoolChange
 from sire_core.storage.store import CORPUS
 from sire_core.types import BuildReport, Failure, Unit
 
 if TYPE_CHECKING:
     from sire_core.pipeline.build_settings import BuildSettings
-    from sire_core.recipes.base import Recipe
+    from sire_core.protocols import Recipe
     from sire_core.storage.index_files import IndexFiles
 
 __all__ = ["Builder"]
@@ -124,9 +124,9 @@ class Builder:
         settings = self._settings
         before = Manifest.from_json(self._store.manifest())
         self._refuse_other_embedder(before)
-        following, stale = follow(before, settings.makers)
+        following, stale = split_compatible(before, settings.makers, settings.recipe)
         if corpus.change:
-            refuse_loss(stale, settings.makers)
+            check_no_loss(stale, settings.makers)
         others = bool(corpus.change) and any(recipe.needs_records for recipe, _ in following)
         target = plan_recipe(settings.recipe, settings.makers)
         there = (target, *(built for _, built in following))
@@ -180,7 +180,7 @@ class Builder:
         read = self._store.units_by_id
         width = 0 if refitted else self._store.dimension()
         embedder = UnitEmbedder(settings.embedder, self._calls, load, read, settings.progress, settings.workers, width)
-        corpus = shared_corpus(work.corpus, settings, self._calls, embedder)
+        corpus = shared_corpus(work.corpus, work.passages.delta, settings, self._calls, embedder)
         with self._timed("embedding"):
             await embedder.embed(corpus.chunk_units if refitted else work.passages.delta.put_units)
         with self._timed("organizing"):

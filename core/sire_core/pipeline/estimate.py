@@ -1,8 +1,9 @@
-"""What a build will ask of a model, before it asks: exact for extraction, a range for summaries (DESIGN 4)."""
+"""What a build will ask of a model, before it asks: exact for extraction, a range for summaries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,19 @@ from sire_core.algorithms.wording import count
 from sire_core.corpus.changes import plan_build
 from sire_core.corpus.units import chunks_after
 from sire_core.extraction.stage import missing_chunks
+from sire_core.models.prices import CostRange
+from sire_core.models.usage import estimate_tokens
 
 if TYPE_CHECKING:
-    from sire_core.models.prices import CostRange, Price
+    from sire_core.extraction.model import ModelExtractor
+    from sire_core.models.prices import Price
     from sire_core.models.usage import StageUsage
-    from sire_core.pipeline.workers import Workers
+    from sire_core.pipeline.build_context import BuildContext
+    from sire_core.protocols import ChunkInContext
     from sire_core.storage.index_files import IndexFiles
     from sire_core.types import Chunk, Document
 
-__all__ = ["Estimate", "estimate_build"]
+__all__ = ["Estimate", "estimate_build", "estimate_extraction", "estimate_summaries"]
 
 _SPREAD = {"sim_summary": (0.6, 1.7), "rel_summary": (0.3, 3.0)}
 """How far the number of summaries of a model's facts may be from that of the trial's. A model names more or fewer
@@ -31,6 +36,13 @@ _ORGANIZING = (0.3, 3.0)
 """The same of all else that organizers ask about entities."""
 _ANSWER = (20, 600)
 """Fewest and most tokens of such an answer."""
+
+# Shortest answers: an empty record, a one-word summary.
+_LEAST_RECORD = 15
+_LEAST_SUMMARY = 2
+_SUMMARY_SLACK = 1.5
+# Prompts of the later steps of native extraction, in prompts of the first: they hold its answer.
+_LATER_STEPS = (0.5, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +78,7 @@ class Estimate:
 
 
 async def estimate_build(
-    library: IndexFiles | None, documents: Sequence[Document], workers: Workers, price: Price | None
+    library: IndexFiles | None, documents: Sequence[Document], workers: BuildContext, price: Price | None
 ) -> Estimate:
     """Estimate what `build(documents)` would ask of the model. Asks it nothing.
 
@@ -77,7 +89,7 @@ async def estimate_build(
         price: Price of the model; None looks it up in the packaged table.
     """
     from sire_core.extraction.model import ModelExtractor
-    from sire_core.models.prices import CostRange, estimate_extraction, load_prices, price_of
+    from sire_core.models.prices import load_prices, price_of
 
     stored = library.store.documents() if library else {}
     change = plan_build(stored, documents, workers.chunker)
@@ -95,11 +107,76 @@ async def estimate_build(
     return Estimate(len(chunks), len(known), extraction, summaries.priced(price))
 
 
+def estimate_extraction(
+    items: Sequence[ChunkInContext],
+    extractor: ModelExtractor,
+    *,
+    known: Collection[str] = (),
+    price: Price | None = None,
+    count: Callable[[str], int] = estimate_tokens,
+) -> CostRange:
+    """Calls and prompt tokens of extraction: exact in calls, and in prompt tokens as far as `count` is.
+
+    Prompt tokens range from a server that does not count the JSON schema to one that does. Of native extraction only
+    the first step is exact; the later ones hold its answer, and may be half or twice as long.
+
+    Args:
+        items: The chunks of the corpus, each with the text before it. Equal passages are asked once.
+        extractor: Whose prompts are counted.
+        known: Content hashes that have a record already.
+        price: Price of the extractor's model.
+        count: A tokenizer's count.
+    """
+    from sire_core.extraction.answers import ExtractionAnswer
+    from sire_core.models.prompt_format import render
+    from sire_core.models.structured import strict_json_schema
+
+    todo = {item.chunk.hash: item for item in items if item.chunk.hash not in known and item.chunk.text.strip()}
+    schema = count(json.dumps(strict_json_schema(ExtractionAnswer), separators=(",", ":")))
+    fixed: dict[str, int] = {}
+    read = wrote = 0
+    for item in todo.values():
+        rendered = render(extractor.prompt(item))
+        read += fixed.setdefault(rendered.system, count(rendered.system)) + count(rendered.user)
+        wrote += extractor.answer_room(item)
+    calls = len(todo) * extractor.calls_per_chunk
+    later = (extractor.calls_per_chunk - 1) * read
+    cost = CostRange(
+        (calls, calls),
+        (read + round(_LATER_STEPS[0] * later), read + round(_LATER_STEPS[1] * later) + schema * calls),
+        (_LEAST_RECORD * calls, wrote * extractor.calls_per_chunk),
+    )
+    return cost.priced(price)
+
+
+def estimate_summaries(
+    clusters: tuple[int, int],
+    children_tokens: tuple[int, int],
+    *,
+    max_tokens: int,
+    price: Price | None = None,
+) -> CostRange:
+    """Cost of writing summaries.
+
+    Args:
+        clusters: Fewest and most clusters, all levels together.
+        children_tokens: Fewest and most tokens of all their members together.
+        max_tokens: Length of a summary.
+        price: Price of the model.
+    """
+    instructions = 120
+    low, high = clusters
+    return CostRange(
+        (low, high),
+        (low * 20 + children_tokens[0], high * instructions + children_tokens[1]),
+        (low * _LEAST_SUMMARY, round(high * (max_tokens * _SUMMARY_SLACK + 20))),
+    ).priced(price)
+
+
 async def _summaries(
-    old: Sequence[Chunk], new: Sequence[Chunk], library: IndexFiles | None, workers: Workers
+    old: Sequence[Chunk], new: Sequence[Chunk], library: IndexFiles | None, workers: BuildContext
 ) -> CostRange:
     """Try the change with a model that costs nothing, and count what a real one would be asked."""
-    from sire_core.models.prices import CostRange, estimate_summaries
     from sire_core.pipeline.trial import known_recipes, try_change
 
     known = known_recipes(library.manifest(), workers) if library else []
@@ -135,8 +212,6 @@ def _at_best(pair: tuple[int, int], share: float) -> tuple[int, int]:
 
 def _organizing(asked: StageUsage | None, step: int) -> CostRange:
     """What organizers ask beside summaries of trees: bridging facts, reports, summaries of entities."""
-    from sire_core.models.prices import CostRange
-
     if asked is None or not asked.calls:
         return CostRange()
     low, high = (spread * step for spread in _ORGANIZING)
@@ -147,7 +222,7 @@ def _organizing(asked: StageUsage | None, step: int) -> CostRange:
     )
 
 
-def _length(workers: Workers) -> int:
+def _length(workers: BuildContext) -> int:
     return int(workers.recipe.config.get("summary_tokens", 200))
 
 

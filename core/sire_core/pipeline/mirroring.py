@@ -1,4 +1,4 @@
-"""Telling the user's own vector stores what changed (DESIGN 5): after the commit, in batches, replayed until done."""
+"""Sending the user's own vector stores what changed: after the commit, in batches, replayed until done."""
 
 from __future__ import annotations
 
@@ -7,58 +7,58 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sire_core.errors import IndexLockedError
-from sire_core.protocols import AskableMirror, BufferedMirror, MirroredUnit
+from sire_core.protocols import BufferedMirror, MirroredUnit, VerifiableMirror
 from sire_core.storage.shared_metadata import shared_metadata
 from sire_core.storage.store import CORPUS
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
-    from sire_core.manifest import BuiltRecipe
     from sire_core.protocols import Mirror
     from sire_core.storage.index_files import IndexFiles
+    from sire_core.storage.manifest import BuiltRecipe
     from sire_core.storage.outbox import Outbox
 
-__all__ = ["catch_up", "push", "push_all", "tell"]
+__all__ = ["catch_up", "push", "push_all", "sync_mirrors"]
 
 _BATCH = 500
 
 _logger = logging.getLogger(__name__)
 
 
-async def push(library: IndexFiles, built: BuiltRecipe, mirror: Mirror, *, anew: bool = False) -> int:
+async def push(library: IndexFiles, built: BuiltRecipe, mirror: Mirror, *, full: bool = False) -> int:
     """Bring a vector store up to date with a recipe's pool; call it while `writing`.
 
-    What the store was told is written down batch by batch (of a `BufferedMirror`: once at the end): after a crash the
-    rest is told, and at most one batch again.
+    What the store holds is written down batch by batch (of a `BufferedMirror`: once at the end): after a crash the
+    rest is sent, and at most one batch again.
 
     Args:
         library: The open index.
         built: The recipe whose pool the store holds.
         mirror: The store.
-        anew: Tell everything, whatever the store was told before.
+        full: Send everything, whatever the store holds.
 
     Returns:
         How many units were put or dropped.
 
     Raises:
-        Exception: Whatever the store raises; what it was not told yet waits.
+        Exception: Whatever the store raises; what was not sent yet waits.
     """
     import asyncio
 
     owners = _owners(built)
     outbox = library.store.outbox(mirror.name)
     follows = await asyncio.to_thread(outbox.follows, owners)
-    if anew or not follows or await _is_lost(library, owners, mirror):
+    if full or not follows or await _is_lost(library, owners, mirror):
         await asyncio.to_thread(outbox.restart, owners)
     waiting = await asyncio.to_thread(outbox.pending)
     if not waiting:
         return 0
     reader = await asyncio.to_thread(_Reader, library, owners)
     flushes = isinstance(mirror, BufferedMirror)
-    told, put, dropped = 0, list[str](), list[str]()
+    sent, put, dropped = 0, list[str](), list[str]()
     for at in range(0, len(waiting), _BATCH):
         present, gone, count = await _send(outbox, mirror, reader, waiting[at : at + _BATCH])
-        told += count
+        sent += count
         if not flushes:
             await asyncio.to_thread(outbox.done, present, gone)
         put += present
@@ -66,31 +66,31 @@ async def push(library: IndexFiles, built: BuiltRecipe, mirror: Mirror, *, anew:
     if isinstance(mirror, BufferedMirror):
         await mirror.flush()
         await asyncio.to_thread(outbox.done, put, dropped)
-    return told
+    return sent
 
 
 async def push_all(
-    library: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror], *, anew: bool = False
+    library: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror], *, full: bool = False
 ) -> dict[str, int]:
-    """Push to several stores; units told, by the store's name. Without need nothing is written and no lock taken.
+    """Push to several stores; units sent, by the store's name. Without need nothing is written and no lock taken.
 
     Raises:
         IndexLockedError: Another process is writing to the folder.
         Exception: Whatever a store raises.
     """
-    if not anew and not any([await _is_behind(library, built, mirror) for mirror in mirrors]):
+    if not full and not any([await _is_behind(library, built, mirror) for mirror in mirrors]):
         return dict.fromkeys([mirror.name for mirror in mirrors], 0)
     with library.writing():
-        return {mirror.name: await push(library, built, mirror, anew=anew) for mirror in mirrors}
+        return {mirror.name: await push(library, built, mirror, full=full) for mirror in mirrors}
 
 
-async def tell(library: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror]) -> list[Failure]:
+async def sync_mirrors(library: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror]) -> list[Failure]:
     """Push to several stores after a commit, which stands whatever they do; what failed waits for the next push."""
     failures = []
     for mirror in mirrors:
         try:
             await push(library, built, mirror)
-        except Exception as error:  # noqa: BLE001, PERF203 - a user's store may raise anything; the next one is told
+        except Exception as error:  # noqa: BLE001, PERF203 - a user's store may raise anything; the next one still gets its turn
             reason = f"{type(error).__name__}: {error}"[:500]
             _logger.warning("The vector store %r missed a change, which waits for it: %s", mirror.name, reason)
             failures.append(Failure(f"vector store {mirror.name!r}", reason))
@@ -102,7 +102,7 @@ def catch_up(push: Callable[[], object]) -> None:
     try:
         push()
     except IndexLockedError:
-        _logger.info("Another process is writing to the index; it tells the vector stores.")
+        _logger.info("Another process is writing to the index; it updates the vector stores.")
     except Exception as error:  # noqa: BLE001 - a user's store may raise anything
         _logger.warning("A vector store is behind the index: %s: %s", type(error).__name__, error)
 
@@ -112,7 +112,7 @@ def _owners(built: BuiltRecipe) -> list[str]:
 
 
 async def _is_behind(library: IndexFiles, built: BuiltRecipe, mirror: Mirror) -> bool:
-    """Whether a vector store has to be told anything."""
+    """Whether a vector store is behind the pool."""
     import asyncio
 
     owners = _owners(built)
@@ -123,20 +123,20 @@ async def _is_behind(library: IndexFiles, built: BuiltRecipe, mirror: Mirror) ->
 
 
 async def _is_lost(library: IndexFiles, owners: Sequence[str], mirror: Mirror) -> bool:
-    """Whether a store that can be asked does not have what it was told; one unit is asked for."""
+    """Whether a store that can be asked lost what was sent; one unit is asked for."""
     import asyncio
 
-    if not isinstance(mirror, AskableMirror):
+    if not isinstance(mirror, VerifiableMirror):
         return False
-    told = await asyncio.to_thread(library.store.outbox(mirror.name).told)
-    found = await asyncio.to_thread(lambda: list(library.store.units_of(told, owners)))
+    sent = await asyncio.to_thread(library.store.outbox(mirror.name).sent)
+    found = await asyncio.to_thread(lambda: list(library.store.units_of(sent, owners)))
     return bool(found) and not await mirror.holds(found[0][0].id, found[0][1])
 
 
 async def _send(
     outbox: Outbox, mirror: Mirror, reader: _Reader, batch: Sequence[str]
 ) -> tuple[list[str], list[str], int]:
-    """Tell one batch; gives what was put, what is gone, and how many units the store was told."""
+    """Send one batch; gives what was put, what is gone, and how many units were sent."""
     import asyncio
 
     held = await asyncio.to_thread(outbox.held, batch)
@@ -153,7 +153,7 @@ async def _send(
 
 
 class _Reader:
-    """Reads units as stores are told of them.
+    """Reads units as stores get them.
 
     Args:
         library: The open index.
@@ -163,8 +163,7 @@ class _Reader:
     def __init__(self, library: IndexFiles, owners: Sequence[str]) -> None:
         self._store = library.store
         self._owners = owners
-        self._metadata = {document.id: document.metadata for document in self._store.documents().values()}
-        self._document_of = self._store.documents_of_chunks()
+        self._chunks = {chunk.id: chunk for chunk in self._store.chunks()}
 
     def read(self, ids: Sequence[str], held: Sequence[str]) -> list[MirroredUnit]:
         """Those of the units that are in the pool, in the given order."""
@@ -174,7 +173,8 @@ class _Reader:
         for name in ids:
             if name in found:
                 unit, vector = found[name]
-                documents = tuple(dict.fromkeys(self._document_of[chunk] for chunk in unit.chunk_ids))
-                shared = shared_metadata([self._metadata[doc] for doc in documents])
+                chunks = [self._chunks[chunk] for chunk in unit.chunk_ids]
+                documents = tuple(dict.fromkeys(chunk.doc_id for chunk in chunks))
+                shared = shared_metadata([chunk.metadata for chunk in chunks])
                 units.append(MirroredUnit(unit, documents, shared, vector, name in replaced))
         return units

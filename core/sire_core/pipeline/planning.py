@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError
-from sire_core.manifest import BuiltRecipe, Manifest
 from sire_core.organize.stage import Job, fingerprint_of
-from sire_core.protocols import Change
-from sire_core.recipes.base import REGISTRY, Recipe
+from sire_core.protocols import Change, Recipe
+from sire_core.recipes.base import REGISTRY
+from sire_core.storage.manifest import BuiltRecipe, Manifest
 
 if TYPE_CHECKING:
     from sire_core.types import Chunk
 
-__all__ = ["Makers", "follow", "jobs_for", "plan_recipe", "refuse_loss"]
+__all__ = ["Makers", "check_no_loss", "jobs_for", "plan_recipe", "split_compatible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,25 @@ def plan_recipe(recipe: Recipe, makers: Makers) -> BuiltRecipe:
     )
 
 
-def follow(manifest: Manifest, makers: Makers) -> tuple[list[tuple[Recipe, BuiltRecipe]], list[BuiltRecipe]]:
+def split_compatible(
+    manifest: Manifest, makers: Makers, given: Recipe | None = None
+) -> tuple[list[tuple[Recipe, BuiltRecipe]], list[BuiltRecipe]]:
     """Recipes of the folder that these makers can bring up to date, and those that they cannot.
 
-    A recipe that was built with another language model or extractor, or that is not in the registry, cannot follow a
-    change of the corpus; it is dropped rather than left stale.
+    A recipe that was built with another language model or extractor cannot follow a change of the corpus; it is dropped
+    rather than left stale, unless that would lose something (see `check_no_loss`).
+
+    Args:
+        manifest: Before the change.
+        makers: Who works now.
+        given: The recipe that the index was opened with; it need not be in the registry.
     """
     following: list[tuple[Recipe, BuiltRecipe]] = []
     stale: list[BuiltRecipe] = []
     for built in manifest.recipes:
-        recipe = REGISTRY[built.name](**dict(built.config)) if built.name in REGISTRY else None
+        recipe = given if given is not None and built.builds_like(given) else None
+        if recipe is None and built.name in REGISTRY:
+            recipe = REGISTRY[built.name](**dict(built.config))
         if recipe is not None and plan_recipe(recipe, makers).owners == built.owners:
             following.append((recipe, built))
         else:
@@ -70,13 +79,20 @@ def follow(manifest: Manifest, makers: Makers) -> tuple[list[tuple[Recipe, Built
     return following, stale
 
 
-def refuse_loss(stale: Sequence[BuiltRecipe], makers: Makers) -> None:
+def check_no_loss(stale: Sequence[BuiltRecipe], makers: Makers) -> None:
     """Refuse a change of the corpus that would throw away what another model was paid for.
 
     Raises:
-        ConfigurationError: A recipe that cannot follow was built by a model or from recorded extractions.
+        ConfigurationError: A recipe that cannot follow was built by a model or from recorded extractions, or is not
+            known in this process.
     """
     for built in stale:
+        if built.name not in REGISTRY:
+            raise ConfigurationError(
+                f"This index also holds the recipe {built.name!r}, which is not known here, so that a change of "
+                "documents cannot keep it up. Register the function that makes it (sire_core.recipes.register), or "
+                f"remove it with Index.drop_recipe({built.name!r})."
+            )
         records = built.extraction if not built.extraction.startswith("rules/") else ""
         maker = built.language_model or records
         if maker and maker not in (makers.language_model, makers.extractor):

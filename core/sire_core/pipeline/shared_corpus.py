@@ -13,6 +13,7 @@ from sire_core.organize.build_view import Corpus
 if TYPE_CHECKING:
     from sire_core.models.embedding import UnitEmbedder
     from sire_core.pipeline.build_settings import BuildSettings
+    from sire_core.protocols import Delta
     from sire_core.storage.calls import CallStore
     from sire_core.types import ExtractionRecord
 
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["shared_corpus"]
 
 
-def shared_corpus(update: CorpusUpdate, settings: BuildSettings, calls: CallStore, embedder: UnitEmbedder) -> Corpus:
+def shared_corpus(
+    update: CorpusUpdate, passages: Delta, settings: BuildSettings, calls: CallStore, embedder: UnitEmbedder
+) -> Corpus:
     """The corpus as organizers see it.
 
     Args:
         update: The change.
+        passages: What it does to the chunk units.
         settings: Who does the work.
         calls: Keeps the records.
         embedder: Makes vectors.
@@ -35,6 +39,8 @@ def shared_corpus(update: CorpusUpdate, settings: BuildSettings, calls: CallStor
         chunks=chunks,
         chunk_units=chunk_units(chunks),
         load_records=_remembered(lambda only: read_records(chunks, settings.extractor, calls, hashes, only)),
+        sequences={d.id: d.sequence for d in (*update.stored.values(), *update.change.put_documents)},
+        touched={*passages.drop_units, *(unit.id for unit in passages.put_units)},
         relinked=cache(lambda: relinked_chunks(old, chunks, settings.extractor, calls, hashes)),
         embed=embedder.embed,
         makers=(settings.embedder.fingerprint, settings.extractor.fingerprint),
@@ -47,7 +53,7 @@ def shared_corpus(update: CorpusUpdate, settings: BuildSettings, calls: CallStor
 
 
 def _remembered(read: Callable[[Collection[str] | None], Records]) -> Callable[[Collection[str] | None], Records]:
-    """All records are read at most once; whoever wants a few gets them from there, or just these few."""
+    """All records are read at most once; a request for a few takes them from there, or reads just these."""
     everything: list[Records] = []
 
     def load(only: Collection[str] | None = None) -> Records:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sire_core.corpus.changes import plan_build
-from sire_core.types import Document
+from sire_core.types import Document, Passage
 
 if TYPE_CHECKING:
-    from sire_core.manifest import Manifest
     from sire_core.models.usage import StageUsage
-    from sire_core.pipeline.workers import Workers
-    from sire_core.recipes.base import Recipe
+    from sire_core.pipeline.build_context import BuildContext
+    from sire_core.protocols import Recipe
     from sire_core.storage.index_files import IndexFiles
+    from sire_core.storage.manifest import Manifest
     from sire_core.types import Chunk
 
 __all__ = ["Trial", "known_recipes", "try_change"]
@@ -38,7 +38,7 @@ class Trial:
     organizing: StageUsage | None = None
 
 
-def known_recipes(manifest: Manifest, workers: Workers) -> list[Recipe]:
+def known_recipes(manifest: Manifest, workers: BuildContext) -> list[Recipe]:
     """Recipes of the folder whose summaries this model wrote: a change asks it for those that the change touches.
 
     None where the recipe that is built is not among them: it is made from all passages.
@@ -53,7 +53,7 @@ def known_recipes(manifest: Manifest, workers: Workers) -> list[Recipe]:
 
 
 async def try_change(
-    old: Sequence[Chunk], new: Sequence[Chunk], known: Sequence[Recipe], workers: Workers
+    old: Sequence[Chunk], new: Sequence[Chunk], known: Sequence[Recipe], workers: BuildContext
 ) -> Trial | None:
     """Build what is there, change it, and see what the change asked for.
 
@@ -67,8 +67,8 @@ async def try_change(
         None when nothing is asked: no recipe wants summaries, or nothing changes.
     """
     from sire_core.extraction.rules import RulesExtractor
+    from sire_core.models.dry_run import DryRunModel
     from sire_core.models.lexical_embedder import LexicalEmbedder
-    from sire_core.models.rehearsal import RehearsalModel
     from sire_core.storage.index_files import IndexFiles
 
     before, after = _documents(old) if known else {}, _documents(new)
@@ -83,7 +83,7 @@ async def try_change(
     library = IndexFiles(None)
     free = replace(
         workers,
-        language_model=RehearsalModel(),
+        language_model=DryRunModel(),
         extractor=RulesExtractor(),
         embedder=LexicalEmbedder(),
         chunker=None,
@@ -100,7 +100,7 @@ async def try_change(
     return Trial(scale, below, asked)
 
 
-async def _build(library: IndexFiles, documents: Sequence[Document], workers: Workers) -> StageUsage | None:
+async def _build(library: IndexFiles, documents: Sequence[Document], workers: BuildContext) -> StageUsage | None:
     from sire_core.pipeline.apply import apply_plan
 
     report = await apply_plan(library, lambda stored: plan_build(stored, documents, None), workers)
@@ -123,14 +123,10 @@ def _tokens_below(library: IndexFiles) -> dict[str, tuple[str, int]]:
 
 def _documents(chunks: Sequence[Chunk]) -> dict[str, Document]:
     """Documents cut into these passages, by id."""
-    texts: dict[str, list[str]] = {}
+    cut: dict[str, list[Passage]] = {}
     for chunk in chunks:
-        texts.setdefault(chunk.doc_id, []).append(chunk.text)
-    named = {chunk.doc_id: chunk for chunk in chunks}
-    return {
-        found: Document(id=found, title=named[found].title, metadata=named[found].metadata, chunks=tuple(cut))
-        for found, cut in texts.items()
-    }
+        cut.setdefault(chunk.doc_id, []).append(Passage(chunk.text, title=chunk.title, metadata=chunk.metadata))
+    return {found: Document(id=found, chunks=tuple(passages)) for found, passages in cut.items()}
 
 
 def _step(items: Sequence[str], most: int) -> int:

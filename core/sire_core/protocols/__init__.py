@@ -1,4 +1,4 @@
-"""The seams of the house, as `typing.Protocol`s. Nobody has to inherit from anything here."""
+"""The public protocols. Nobody has to inherit from anything here."""
 
 from __future__ import annotations
 
@@ -12,11 +12,23 @@ from sire_core.protocols.building import (
     Extractor,
     Organizer,
     Progress,
+    StoredRow,
     Summarizer,
+    TableChange,
+    TableStore,
 )
-from sire_core.protocols.models import Completion, Embedder, Fittable, LanguageModel, Prompt, StreamingModel
-from sire_core.protocols.searching import Background, RankedSource, Ranker, Ranking, Selector, View
-from sire_core.protocols.storing import AskableMirror, BufferedMirror, Mirror, MirroredUnit
+from sire_core.protocols.models import (
+    Completion,
+    Embedder,
+    Fittable,
+    LanguageModel,
+    ModelRequest,
+    Prompt,
+    StreamingModel,
+)
+from sire_core.protocols.recipe import Recipe
+from sire_core.protocols.searching import ContextProvider, RankedSource, Ranker, Ranking, Selector, VectorIndex, View
+from sire_core.protocols.storing import BufferedMirror, Mirror, MirroredUnit, VerifiableMirror
 
 if TYPE_CHECKING:
     from sire_core.protocols.arrays import BoolArray as BoolArray
@@ -24,13 +36,12 @@ if TYPE_CHECKING:
     from sire_core.protocols.arrays import IntArray as IntArray
 
 __all__ = [
-    "AskableMirror",
-    "Background",
     "BufferedMirror",
     "BuildView",
     "Change",
     "ChunkInContext",
     "Completion",
+    "ContextProvider",
     "Delta",
     "Embedder",
     "Extractor",
@@ -38,14 +49,21 @@ __all__ = [
     "LanguageModel",
     "Mirror",
     "MirroredUnit",
+    "ModelRequest",
     "Organizer",
     "Progress",
     "Prompt",
     "RankedSource",
     "Ranker",
     "Ranking",
+    "Recipe",
     "Selector",
+    "StoredRow",
     "StreamingModel",
     "Summarizer",
+    "TableChange",
+    "TableStore",
+    "VectorIndex",
+    "VerifiableMirror",
     "View",
 ]

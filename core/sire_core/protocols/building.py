@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from sire_core.protocols.models import LanguageModel
     from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
 
-__all__ = ["BuildView", "Change", "ChunkInContext", "Delta", "Extractor", "Organizer", "Progress", "Summarizer"]
+__all__ = [
+    "BuildView",
+    "Change",
+    "ChunkInContext",
+    "Delta",
+    "Extractor",
+    "Organizer",
+    "Progress",
+    "Summarizer",
+    "TableChange",
+    "TableStore",
+]
 
 
 Progress = Callable[[str, int, int], None]
@@ -72,12 +83,61 @@ class Change:
         return bool(self.added or self.removed)
 
 
+StoredRow = tuple[str, int, int, str, bytes]
+"""Key, place, number, item and body of a row of a step, as it is stored."""
+
+OutputRow = tuple[str, int, int, bool, bytes]
+"""Key, place, number, whether it failed, and body of an output of a step, as it is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """What a change does to the table of a step: some items lose their rows, others get new ones; outputs by key."""
+
+    drop_items: tuple[str, ...] = ()
+    put_rows: tuple[StoredRow, ...] = ()
+    drop_outputs: tuple[str, ...] = ()
+    put_outputs: tuple[OutputRow, ...] = ()
+
+
+class TableStore(Protocol):
+    """Tables of the steps of one organizer, as of the last commit. Names are those of steps."""
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a table was ever written."""
+
+    def rows_of_items(self, name: str, items: Sequence[str]) -> Iterator[StoredRow]:
+        """Rows of items, by key, then in the order of the item."""
+
+    def rows_of_keys(self, name: str, keys: Sequence[str]) -> Iterator[StoredRow]:
+        """Rows of keys, in corpus order within each."""
+
+    def all_rows(self, name: str) -> Iterator[StoredRow]:
+        """All rows."""
+
+    def sizes(self, name: str, keys: Sequence[str], without: Collection[str]) -> dict[str, int]:
+        """Number of rows by key, those of some items left out; keys without rows are left out."""
+
+    def keys_above(self, name: str, items: int) -> list[str]:
+        """Keys with rows of more items than a number."""
+
+    def outputs(self, name: str, keys: Sequence[str]) -> Iterator[OutputRow]:
+        """Outputs of keys."""
+
+    def all_outputs(self, name: str) -> Iterator[OutputRow]:
+        """All outputs in corpus order."""
+
+    def failed(self, name: str) -> list[str]:
+        """Keys whose outputs failed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Delta:
     """What an organizer does to its own part of the pool. Dropping comes first, then putting.
 
     `state` replaces what was stored; `notes` are many small states by key, of which only those named here are written,
-    or deleted where the value is None.
+    or deleted where the value is None. `tables` are changes of the tables of steps, by name.
+    Edges of the kinds in `in_blocks` are kept in blocks of columns among the notes, and nowhere else.
     """
 
     put_units: tuple[Unit, ...] = ()
@@ -86,6 +146,8 @@ class Delta:
     drop_edges: tuple[Edge, ...] = ()
     state: Mapping[str, Any] | None = None
     notes: Mapping[str, bytes | None] = field(default_factory=dict)
+    tables: Mapping[str, TableChange] = field(default_factory=dict)
+    in_blocks: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
 
 
@@ -118,6 +180,15 @@ class BuildView(Protocol):
         Args:
             chunk_ids: Whose; None reads all.
         """
+
+    def place(self, chunk: str) -> tuple[int, int]:
+        """Sequence number of a chunk's document, which a document keeps, and the chunk's position in it."""
+
+    def touched(self, change: Change) -> Collection[str]:
+        """Ids of chunk units that come, change or go with a change, and of those whose records changed."""
+
+    def tables(self) -> TableStore:
+        """Tables of the organizer's steps, as of the last commit."""
 
     def relinked(self) -> Collection[str]:
         """Ids of old chunks whose records may link other titles than before the change."""

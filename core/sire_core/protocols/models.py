@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols.arrays import FloatArray
 
-__all__ = ["Completion", "Embedder", "Fittable", "LanguageModel", "Prompt", "StreamingModel"]
+__all__ = ["Completion", "Embedder", "Fittable", "LanguageModel", "ModelRequest", "Prompt", "StreamingModel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,35 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """The arguments of `LanguageModel.complete` as one value, for models that pass them on.
+
+    Attributes:
+        prompt: Instructions and data.
+        schema: A pydantic model class; the answer is validated against it.
+        stop: Texts that end the answer.
+        max_tokens: Upper bound of the answer.
+        temperature: 0 for repeatable answers.
+    """
+
+    prompt: Prompt
+    schema: type[Any] | None = None
+    stop: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    temperature: float = 0.0
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Everything but the prompt, as keywords of `complete`."""
+        return {
+            "schema": self.schema,
+            "stop": self.stop,
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """A model's answer. `parsed` is set when a schema was asked for; `finish` is `stop`, `length` or `refusal`."""
 
@@ -43,7 +72,7 @@ class Completion:
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """A chat model."""
+    """A chat model. `sire_core.models.base.ModelBase` has the signatures; a subclass answers a `ModelRequest`."""
 
     @property
     def fingerprint(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from sire_core.protocols.models import LanguageModel
     from sire_core.types import Edge, Hit, Step, Unit
 
-__all__ = ["Background", "RankedSource", "Ranker", "Ranking", "Selector", "View"]
+__all__ = ["ContextProvider", "RankedSource", "Ranker", "Ranking", "Selector", "VectorIndex", "View"]
+
+
+T = TypeVar("T")
 
 
 class View(Protocol):
@@ -51,6 +54,10 @@ class View(Protocol):
         """CSR of provenance: unit i stands on chunk numbers `indices[indptr[i]:indptr[i + 1]]`."""
 
     @property
+    def chunk_documents(self) -> IntArray:
+        """Number of each chunk's document, in corpus order, `[chunks]`."""
+
+    @property
     def language_model(self) -> LanguageModel | None:
         """The user's model, or None."""
 
@@ -58,15 +65,24 @@ class View(Protocol):
     def embedder_fingerprint(self) -> str:
         """Fingerprint of the embedder that the vectors are of; empty when nothing was ever embedded."""
 
-    @property
-    def directory(self) -> Path | None:
-        """Where derived structures of this snapshot may be kept for the next process; None in memory."""
-
     async def embed_query(self, query: str) -> FloatArray:
         """Unit-length vector of a question, `[dimension]`."""
 
     async def embed_tokens(self, texts: Sequence[str], kind: str) -> list[FloatArray]:
         """Unit-length vectors of the tokens of texts, each `[tokens, d]`; an error where the embedder has none."""
+
+    @property
+    def scans(self) -> bool:
+        """Whether `cosines` come from the pool's own vectors, not from a store of the user's."""
+
+    async def cosines(self, query: str, question: FloatArray, allowed: BoolArray | None = None) -> FloatArray:
+        """Similarity of a question with every unit, `[size]`, as the pool's vector index has it.
+
+        Args:
+            query: The question.
+            question: Its vector.
+            allowed: Units that will be looked at, `[size]`; None for all.
+        """
 
     def allowed(self, where: Filter | None) -> BoolArray | None:
         """Units that pass a filter (all their chunks pass), `[size]`; None when everything passes."""
@@ -84,13 +100,19 @@ class View(Protocol):
         """All edges of the pool."""
 
     def note(self, key: str) -> bytes | None:
-        """A note that an organizer of the pool left for queries, None where there is none.
+        """A note that an organizer of the pool left for queries, of this generation; None where there is none."""
 
-        It may be of a generation that was committed meanwhile: compare what it says of units with `ids`.
-        """
+    def notes(self, prefix: str) -> Sequence[bytes]:
+        """All notes of the pool's organizers whose keys begin with a text, by key; see `note`."""
 
     def derived(self, name: str, make: Callable[[], Any]) -> Any:
         """A structure derived from this snapshot (an inverted index, a CSR graph), made once and shared by queries."""
+
+    def kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
+        """The same, and kept in files for the next process: `save` writes them into a folder, `load` reads them.
+
+        Files that are damaged or of another snapshot are made again.
+        """
 
 
 class Ranking(Protocol):
@@ -127,11 +149,29 @@ class Selector(Protocol):
         """Return a ranking whose first `k` are the context; topped up from `ranking` when it runs short."""
 
 
-class Background(Protocol):
-    """What an answer's prompt is told beside the hits; never ranked, never cited."""
+class ContextProvider(Protocol):
+    """What an answer's prompt shows beside the hits; never ranked, never cited."""
 
     async def lines(self, hits: Sequence[Hit], view: View) -> list[str]:
         """Lines about what stands behind the hits."""
+
+
+class VectorIndex(Protocol):
+    """The user's own vector store as what finds the nearest vectors of a pool."""
+
+    @property
+    def description(self) -> str:
+        """What it is, for `Index.stats`."""
+
+    def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Awaitable[Sequence[str]]:
+        """Ids of the `n` units nearest to a question, nearest first; fewer when it holds no more.
+
+        Args:
+            query: The question.
+            vector: Its vector, `[dimension]`.
+            n: How many.
+            where: What has to hold, where the store can be told; the caller checks it in any case.
+        """
 
 
 class RankedSource(Protocol):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sire_core.types import Unit
 
-__all__ = ["AskableMirror", "BufferedMirror", "Mirror", "MirroredUnit"]
+__all__ = ["BufferedMirror", "Mirror", "MirroredUnit", "VerifiableMirror"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class MirroredUnit:
 
 
 class Mirror(Protocol):
-    """A vector store that follows an index. After a crash the same calls may come again: both must bear that."""
+    """A vector store that follows an index. Calls may repeat after a crash: `put` and `drop` must be idempotent."""
 
     @property
     def name(self) -> str:
@@ -50,16 +50,16 @@ class Mirror(Protocol):
 
 
 @runtime_checkable
-class AskableMirror(Mirror, Protocol):
+class VerifiableMirror(Mirror, Protocol):
     """A `Mirror` whose store can lose everything, for example because it lives in memory only."""
 
     async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:
-        """Whether the store still has a unit that it was told, by id; where not, it is told everything again."""
+        """Whether the store still has a unit that was put, by id; where not, everything is put again."""
 
 
 @runtime_checkable
 class BufferedMirror(Mirror, Protocol):
-    """A `Mirror` that keeps what it was told only when it is flushed, for example in a file that is written whole."""
+    """A `Mirror` that keeps what was put and dropped only when it is flushed, such as a file that is written whole."""
 
     async def flush(self) -> None:
-        """Keep it; called after the last `put` or `drop` of a push, which counts as told when this has returned."""
+        """Keep it; called after the last `put` or `drop` of a push, which counts as done when this has returned."""

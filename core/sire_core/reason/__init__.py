@@ -3,16 +3,17 @@
 # Functions and their modules share names: imported here and now, `sire_core.reason.ircot` is always the function.
 from sire_core.reason.ircot import IRCoTConfig, ircot
 from sire_core.reason.limits import ReasoningLimits
-from sire_core.reason.running import STRATEGIES, collect, iterate_sync, reason
+from sire_core.reason.running import STRATEGIES, collect, iterate_sync, reason, settings_of
+from sire_core.reason.searchers import RetrieverSource, Searchable
 from sire_core.reason.self_ask import SelfAskConfig, self_ask
 from sire_core.reason.single import single
 from sire_core.reason.steps import (
     Answer,
     AnswerPiece,
     IntermediateAnswer,
+    ReasoningStep,
     ReasoningUsage,
     Retrieved,
-    Step,
     StopReason,
     SubQuestion,
     Thought,
@@ -26,10 +27,12 @@ __all__ = [
     "IRCoTConfig",
     "IntermediateAnswer",
     "ReasoningLimits",
+    "ReasoningStep",
     "ReasoningUsage",
     "Retrieved",
+    "RetrieverSource",
+    "Searchable",
     "SelfAskConfig",
-    "Step",
     "StopReason",
     "SubQuestion",
     "Thought",
@@ -39,5 +42,6 @@ __all__ = [
     "iterate_sync",
     "reason",
     "self_ask",
+    "settings_of",
     "single",
 ]

@@ -15,9 +15,8 @@ _BEGIN = re.compile(r'(?<!\\)"answer"\s*:\s*"')
 _STRING = re.compile(r'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')
 """What is whole of a JSON string: up to its end, or to an escape that is cut off."""
 _ESCAPE = len("\\ud83d")
-_LAST_WORD = re.compile(r"\S+\Z")
-_UNSURE = re.compile(r"\s*(?:\[[\d\s,;]*)?\Z")
-"""White space that may turn out to be the end, and citations that are not closed."""
+_INSIDE = frozenset("0123456789,; \t\r\n")
+"""What stands between the brackets of a citation."""
 
 
 class AnswerText:
@@ -54,7 +53,7 @@ class AnswerText:
         if not self._begun and not self._begin():
             return ""
         text = self._unsure + self._read()
-        sure = text.rstrip() if self._ended else _UNSURE.sub("", text, count=1)
+        sure = text.rstrip() if self._ended else _settled(text)
         self._unsure = text[len(sure) :]
         tidy, numbers = tidy_citations(sure, self._hits)
         self._citations.update(dict.fromkeys(numbers))
@@ -62,7 +61,7 @@ class AnswerText:
             tidy = (self._held + tidy).lstrip()
             self._held = tidy
             # The last word may still become one that is no answer alone: "th" is something, "the" is not.
-            settled = tidy if self._ended or self._unsure else _LAST_WORD.sub("", tidy)
+            settled = tidy if self._ended or self._unsure else _without_last_word(tidy)
             if not normalize_answer(without_citations(settled)):
                 return ""
         self.text += tidy
@@ -92,3 +91,17 @@ class AnswerText:
             value, rest = value[:-1], string.group()[-_ESCAPE:] + rest
         self._raw = rest
         return value
+
+
+def _settled(text: str) -> str:
+    """A text without white space that may turn out to be its end, and without a citation that is not closed."""
+    sure = text.rstrip()
+    opened = sure.rfind("[")
+    if opened >= 0 and _INSIDE.issuperset(sure[opened + 1 :]):
+        return sure[:opened].rstrip()
+    return sure
+
+
+def _without_last_word(text: str) -> str:
+    words = text.split()
+    return text[: -len(words[-1])] if words and text.endswith(words[-1]) else text

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import LimitExceededError, ModelError
-from sire_core.models.limits import UsageLimits, UsageMeter
+from sire_core.models.base import stream_answer
 from sire_core.models.metering import with_meter
-from sire_core.models.streaming import stream_answer
 from sire_core.models.structured import UnusableAnswerError, parse_answer
-from sire_core.models.usage import StageUsage, estimate_tokens
+from sire_core.models.usage import StageUsage, UsageLimits, UsageMeter, estimate_tokens
+from sire_core.protocols import ModelRequest
+from sire_core.telemetry import Span
 
 if TYPE_CHECKING:
     from sire_core.protocols import Completion, LanguageModel, Prompt
@@ -65,6 +66,8 @@ class ModelCalls:
         self._meter = UsageMeter(UsageLimits(limits.max_calls, limits.max_tokens))
         self._model = None if model is None else self.metered(model)
         self._keep = keep
+        self.span = Span()
+        """The span of the reasoning, below which the spans of its calls and searches stand."""
         self._end = None if limits.timeout is None else time.monotonic() + limits.timeout
 
     @property
@@ -118,7 +121,8 @@ class ModelCalls:
         model = self._ready(prompt, last=last)
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         # A task of its own: waiting with a time limit would run every piece of the generator in another one.
-        asking = asyncio.create_task(_pump(model, prompt, schema, pieces))
+        with self.span.current():
+            asking = asyncio.create_task(_pump(model, prompt, schema, pieces))
         asking.add_done_callback(_seen)
         try:
             while (piece := await self.timed(pieces.get())) is not None:
@@ -153,17 +157,23 @@ class ModelCalls:
         except ValueError:
             return Reply(answer.text)
 
-    async def timed(self, work: Awaitable[T]) -> T:
+    async def timed(self, work: Awaitable[T], span: Span | None = None) -> T:
         """Wait for something, but not longer than the time that is left.
+
+        Args:
+            work: What to wait for.
+            span: What the spans of the work stand below; None means that of the reasoning.
 
         Raises:
             StoppedError: Time is up.
         """
         if self._end is None:
-            return await work
+            with (span or self.span).current():
+                return await work
         try:
             # With nothing left the work is cancelled before its first step.
-            return await asyncio.wait_for(work, self._end - time.monotonic())
+            with (span or self.span).current():
+                return await asyncio.wait_for(work, self._end - time.monotonic())
         except asyncio.TimeoutError:
             if time.monotonic() < self._end:  # somebody else's time-out
                 raise
@@ -206,7 +216,7 @@ async def _pump(
 ) -> Completion:
     """Put the pieces of an answer into a queue, and None behind the last one."""
     try:
-        async with aclosing(stream_answer(model, prompt, schema=schema, max_tokens=_ANSWER_TOKENS)) as parts:
+        async with aclosing(stream_answer(model, ModelRequest(prompt, schema, max_tokens=_ANSWER_TOKENS))) as parts:
             async for part in parts:
                 if not isinstance(part, str):
                     return part

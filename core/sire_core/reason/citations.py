@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-__all__ = ["tidy_citations", "without_citations"]
+__all__ = ["named_citations", "tidy_citations", "without_citations"]
 
-_CITATION = re.compile(r"\s*\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
+# Begins where white space does: otherwise a long run of it would be read once from each of its places.
+_CITATION = re.compile(r"(?<!\s)\s*\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
+_NUMBER = re.compile(r"\[(\d{1,3})\]")
 
 
 def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
@@ -36,3 +39,18 @@ def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
 def without_citations(text: str) -> str:
     """The text alone."""
     return _CITATION.sub("", text)
+
+
+def named_citations(text: str, names: Sequence[str]) -> str:
+    """The text with names in the place of the numbers that it cites: [1][3] becomes [a][c].
+
+    Args:
+        text: With citations as `tidy_citations` leaves them.
+        names: Of the passages.
+    """
+
+    def name(match: re.Match[str]) -> str:
+        number = int(match.group(1))
+        return f"[{names[number - 1]}]" if 1 <= number <= len(names) else match.group(0)
+
+    return _NUMBER.sub(name, text)

@@ -2,40 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from sire_core.algorithms.text import name_key
 from sire_core.errors import LimitExceededError, ModelError
 from sire_core.reason.calls import StoppedError
 from sire_core.reason.merging import Merge, MergedRanking, Search, shared_out
 from sire_core.reason.steps import Retrieved
+from sire_core.search.snapshot import found
 
 if TYPE_CHECKING:
+    from sire_core.protocols import Ranking
     from sire_core.reason.calls import ModelCalls
-    from sire_core.search.pinned import PinnedSearch
+    from sire_core.reason.searchers import Searcher
+    from sire_core.telemetry import Span
     from sire_core.types import Hit, Unit
 
 __all__ = ["Admit", "Evidence"]
+
+T = TypeVar("T")
 
 Admit = Callable[[Sequence["Unit"], Sequence["Unit"]], Sequence[int]]
 """From the units collected so far and those just found to the places of the latter that are added."""
 
 
 class Evidence:
-    """Ranks at every search, and selects once, at the end, over all that was found.
+    """Searches in the recipe's way, selectors included, and selects once more, at the end, over all that was found.
+
+    A selector that asks a model (a reranker, say) judges each search by what that search was for. Over the merged
+    searches only those selectors count that need no model, such as quotas.
 
     Args:
-        pinned: The snapshot that all searches see.
+        searcher: The state that all searches see.
         calls: The clock, and the meter of rankers and selectors that ask a model.
         merge: How the searches are merged.
     """
 
-    def __init__(self, pinned: PinnedSearch, calls: ModelCalls, merge: Merge = "relative") -> None:
-        model = pinned.view.language_model
-        self._pinned = pinned if model is None else pinned.with_language_model(calls.metered(model))
+    def __init__(self, searcher: Searcher, calls: ModelCalls, merge: Merge = "relative") -> None:
+        model = searcher.language_model
+        self._searcher = searcher if model is None else searcher.with_language_model(calls.metered(model))
+        self._without_model = searcher.with_language_model(None)
         self._calls = calls
         self._searches: list[Search] = []
+        self._wanted = 0  # by the last search
         self._collected: dict[int, Unit] = {}
         self._asked: set[str] = set()
         self._merge = merge
@@ -57,10 +67,8 @@ class Evidence:
 
     @property
     def lexical(self) -> bool:
-        """Whether the recipe ranks by words alone."""
-        from sire_core.search.lexical import Lexical
-
-        return isinstance(self._pinned.recipe.ranker, Lexical)
+        """Whether searches go by words alone."""
+        return self._searcher.lexical
 
     def asked(self, query: str) -> bool:
         """Whether this was searched for before."""
@@ -79,25 +87,49 @@ class Evidence:
             StoppedError: Time is up, a limit is reached, or a ranker's model failed after something was found.
         """
         self._asked.add(_key(query))
-        if not self._pinned.view.size:
+        if not self._searcher.size:
             return Retrieved(number, query, (), 0)
+        with self._calls.span.current():
+            span = self._searcher.span(query, k)
+        with span:
+            ranking = await self._rank(query, k, span)
+            stopped: StoppedError | None = None
+            try:
+                # A selector must not spend the call that is kept for the answer.
+                searcher = self._without_model if self._calls.kept_call_only else self._searcher
+                selected = await self._timed(searcher.selected(query, ranking, k), span)
+            except StoppedError as error:  # what was found stays found
+                stopped, selected = error, await self._without_model.selected(query, ranking, k)
+            retrieved = await self._add(number, query, k, selected, admit)
+            span.set(found(retrieved.hits))
+        if stopped:
+            raise stopped
+        return retrieved
+
+    async def _rank(self, query: str, k: int, span: Span) -> Ranking:
         try:
-            ranking = await self._calls.timed(self._pinned.rank(query, k))
-            positions, scores = await self._calls.timed(ranking.top(k))
+            ranking = await self._calls.timed(self._searcher.rank(query, k), span)
+            await self._calls.timed(ranking.top(k), span)
         except LimitExceededError as error:
             raise self._calls.limit_reached(error) from error
         except ModelError as error:
             if self.empty:
                 raise
             raise StoppedError("model_failed", str(error)) from error
-        hits = self._pinned.view.hits(positions, scores, ranking)
+        return ranking
+
+    async def _add(self, number: int, query: str, k: int, ranking: Ranking, admit: Admit | None) -> Retrieved:
+        """Add the best of a search to the collection."""
+        positions, _ = await ranking.top(k)
+        hits = await self._searcher.hits(ranking, k)
         places: Sequence[int] = range(len(hits))
         if admit is not None:
             places = admit(list(self._collected.values()), [hit.unit for hit in hits])
         numbers = positions.tolist()
-        found = [numbers[place] for place in places]
-        new = sum(position not in self._collected for position in found)
-        self._searches.append(Search(query, ranking, tuple(found), tuple(hits[place].score for place in places)))
+        added = [numbers[place] for place in places]
+        new = sum(position not in self._collected for position in added)
+        self._wanted = k
+        self._searches.append(Search(query, ranking, tuple(added), tuple(hits[place].score for place in places)))
         for place in places:
             self._collected.setdefault(numbers[place], hits[place].unit)
         return Retrieved(number, query, tuple(hits), new)
@@ -111,16 +143,18 @@ class Evidence:
         """What the recipe's selectors make of everything that was found: at most `k` hits.
 
         Raises:
-            StoppedError: Time is up, a limit is reached, or a selector's model failed.
+            StoppedError: Time is up.
         """
+        return await self._timed(self.plain_context(question, k))
+
+    async def plain_context(self, question: str, k: int) -> tuple[Hit, ...]:
+        """As `context`, but the clock does not count."""
         if self.empty:
             return ()
-        try:
-            return tuple(await self._calls.timed(self._pinned.select(question, self._merged(k), k)))
-        except LimitExceededError as error:
-            raise self._calls.limit_reached(error) from error
-        except ModelError as error:
-            raise StoppedError("model_failed", str(error)) from error
+        first, *more = self._searches
+        if not more and self._wanted == k and len(first.found) == self.found:
+            return tuple(await self._searcher.hits(first.ranking, k))  # selected as it is wanted
+        return tuple(await self._selected_hits(question, k))
 
     async def background(self, hits: Sequence[Hit]) -> list[str]:
         """What the recipe has to say beside the hits; nothing when a limit leaves no room for it.
@@ -128,19 +162,29 @@ class Evidence:
         Raises:
             StoppedError: Time is up.
         """
-        source = self._pinned.recipe.background
-        if source is None or not self._calls.spare:
+        if not self._calls.spare:
             return []
         try:
-            return list(await self._calls.timed(source.lines(hits, self._pinned.view)))
+            return await self._calls.timed(self._searcher.background(hits))
         except LimitExceededError:
             return []
 
-    async def plain_context(self, question: str, k: int) -> tuple[Hit, ...]:
-        """As `context`, but no selector asks a model and the clock does not count."""
-        if self.empty:
-            return ()
-        return tuple(await self._pinned.with_language_model(None).select(question, self._merged(k), k))
+    async def _selected_hits(self, question: str, k: int) -> list[Hit]:
+        searcher = self._without_model
+        return await searcher.hits(await searcher.selected(question, self._merged(k), k), k)
+
+    async def _timed(self, work: Awaitable[T], span: Span | None = None) -> T:
+        """Wait for selectors.
+
+        Raises:
+            StoppedError: Time is up, a limit is reached, or a selector's model failed.
+        """
+        try:
+            return await self._calls.timed(work, span)
+        except LimitExceededError as error:
+            raise self._calls.limit_reached(error) from error
+        except ModelError as error:
+            raise StoppedError("model_failed", str(error)) from error
 
     def _merged(self, k: int | None = None) -> MergedRanking:
         searches = self._searches

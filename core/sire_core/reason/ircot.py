@@ -1,9 +1,9 @@
-"""`ircot`: one sentence of reasoning, one search, and so on (ALGORITHMS 7, 4.6)."""
+"""`ircot`: one sentence of reasoning, one search, and so on."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -12,30 +12,33 @@ from sire_core.errors import ConfigurationError
 from sire_core.reason.merging import Merge
 from sire_core.reason.paragraphs import admit_paragraphs
 from sire_core.reason.prompts import THINK, THINK_AND_SEARCH, prompt
-from sire_core.reason.run import Run, play, start
+from sire_core.reason.run import Run, run_strategy, start
 from sire_core.reason.sentences import (
     as_query,
     choose_query,
     first_sentence,
+    is_done,
     is_factual,
+    labelled_line,
     states_answer,
     without_question_words,
+    without_thinking,
 )
-from sire_core.reason.steps import Step, SubQuestion, Thought
+from sire_core.reason.steps import ReasoningStep, SubQuestion, Thought
 
 if TYPE_CHECKING:
-    from sire_core.index import FilterLike, Index
     from sire_core.protocols import LanguageModel
     from sire_core.reason.evidence import Admit
     from sire_core.reason.limits import ReasoningLimits
     from sire_core.reason.schemas import SearchThought
+    from sire_core.reason.searchers import FilterLike, Searchable
 
 __all__ = ["IRCoTConfig", "ircot"]
 
 _K = {"original": 6, "hipporag": 8, "indexrag": 20}
 _MERGE: dict[str, Merge] = {"original": "append", "hipporag": "max_score", "indexrag": "relative"}
 _STEPS = {"original": 10, "hipporag": 3, "indexrag": 3}
-_SEARCH_LINE = re.compile(r"^\W*(?:next )?search(?: query)?\W{0,3}:\s*\W*(\S.*?)\W*$", re.IGNORECASE | re.MULTILINE)
+_SEARCH = re.compile(r"(?:next )?search(?: query)?[^\w:]{0,3}:", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class IRCoTConfig:
 
 
 async def ircot(
-    index: Index,
+    index: Searchable,
     question: str,
     *,
     model: LanguageModel | None = None,
@@ -88,14 +91,16 @@ async def ircot(
     limits: ReasoningLimits | None = None,
     answer: bool = True,
     stream: bool = False,
-) -> AsyncGenerator[Step, None]:
+    edits: Mapping[int, str] | None = None,
+) -> AsyncGenerator[ReasoningStep, None]:
     """Interleave retrieval and chain of thought; yields every step as it happens, and the `Answer` last.
 
-    Searches for the question, then in each round asks the model for one sentence and searches again. Rankings are
-    merged; the recipe's selectors choose the context once, at the end. One call a round and one for the answer.
+    Searches for the question, then in each round asks the model for one sentence and searches again, each time with
+    the recipe's quotas and reranking. The searches are merged, and the quotas choose the context from all of them. One
+    call a round and one for the answer, beside those of a reranker that asks a model.
 
     Args:
-        index: What is searched, with any recipe.
+        index: What is searched: an `Index` with any recipe, or a `RetrieverSource` over any other retriever.
         question: The question.
         model: Who thinks and answers; None takes the index's own.
         k: Hits of the final context; None means 10, and for the `original` flavor everything collected (with fewer,
@@ -105,6 +110,8 @@ async def ircot(
         limits: Bounds of steps, calls, tokens and time.
         answer: Whether the answer is asked for in the end; without, the last step has the hits only.
         stream: Whether the answer also comes piece by piece, as `AnswerPiece`s before the `Answer`.
+        edits: What is searched for in a round in the place of what the model asks for, by the number of the round;
+            for people who look over a reasoning's shoulder.
 
     Raises:
         QueryError: Empty question or k below one.
@@ -120,13 +127,15 @@ async def ircot(
         k=size,
         where=filter,
         limits=limits,
+        strategy="ircot",
         steps=c.steps or _STEPS[c.flavor],
         answers=answer,
         streams=stream,
+        edits=edits,
         merge=c.merge or _MERGE[c.flavor],
     )
     rounds = _search_rounds(run, c) if c.flavor == "indexrag" else _sentence_rounds(run, c)
-    played = play(run, rounds)
+    played = run_strategy(run, rounds)
     try:
         async for step in played:
             yield step
@@ -134,7 +143,7 @@ async def ircot(
         await played.aclose()
 
 
-async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Step, None]:
+async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningStep, None]:
     """The model says what to search for."""
     from sire_core.reason.schemas import SearchThought
 
@@ -152,9 +161,10 @@ async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Step, None]
         if thought:
             run.notes.append(thought)
             yield Thought(number, thought)
-        if not query or query.strip(" .").upper() == "DONE":
+        if not query or is_done(query):
             run.stop = "done" if query else "no_question"
             return
+        query = run.edits.get(number, query)
         yield SubQuestion(number, query)
         if run.evidence.asked(query):
             run.stop = "repeated_query"
@@ -169,11 +179,10 @@ def _read_search(text: str, parsed: SearchThought | None) -> tuple[str, str]:
     if parsed is not None:
         return first_sentence(parsed.reasoning), as_query(parsed.search)
     sentence = first_sentence(text)
-    line = _SEARCH_LINE.search(text)
-    return sentence, as_query(line.group(1) if line else sentence)
+    return sentence, as_query(labelled_line(without_thinking(text), _SEARCH) or sentence)
 
 
-async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Step, None]:
+async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningStep, None]:
     """What the model thinks is searched for."""
     original = c.flavor == "original"
     k = c.k or _K[c.flavor]
@@ -187,7 +196,7 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Step, Non
         passages = await run.evidence.best(run.evidence.found if original else k)
         reply = await run.calls.ask(prompt(THINK, run.question, passages, c.words, reasoning=run.notes))
         sentence = first_sentence(reply.text)
-        if not sentence or sentence.strip(" .").upper() == "DONE":
+        if not sentence or is_done(sentence):
             run.stop = "done" if sentence else "no_question"
             return
         yield Thought(number, sentence)
@@ -197,6 +206,7 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Step, Non
             run.stop = "repeated_query" if repeated else "answered"
             return
         query = shorten(as_query(choose_query(run.question, run.notes) if original else sentence))
+        query = run.edits.get(number, query)
         if run.evidence.asked(query):
             if original and not is_factual(sentence):  # a conclusion: nothing new to search for, the reasoning goes on
                 continue

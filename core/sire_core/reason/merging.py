@@ -1,4 +1,4 @@
-"""`MergedRanking`: the rankings of several searches as one (ALGORITHMS 7, column merge)."""
+"""`MergedRanking`: the rankings of several searches as one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Search:
 
     Attributes:
         query: What was searched for.
-        ranking: Of the whole pool.
+        ranking: Of the whole pool, as the recipe's selectors left it.
         found: Positions that count as found, best first.
         scores: Theirs.
     """
@@ -61,7 +61,9 @@ class MergedRanking:
         for number, search in enumerate(self._searches):
             for position, score in zip(search.found, search.scores, strict=True):
                 self._note(self._best, number, position, score)
-        self._found = list(self._best) if merge == "append" else _sorted(self._best)
+        self._found = list(self._best)
+        if merge != "append":  # of equal scores the one that was found first: the order that a reranker gave them stays
+            self._found.sort(key=lambda position: -self._best[position])
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
         """The best `n` positions and their scores."""

@@ -12,6 +12,7 @@ from sire_core.reason.answer_text import AnswerText
 from sire_core.reason.calls import Reply, StoppedError
 from sire_core.reason.citations import tidy_citations, without_citations
 from sire_core.reason.prompts import READ, prompt
+from sire_core.reason.sentences import abstains, without_thinking
 from sire_core.reason.steps import AnswerPiece
 
 if TYPE_CHECKING:
@@ -93,9 +94,13 @@ async def _streamed(
 
 
 def _answer(reply: Reply, hits: int) -> ReadAnswer:
-    if reply.parsed is None:  # an answer in prose is an answer
-        return cite(reply.text.strip(), (), hits, sufficient=True)
-    return cite(reply.parsed.answer.strip(), reply.parsed.citations, hits, sufficient=reply.parsed.sufficient)
+    if reply.parsed is None:  # an answer in prose is an answer, unless it only says that there is none
+        text = without_thinking(reply.text)
+        return cite(text, (), hits, sufficient=not abstains(text))
+    text, cited = reply.parsed.answer.strip(), reply.parsed.citations
+    # With a passage that it stands on, "I Don't Know" is the name of a song.
+    says_nothing = not cited and abstains(text)
+    return cite(text, cited, hits, sufficient=reply.parsed.sufficient and not says_nothing)
 
 
 def cite(text: str, named: Sequence[int], hits: int, *, sufficient: bool) -> ReadAnswer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,16 +12,17 @@ from sire_core.reason.calls import ModelCalls, StoppedError
 from sire_core.reason.evidence import Evidence
 from sire_core.reason.limits import ReasoningLimits
 from sire_core.reason.reader import ReadAnswer, read
-from sire_core.reason.steps import Answer, AnswerPiece, ReasoningUsage, Step, StopReason
-from sire_core.search.pinned import check_query
+from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, ReasoningUsage, StopReason
+from sire_core.search.snapshot import check_query
+from sire_core.telemetry import start as start_span
 
 if TYPE_CHECKING:
-    from sire_core.index import FilterLike, Index
     from sire_core.protocols import LanguageModel
     from sire_core.reason.merging import Merge
+    from sire_core.reason.searchers import FilterLike, Searchable
     from sire_core.types import Hit
 
-__all__ = ["Run", "play", "start"]
+__all__ = ["Run", "run_strategy", "start"]
 
 _NOTHING_MORE: tuple[StopReason, ...] = ("model_failed", "timeout", "empty_index")
 """Stops after which the model is not asked for an answer."""
@@ -40,6 +41,8 @@ class Run:
         calls: The way to the model.
         evidence: What was found.
         stop: Why the rounds ended; set by the strategy.
+        strategy: Its name.
+        edits: Queries of people in the place of the model's, by round.
         notes: What the reasoning has come to; shown to the reader.
     """
 
@@ -51,15 +54,15 @@ class Run:
     calls: ModelCalls
     evidence: Evidence
     stop: StopReason = "done"
+    strategy: str = ""
+    edits: Mapping[int, str] = field(default_factory=dict)
     notes: list[Any] = field(default_factory=list)
     _context: tuple[int, tuple[Hit, ...]] = (-1, ())
 
     async def context(self) -> tuple[Hit, ...]:
         """The final context of what was found so far; selected once."""
         if self._context[0] != self.evidence.searches:
-            # A selector must not spend the call that is kept for the answer.
-            select = self.evidence.plain_context if self.calls.kept_call_only else self.evidence.context
-            hits = await select(self.question, self.k or self.evidence.found)
+            hits = await self.evidence.context(self.question, self.k or self.evidence.found)
             self._context = (self.evidence.searches, hits)
         return self._context[1]
 
@@ -91,18 +94,20 @@ class Run:
 
 
 async def start(
-    index: Index,
+    index: Searchable,
     question: str,
     *,
     model: LanguageModel | None,
     k: int | None,
     where: FilterLike,
     limits: ReasoningLimits | None,
+    strategy: str,
     steps: int,
     answers: bool,
     streams: bool,
     thinks: bool = True,
     merge: Merge = "relative",
+    edits: Mapping[int, str] | None = None,
 ) -> Run:
     """Pin the index and get ready; nothing is asked or searched yet.
 
@@ -113,11 +118,13 @@ async def start(
         k: Hits of the final context.
         where: Filter of every search.
         limits: Bounds.
+        strategy: Its name.
         steps: Most rounds, unless the limits say otherwise.
         answers: Whether an answer is wanted.
         streams: Whether it is wanted piece by piece as well.
         thinks: Whether the strategy needs a model even without an answer.
         merge: How the searches become one ranking.
+        edits: Queries of people in the place of the model's, by round.
 
     Raises:
         QueryError: Empty question or k below one.
@@ -130,24 +137,42 @@ async def start(
     if chosen is None and (answers or thinks):
         raise ConfigurationError(
             "This needs a language model: pass model=..., for example OpenAIChat('gpt-4o-mini') of "
-            "sire_core.models.openai_client, or give the index one: Index(path, language_model=...). "
+            "sire_core.models.openai.client, or give the index one: Index(path, language_model=...). "
             "Index.search finds the evidence without one."
         )
-    pinned = await index.apin(filter=where)
+    searcher = await index.asnapshot(filter=where)
     calls = ModelCalls(chosen, bounds, keep=answers)
     most = steps if bounds.max_steps is None else bounds.max_steps
-    return Run(question, k, most, answers, streams, calls, Evidence(pinned, calls, merge))
+    evidence = Evidence(searcher, calls, merge)
+    return Run(
+        question, k, most, answers, streams, calls, evidence, strategy=strategy, edits={} if edits is None else edits
+    )
 
 
-async def play(run: Run, rounds: AsyncGenerator[Step, None]) -> AsyncGenerator[Step, None]:
+async def run_strategy(run: Run, rounds: AsyncGenerator[ReasoningStep, None]) -> AsyncGenerator[ReasoningStep, None]:
     """The steps of a strategy, then the answer, whatever ended the rounds."""
     note = ""
-    try:
-        async with aclosing(rounds) as steps:
-            async for step in steps:
-                yield step
-    except StoppedError as stopped:
-        run.stop, note = stopped.stop, stopped.note
-    async with aclosing(run.finish(note)) as ending:
-        async for last in ending:
-            yield last
+    with start_span("invoke_agent", run.strategy, {"gen_ai.agent.name": run.strategy, "sire.k": run.k}) as span:
+        run.calls.span = span
+        try:
+            async with aclosing(rounds) as steps:
+                async for step in steps:
+                    yield step
+        except StoppedError as stopped:
+            run.stop, note = stopped.stop, stopped.note
+        async with aclosing(run.finish(note)) as ending:
+            async for last in ending:
+                if isinstance(last, Answer):
+                    span.set(_outcome(last))
+                yield last
+
+
+def _outcome(answer: Answer) -> dict[str, Any]:
+    """What a span says of an answer."""
+    return {
+        "sire.stop": answer.stop,
+        "sire.sufficient": answer.sufficient,
+        "sire.searches": answer.usage.retrievals,
+        "gen_ai.usage.input_tokens": answer.usage.input_tokens,
+        "gen_ai.usage.output_tokens": answer.usage.output_tokens,
+    }

@@ -7,25 +7,46 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
-from sire_core.reason.ircot import ircot
-from sire_core.reason.self_ask import self_ask
+from sire_core.reason.ircot import IRCoTConfig, ircot
+from sire_core.reason.self_ask import SelfAskConfig, self_ask
 from sire_core.reason.single import single
-from sire_core.reason.steps import Answer, Step, Trace
+from sire_core.reason.steps import Answer, ReasoningStep, Trace
 
 if TYPE_CHECKING:
-    from sire_core.index import Index
+    from sire_core.reason.searchers import Searchable
 
-__all__ = ["STRATEGIES", "collect", "iterate_sync", "reason"]
+__all__ = ["STRATEGIES", "collect", "iterate_sync", "reason", "settings_of"]
 
 T = TypeVar("T")
 
-STRATEGIES: Mapping[str, Callable[..., AsyncGenerator[Step, None]]] = MappingProxyType(
+STRATEGIES: Mapping[str, Callable[..., AsyncGenerator[ReasoningStep, None]]] = MappingProxyType(
     {"single": single, "ircot": ircot, "self-ask": self_ask}
 )
 """Strategies by name. Command line and adapters take their list from here."""
 
 
-def reason(strategy: str, index: Index, question: str, **settings: Any) -> AsyncGenerator[Step, None]:
+def settings_of(strategy: str, flavor: str | None = None) -> dict[str, Any]:
+    """What a strategy is called with for one of its flavors.
+
+    Args:
+        strategy: A name in `STRATEGIES`.
+        flavor: `indexrag`, `hipporag` or `original` of ircot, `search` or `two_call` of self-ask; None for the first.
+
+    Raises:
+        ConfigurationError: There is no such strategy or flavor.
+    """
+    if strategy not in STRATEGIES:
+        raise ConfigurationError(f"There is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}.")
+    if flavor is None:
+        return {}
+    if strategy == "ircot":
+        return {"config": IRCoTConfig(flavor)}  # type: ignore[arg-type]  # the config checks it
+    if strategy == "self-ask":
+        return {"config": SelfAskConfig(flavor)}  # type: ignore[arg-type]  # as above
+    raise ConfigurationError("A flavor is for ircot and self-ask only.")
+
+
+def reason(strategy: str, index: Searchable, question: str, **settings: Any) -> AsyncGenerator[ReasoningStep, None]:
     """Run a strategy by name.
 
     Args:
@@ -37,18 +58,17 @@ def reason(strategy: str, index: Index, question: str, **settings: Any) -> Async
     Raises:
         ConfigurationError: There is no such strategy.
     """
-    if strategy not in STRATEGIES:
-        raise ConfigurationError(f"There is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}.")
+    settings_of(strategy)
     return STRATEGIES[strategy](index, question, **settings)
 
 
-async def collect(steps: AsyncIterator[Step]) -> Trace:
+async def collect(steps: AsyncIterator[ReasoningStep]) -> Trace:
     """Run a strategy to its end, for example all of `ircot`.
 
     Raises:
         ValueError: The steps do not end with an answer, so they are no strategy's.
     """
-    made: list[Step] = []
+    made: list[ReasoningStep] = []
     try:
         async for step in steps:
             made.append(step)  # noqa: PERF401 - the generator has to be closed when the caller is cancelled

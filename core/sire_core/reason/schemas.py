@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from sire_core.models.lenient import LenientAnswer
+from sire_core.models.structured import LenientAnswer
 
 __all__ = ["FollowUps", "Reading", "SearchThought"]
 
@@ -18,6 +18,12 @@ class SearchThought(LenientAnswer):
 
     reasoning: str = ""
     search: str
+
+    @field_validator("search", mode="before")
+    @classmethod
+    def _nothing(cls, value: Any) -> Any:
+        """`null` searches for nothing."""
+        return "DONE" if value is None else value
 
 
 class FollowUp(LenientAnswer):

@@ -1,27 +1,27 @@
-"""`self_ask`: follow-up questions and their answers first, then the answer (ALGORITHMS 8)."""
+"""`self_ask`: follow-up questions and their answers first, then the answer."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sire_core.errors import ConfigurationError
 from sire_core.reason.prompts import ASK_FOLLOW_UP, LIST_FOLLOW_UPS, READ_FOLLOW_UP, prompt
-from sire_core.reason.run import Run, play, start
-from sire_core.reason.sentences import as_query, without_thinking
-from sire_core.reason.steps import IntermediateAnswer, Step, SubQuestion
+from sire_core.reason.run import Run, run_strategy, start
+from sire_core.reason.sentences import as_query, is_done, labelled_line, without_thinking
+from sire_core.reason.steps import IntermediateAnswer, ReasoningStep, SubQuestion
 
 if TYPE_CHECKING:
-    from sire_core.index import FilterLike, Index
     from sire_core.protocols import LanguageModel
     from sire_core.reason.limits import ReasoningLimits
+    from sire_core.reason.searchers import FilterLike, Searchable
 
 __all__ = ["SelfAskConfig", "self_ask"]
 
 _INTERMEDIATE = "Intermediate answer:"
-_FOLLOW_UP = re.compile(r"^\W*follow[ -]?up(?: question)?(?: \d+)?\W{0,3}:\s*(\S.*?)\s*$", re.IGNORECASE | re.MULTILINE)
+_FOLLOW_UP = re.compile(r"follow[ -]?up(?: question)?(?: \d+)?[^\w:]{0,3}:", re.IGNORECASE)
 _FINAL = re.compile(r"final answer\b", re.IGNORECASE)
 
 
@@ -54,7 +54,7 @@ class SelfAskConfig:
 
 
 async def self_ask(
-    index: Index,
+    index: Searchable,
     question: str,
     *,
     model: LanguageModel | None = None,
@@ -64,7 +64,8 @@ async def self_ask(
     limits: ReasoningLimits | None = None,
     answer: bool = True,
     stream: bool = False,
-) -> AsyncGenerator[Step, None]:
+    edits: Mapping[int, str] | None = None,
+) -> AsyncGenerator[ReasoningStep, None]:
     """Break the question down; yields every step as it happens, and the `Answer` last.
 
     `two_call` makes exactly two calls and one search. `search` makes one search for the question, and for each
@@ -72,7 +73,7 @@ async def self_ask(
     to ask, and one for the answer.
 
     Args:
-        index: What is searched, with any recipe.
+        index: What is searched: an `Index` with any recipe, or a `RetrieverSource` over any other retriever.
         question: The question.
         model: Who asks and answers; None takes the index's own.
         k: Hits of the final context; None means 10.
@@ -81,6 +82,8 @@ async def self_ask(
         limits: Bounds of follow-up questions, calls, tokens and time.
         answer: Whether the answer is asked for in the end; without, the last step has the hits only.
         stream: Whether the answer also comes piece by piece, as `AnswerPiece`s before the `Answer`.
+        edits: What is searched for in a round in the place of what the model asks for, by the number of the round;
+            for people who look over a reasoning's shoulder.
 
     Raises:
         QueryError: Empty question or k below one.
@@ -96,11 +99,13 @@ async def self_ask(
         k=size,
         where=filter,
         limits=limits,
+        strategy="self-ask",
         steps=c.steps,
         answers=answer,
         streams=stream,
+        edits=edits,
     )
-    played = play(run, _two_calls(run, size) if c.mode == "two_call" else _follow_ups(run, c))
+    played = run_strategy(run, _two_calls(run, size) if c.mode == "two_call" else _follow_ups(run, c))
     try:
         async for step in played:
             yield step
@@ -108,7 +113,7 @@ async def self_ask(
         await played.aclose()
 
 
-async def _two_calls(run: Run, k: int) -> AsyncGenerator[Step, None]:
+async def _two_calls(run: Run, k: int) -> AsyncGenerator[ReasoningStep, None]:
     """All follow-up questions at once, over the same context as the answer."""
     from sire_core.reason.schemas import FollowUps
 
@@ -125,7 +130,7 @@ async def _two_calls(run: Run, k: int) -> AsyncGenerator[Step, None]:
     run.stop = "answered" if run.answers else "done"
 
 
-async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[Step, None]:
+async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningStep, None]:
     """One follow-up question after the other, each searched for."""
     yield await run.evidence.retrieve(0, run.question, c.k)
     if run.evidence.empty:
@@ -134,12 +139,13 @@ async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[Step, None]:
     for number in range(1, run.steps + 1):
         asked = prompt(ASK_FOLLOW_UP, run.question, followups=run.notes)
         reply = await run.calls.ask(asked, stop=(_INTERMEDIATE,))
-        follow_up = _FOLLOW_UP.search(without_thinking(reply.text))
-        if follow_up is None:
+        written = without_thinking(reply.text)
+        query = as_query(labelled_line(written, _FOLLOW_UP))
+        if not query or is_done(query):
             # Whether it has the answer or makes no sense: the reader decides.
-            run.stop = "answered" if _FINAL.search(reply.text) else "no_question"
+            run.stop = "answered" if _FINAL.search(written) else "done" if is_done(query or written) else "no_question"
             return
-        query = as_query(follow_up.group(1))
+        query = run.edits.get(number, query)
         yield SubQuestion(number, query)
         if run.evidence.asked(query):
             run.stop = "repeated_query"

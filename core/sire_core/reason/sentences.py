@@ -1,4 +1,4 @@
-"""Sentences of a reasoning: which one to search for, and whether it is the last (ALGORITHMS 7). Pure functions."""
+"""What a model writes while it reasons: sentences, labelled lines, the end, an admission; in linear time."""
 
 from __future__ import annotations
 
@@ -8,32 +8,84 @@ from collections.abc import Sequence
 from sire_core.algorithms.text import split_sentences
 
 __all__ = [
+    "abstains",
     "as_query",
     "choose_query",
     "first_sentence",
+    "is_done",
     "is_factual",
+    "labelled_line",
     "states_answer",
     "without_question_words",
     "without_thinking",
 ]
 
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _LABEL = re.compile(
     r"^\s*(?:[-*\u2022]\s+|\(?\d{1,2}[.)]\s+|(?:thought|reasoning|next sentence)\s*\d*\s*:\s*)", re.IGNORECASE
 )
 _CONCLUDES = re.compile(r"^\W*(?:thus|so|that is|therefore|hence)\b", re.IGNORECASE)
 _ARITHMETIC = re.compile(r"\d\s*[-+*/\u00d7\u00f7\u2212]\s*\d[\d.,]*\s*=|=\s*-?\d")
+# For text whose white space is single spaces: runs of it would be read again and again.
 _ANSWER = re.compile(
-    r"\banswer(?:\s+to\s+[^.:]{1,200}?)?\s+is\b(?!\s*:?\s*(?:not|unknown|unclear|still|missing|unavailable)\b)",
-    re.IGNORECASE,
+    r"\banswer(?: to [^.:]{1,200}?)? is\b(?! ?:? ?(?:not|unknown|unclear|still|missing|unavailable)\b)", re.IGNORECASE
+)
+_DONE = frozenset({"done", "null", "none", "n/a", "nothing"})
+_NO_ANSWER = frozenset(
+    {"unknown", "not known", "unclear", "n/a", "null", "no answer", "insufficient", "insufficient evidence", ""}
+)
+_CANNOT = r"(?:do not|don't|did not|didn't|does not|doesn't|cannot|can not|can't|could not|couldn't)"
+_ABSTAINS = re.compile(
+    r"(?:(?:i am|i'm|we are|we're) )?(?:(?:very )?sorry|afraid|unfortunately)\b"
+    rf"|(?:i|we) (?:really )?{_CANNOT} "
+    r"(?:know|help|answer|tell|determine|find|say|assist|provide|give|identify|have (?:enough|any|the))\b"
+    r"|(?:i am|i'm|we are|we're) (?:unable|not able|not sure)\b"
+    rf"|(?:based on (?:the|these) [a-z ]{{1,40}}, )?(?:the |these |this |none of the )?(?:provided |given |available )*"
+    rf"(?:passages?|contexts?|documents?|texts?|evidence|information|data) (?:above |here )?"
+    rf"(?:{_CANNOT} |(?:is|are) (?:not|in) ?(?:enough|sufficient)|says? nothing|tells? nothing|lacks?\b)"
+    r"|(?:there is |there's |there are )?(?:not enough|no|insufficient) "
+    r"(?:relevant )?(?:information|evidence|mention)\b"
+    r"|(?:it |this |that |the answer |the question )?(?:cannot|can't|could not) be "
+    r"(?:determined|answered|found|inferred|established)\b"
+    r"|(?:it|this|that|the answer) is (?:not|un) ?"
+    r"(?:known|clear|stated|mentioned|given|specified|provided|available)\b"
+    r"|not (?:stated|mentioned|given|specified|provided|enough information)\b"
 )
 _QUERY_WORDS = 60
 _QUESTION_WORDS = frozenset({"who", "what", "when", "where", "why", "which", "how", "does", "is"})
 
 
 def without_thinking(text: str) -> str:
-    """What a model wrote, without the blocks in which it thought."""
-    return _THINKING.sub("", text).strip()
+    """What a model wrote, without the blocks in which it thought; one that opens in the prompt only ends here."""
+    said = _THINKING.sub("", text)
+    *_, last = _THOUGHT_END.split(said)
+    return last.strip()
+
+
+def is_done(text: str) -> bool:
+    """Whether a model says that nothing is left to search for: `DONE`, in any dress, or null."""
+    return text.strip(" \t\r\n.!\"'`*[](){}<>").casefold() in _DONE
+
+
+def abstains(text: str) -> bool:
+    """Whether an answer in prose only says that there is none, such as "I do not know."."""
+    said = " ".join(text.replace("\u2019", "'").casefold().split())
+    return said.strip(" .!*\"'") in _NO_ANSWER or _ABSTAINS.match(said) is not None
+
+
+def labelled_line(text: str, label: re.Pattern[str]) -> str:
+    """What stands behind a label such as `Search:` on the first line that begins with it; empty when none does.
+
+    Args:
+        text: What a model wrote.
+        label: Matches the label from the first word of the line, colon included.
+    """
+    for line in text.splitlines():
+        found = label.match(line.lstrip(" \t#*->_\"'`"))
+        if found and (rest := line.lstrip(" \t#*->_\"'`")[found.end() :].strip(" \t*_\"'`")):
+            return rest
+    return ""
 
 
 def first_sentence(text: str) -> str:
@@ -57,7 +109,7 @@ def is_factual(sentence: str) -> bool:
 
 def states_answer(sentence: str) -> bool:
     """Whether a sentence says what the answer is."""
-    return _ANSWER.search(sentence) is not None
+    return _ANSWER.search(" ".join(sentence.split())) is not None
 
 
 def choose_query(question: str, sentences: Sequence[str]) -> str:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
-from sire_core.reason.run import Run, play, start
-from sire_core.reason.steps import Step
+from sire_core.reason.run import Run, run_strategy, start
+from sire_core.reason.steps import ReasoningStep
 
 if TYPE_CHECKING:
-    from sire_core.index import FilterLike, Index
     from sire_core.protocols import LanguageModel
     from sire_core.reason.limits import ReasoningLimits
+    from sire_core.reason.searchers import FilterLike, Searchable
 
 __all__ = ["single"]
 
 
 async def single(
-    index: Index,
+    index: Searchable,
     question: str,
     *,
     model: LanguageModel | None = None,
@@ -26,7 +26,7 @@ async def single(
     limits: ReasoningLimits | None = None,
     answer: bool = True,
     stream: bool = False,
-) -> AsyncGenerator[Step, None]:
+) -> AsyncGenerator[ReasoningStep, None]:
     """Search once and ask for the answer; one call. The hits are those of `Index.search`.
 
     Args:
@@ -52,12 +52,13 @@ async def single(
         k=size,
         where=filter,
         limits=limits,
+        strategy="single",
         steps=0,
         answers=answer,
         streams=stream,
         thinks=False,
     )
-    played = play(run, _once(run, size))
+    played = run_strategy(run, _once(run, size))
     try:
         async for step in played:
             yield step
@@ -65,6 +66,6 @@ async def single(
         await played.aclose()
 
 
-async def _once(run: Run, k: int) -> AsyncGenerator[Step, None]:
+async def _once(run: Run, k: int) -> AsyncGenerator[ReasoningStep, None]:
     yield await run.evidence.retrieve(0, run.question, k)
     run.stop = "empty_index" if run.evidence.empty else "answered" if run.answers else "done"

@@ -11,9 +11,9 @@ __all__ = [
     "Answer",
     "AnswerPiece",
     "IntermediateAnswer",
+    "ReasoningStep",
     "ReasoningUsage",
     "Retrieved",
-    "Step",
     "StopReason",
     "SubQuestion",
     "Thought",
@@ -64,7 +64,7 @@ class Retrieved:
     Attributes:
         number: Round; 0 is the search for the question itself.
         query: What was searched for.
-        hits: The best of this search, before any selection.
+        hits: The best of this search, as the recipe's selectors (rerankers, quotas) leave them.
         new: How many of them no earlier round had found.
     """
 
@@ -139,7 +139,7 @@ class Answer:
     note: str = ""
 
 
-Step = Union[Thought, SubQuestion, Retrieved, IntermediateAnswer, AnswerPiece, Answer]
+ReasoningStep = Union[Thought, SubQuestion, Retrieved, IntermediateAnswer, AnswerPiece, Answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,5 +151,5 @@ class Trace:
         answer: How it ended.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ReasoningStep, ...]
     answer: Answer

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from sire_core.recipes.base import REGISTRY, Recipe, recipe_by_name
+from sire_core.protocols import Recipe
+from sire_core.recipes.base import REGISTRY, recipe_by_name
 from sire_core.recipes.flat import flat
 from sire_core.recipes.iier import iier
 from sire_core.recipes.indexrag import indexrag
 from sire_core.recipes.msrag import msrag
 from sire_core.recipes.pagerank import pagerank
 from sire_core.recipes.raptor import raptor
+from sire_core.recipes.sire import sire
 from sire_core.recipes.sirerag import sirerag
 from sire_core.recipes.smart import smart
 
@@ -22,6 +24,7 @@ __all__ = [
     "pagerank",
     "raptor",
     "recipe_by_name",
+    "sire",
     "sirerag",
     "smart",
 ]

@@ -26,6 +26,7 @@ def recipes_with_ablations() -> list[str]:
         iier_ablations,
         indexrag_ablations,
         msrag_ablations,
+        sire_ablations,
         sirerag_ablations,
         smart_ablations,
     )

@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
-from sire_core.recipes.base import Recipe, configure, make_ranker, register
+from sire_core.protocols import Recipe
+from sire_core.recipes.base import PoolRanker, register
+from sire_core.settings import Chosen, Part
 
-__all__ = ["FlatConfig", "flat"]
-
-
-@dataclass(frozen=True, slots=True)
-class FlatConfig:
-    """Settings of `flat`.
-
-    Attributes:
-        ranker: `dense`, `bm25` or `hybrid`.
-        ann_threshold: Pools of at least so many units are searched through codes instead of scanned; see `Flat`.
-    """
-
-    ranker: str = "dense"
-    ann_threshold: int | None = None
+__all__ = ["flat"]
 
 
 @register
-def flat(config: FlatConfig | None = None, /, **settings: Any) -> Recipe:
+def flat(**settings: Any) -> Recipe:
     """Passages and vectors only.
 
     Args:
-        config: Settings as an object.
-        **settings: Or one by one; see `FlatConfig`.
+        **settings: Those of `PoolRanker`, without an instruction.
+
+    Raises:
+        ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    c = configure(FlatConfig, config, settings)
+    chosen = Chosen(settings, Part(PoolRanker, without=("instruction",)))
     return Recipe(
         name="flat",
         summary="passages only, ranked by vector, BM25 or both",
         paper="baseline",
         organizers=(),
-        ranker=make_ranker(c.ranker, ann_threshold=c.ann_threshold),
-        config=asdict(c),
+        ranker=chosen.make(PoolRanker).make(),
+        config=chosen.config,
+        texts=chosen.texts,
     )

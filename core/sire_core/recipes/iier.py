@@ -1,104 +1,111 @@
-"""`iier`: evidence chains over a graph of passages (IIER; ALGORITHMS 3)."""
+"""`iier`: evidence chains over a graph of passages (IIER)."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.recipes.base import Recipe, configure, register
+from sire_core.protocols import Recipe
+from sire_core.recipes.base import register
+from sire_core.settings import Chosen, Part, check_settings, setting
 
-__all__ = ["IierConfig", "iier"]
+if TYPE_CHECKING:
+    from sire_core.search.chains.scorers import ChainScorer
+
+__all__ = ["SCORERS", "ChainScoring", "iier", "make_scorer"]
+
+SCORERS = ("neural", "heuristic", "llm", "random")
+"""Names that `make_scorer` knows."""
 
 
 @dataclass(frozen=True, slots=True)
-class IierConfig:
-    """Settings of `iier`; the graph's are explained at `InteractionGraph`, those of the walk at `EvidenceChains`.
-
-    The paper's letter is `kw_min=3, title_keywords=False, seed_match="strict", similar_seeds=0, order="chain"` with the
-    scorer `neural`. By default one shared keyword makes an edge, and titles are keywords: the five keywords of a short
-    passage rarely have three in common with those of another one, and its title is what other passages name.
+class ChainScoring:
+    """Who chooses the next passage of a chain.
 
     Attributes:
-        n_sim: Nearest passages that every passage is joined to.
-        links: `union` or `mutual` neighbours.
-        exact_below: Larger corpora find the nearest passages approximately.
-        kw_min: Shared keywords that make an edge.
-        kw_df_cap: Keywords of more passages than this join nothing.
-        title_keywords: Whether a passage's title is one of its keywords.
-        raw_kw: Whether other edges know their number of shared keywords below `kw_min`.
-        use_struc: Whether there are structural edges.
-        use_sim: Whether there are semantic edges.
-        use_kw: Whether there are keyword edges.
         scorer: `heuristic`, `neural`, `llm` or `random`.
         checkpoint: File of the trained scorer, for `neural`.
-        max_length: Passages of a chain at most.
-        keywords: Who finds the question's keywords: `model` or `rules`.
-        seed_match: `keyword_then_text` or `strict`.
-        fallback_seeds: Seeds when no keyword is found.
-        similar_seeds: Most similar passages that are seeds in any case.
-        order: `score`, `chain`, `iterative` or `shuffle`.
-        seed_lift: Worth of being a seed.
-        step_lift: Worth of being the first after a seed.
-        decay: What a further step leaves of that.
-        seed: Of `random` and `shuffle`.
+        seed: Of the scorer `random` and of the order `shuffle`.
+
+    Raises:
+        ConfigurationError: A setting is not allowed, or does not go with the scorer.
     """
 
-    n_sim: int = 5
-    links: str = "union"
-    exact_below: int = 50_000
-    kw_min: int = 1
-    kw_df_cap: int = 50
-    title_keywords: bool = True
-    raw_kw: bool = False
-    use_struc: bool = True
-    use_sim: bool = True
-    use_kw: bool = True
-    scorer: str = "heuristic"
+    scorer: str = setting("heuristic", choices=SCORERS)
     checkpoint: str = ""
-    max_length: int = 5
-    keywords: str = "model"
-    seed_match: str = "keyword_then_text"
-    fallback_seeds: int = 3
-    similar_seeds: int = 1
-    order: str = "score"
-    seed_lift: float = 0.5
-    step_lift: float = 0.4
-    decay: float = 0.8
-    seed: int = 0
+    seed: int = setting(0, low=0)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.checkpoint and self.scorer != "neural":
+            raise ConfigurationError(f"A checkpoint is the neural scorer's; say scorer='neural', not {self.scorer!r}.")
 
 
 @register
-def iier(config: IierConfig | None = None, /, **settings: Any) -> Recipe:
+def iier(**settings: Any) -> Recipe:
     """IIER: chains of passages, from seeds that cover the question's keywords along links between passages.
 
+    As published: `kw_min=3, title_keywords=False, seed_match="strict", similar_seeds=0, order="chain"` with the scorer
+    `neural`. By default one shared keyword makes an edge, and titles are keywords: the five keywords of a short passage
+    rarely have three in common with those of another one, and its title is what other passages name.
+
     Args:
-        config: Settings as an object.
-        **settings: Or one by one; see `IierConfig`.
+        **settings: Those of `InteractionGraph`, `EvidenceChains` and `ChainScoring`.
 
     Raises:
-        ConfigurationError: Unknown setting, no checkpoint for the neural scorer, or one for another.
+        ConfigurationError: A setting is unknown, not allowed or without effect; no checkpoint for the neural scorer.
         StorageError: The checkpoint cannot be read.
     """
     from sire_core.organize.interaction_graph import InteractionGraph
-    from sire_core.search.chain_scorer_names import make_scorer
-    from sire_core.search.evidence_chains import EvidenceChains
+    from sire_core.search.chains.evidence_chains import EvidenceChains
 
-    c = configure(IierConfig, config, settings)
-    if c.checkpoint and c.scorer != "neural":
-        raise ConfigurationError(f"A checkpoint is the neural scorer's; say scorer='neural', not {c.scorer!r}.")
+    chosen = Chosen(settings, Part(InteractionGraph), Part(ChainScoring), Part(EvidenceChains))
+    scoring = chosen.make(ChainScoring)
+    ranker = chosen.make(EvidenceChains, scorer=make_scorer(scoring.scorer, scoring.checkpoint, scoring.seed))
+    if scoring.scorer != "random" and ranker.order != "shuffle":
+        chosen.refuse_unused(ChainScoring, f"scorer={scoring.scorer!r} and order={ranker.order!r}", "seed")
     return Recipe(
         name="iier",
         summary="chains of passages, walked from those that hold the question's keywords",
         paper="IIER, Guo et al. 2024",
-        organizers=(InteractionGraph(**_settings_of(InteractionGraph, c)),),
-        ranker=EvidenceChains(
-            scorer=make_scorer(c.scorer, c.checkpoint, c.seed), **_settings_of(EvidenceChains, c, "scorer")
-        ),
-        config=asdict(c),
+        organizers=(chosen.make(InteractionGraph),),
+        ranker=ranker,
+        config=chosen.config,
+        texts=chosen.texts,
     )
 
 
-def _settings_of(kind: Any, config: IierConfig, *left_out: str) -> dict[str, Any]:
-    """The settings that an organizer or ranker has by the same names."""
-    return {field.name: getattr(config, field.name) for field in fields(kind) if field.name not in left_out}
+def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
+    """A scorer by name.
+
+    Args:
+        name: One of `SCORERS`.
+        checkpoint: File of a trained scorer; `neural` needs it.
+        seed: For `random`.
+
+    Raises:
+        ConfigurationError: Unknown name, or no checkpoint for `neural`.
+        StorageError: The checkpoint cannot be read.
+    """
+    from sire_core.search.chains.scorers import HeuristicScorer, RandomScorer
+
+    if name == "heuristic":
+        return HeuristicScorer()
+    if name == "random":
+        return RandomScorer(seed)
+    if name == "llm":
+        from sire_core.search.chains.scorers import ModelScorer
+
+        return ModelScorer()
+    if name == "neural":
+        if not checkpoint:
+            raise ConfigurationError(
+                "The neural scorer needs a checkpoint; train one with `sire train-chains DATASET --to FILE`, or use "
+                "scorer='heuristic'."
+            )
+        from sire_core.search.chains.neural_scorer import load_neural_scorer
+
+        scorer: ChainScorer = load_neural_scorer(checkpoint)
+        return scorer
+    raise ConfigurationError(f"The scorer is one of {', '.join(SCORERS)}, not {name!r}.")

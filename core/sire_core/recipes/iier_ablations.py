@@ -1,4 +1,4 @@
-"""The rows of IIER's tables 2 and 3 and of its figure 3, with the paper's accuracies (ALGORITHMS 10).
+"""The rows of IIER's tables 2 and 3 and of its figure 3, with the paper's accuracies.
 
 The paper's rows ask for an answer (`sire eval --ablations --llm MODEL --answer ...`); recall and the evidence match
 rate need none. Figure 3 prints no numbers. The paper's IIRC is not among our sets. Scorer, reader and embedder are
@@ -53,7 +53,7 @@ register_ablations(
         Ablation("ours", "scored by the language model", "iier", {"scorer": "llm"}, needs="model"),
         Ablation(
             "ours",
-            "the paper's letter",
+            "as published",
             "iier",
             _PAPER | {"kw_min": 3, "kw_df_cap": 200, "title_keywords": False, "seed_match": "strict"},
         ),

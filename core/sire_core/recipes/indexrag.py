@@ -1,99 +1,94 @@
-"""`indexrag`: cross-document reasoning at indexing time (Bao and Shi; ALGORITHMS 4)."""
+"""`indexrag`: cross-document reasoning at indexing time (Bao and Shi)."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from sire_core.algorithms.quotas import Band
-from sire_core.errors import ConfigurationError
 from sire_core.organize.atomic_knowledge import AtomicKnowledge
 from sire_core.organize.bridging_facts import BridgingFacts
-from sire_core.recipes.base import Recipe, configure, make_ranker, register
+from sire_core.protocols import Recipe
+from sire_core.recipes.base import PoolRanker, register
+from sire_core.settings import Chosen, Part, check_settings, refuse_unused, setting
 
-__all__ = ["IndexragConfig", "indexrag"]
+__all__ = ["IndexragContext", "indexrag"]
 
 
 @dataclass(frozen=True, slots=True)
-class IndexragConfig:
-    """Settings of `indexrag`.
+class IndexragContext:
+    """What IndexRAG keeps in its pool, and how much of it a context holds.
 
     Attributes:
         stage1: What stands for a document: `qa`, its facts; `summary`; or `chunks`, its passages.
+        summary_tokens: Length of a summary with `stage1="summary"`.
+        split_tokens: Length of a document's unit; a longer text becomes several, which count as one candidate.
         stage2: Whether bridging facts are built.
         base_store: What is retrieved beside bridging facts: `aku`, what stage 1 makes; `chunks`, the passages; `any`,
             both. What is left out comes back only when everything else is used up.
         k_b: Most bridging facts in a context; None for no bound.
         bridge_tokens: Most tokens of all bridging facts in a context; None for no bound.
-        depth: Candidates that are looked at; None for as many as it takes to fill the context. The paper says 20 in one
-            place and all in another.
-        top_up: Whether a context that the bounds leave short is filled up from the ranking. The paper does not.
-        tau: An entity in more documents joins nothing.
-        max_docs: Documents that are read per entity.
-        max_facts: Facts that are read per document.
-        cap_order: Which documents are read when there are more: `facts` or `first`; see `BridgingFacts`.
-        max_pairs: Without a model, most bridging facts per entity.
-        entity_key: `norm`, `lower` or `exact`; see `name_key`.
-        skip_types: Entity types that join nothing.
-        summary_tokens: Length of a summary with `stage1="summary"`.
-        ranker: `dense`, `bm25` or `hybrid`.
+
+    Raises:
+        ConfigurationError: A setting is not allowed, or has no effect.
     """
 
-    stage1: str = "qa"
+    stage1: str = setting("qa", choices=("qa", "summary", "chunks"))
+    summary_tokens: int = setting(200, low=1)
+    split_tokens: int = setting(1024, low=1)
     stage2: bool = True
-    base_store: str = "aku"
-    k_b: int | None = 3
-    bridge_tokens: int | None = None
-    depth: int | None = None
-    top_up: bool = True
-    tau: int = 10
-    max_docs: int = 5
-    max_facts: int = 8
-    cap_order: str = "facts"
-    max_pairs: int = 3
-    entity_key: str = "norm"
-    skip_types: tuple[str, ...] = ("Date", "Quantity")
-    summary_tokens: int = 200
-    ranker: str = "dense"
+    base_store: str = setting("aku", choices=("aku", "chunks", "any"))
+    k_b: int | None = setting(3, low=0)
+    bridge_tokens: int | None = setting(None, low=0)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.base_store == "chunks":
+            refuse_unused(self, "base_store='chunks'", ("stage1",))
+        if self.atomic() is None:
+            refuse_unused(self, "passages that stand for documents", ("split_tokens",))
+        if self.stage1 != "summary":
+            refuse_unused(self, f"stage1={self.stage1!r}", ("summary_tokens",))
+        if not self.stage2:
+            refuse_unused(self, "stage2=False", ("k_b", "bridge_tokens"))
+
+    def atomic(self) -> AtomicKnowledge | None:
+        """What stands for documents, unless their passages do."""
+        if "chunks" in (self.stage1, self.base_store):
+            return None
+        return AtomicKnowledge(self.stage1, self.summary_tokens, self.split_tokens)
+
+    def outside(self) -> tuple[str, ...]:
+        """Kinds that are retrieved only when everything else is used up."""
+        return ("chunk",) if self.atomic() and self.base_store == "aku" else ()
 
 
 @register
-def indexrag(config: IndexragConfig | None = None, /, **settings: Any) -> Recipe:
+def indexrag(**settings: Any) -> Recipe:
     """IndexRAG: atomic knowledge of each document and facts that bridge documents in one pool, with a quota for these.
 
     Args:
-        config: Settings as an object.
-        **settings: Or one by one; see `IndexragConfig`.
+        **settings: Those of `IndexragContext`, `BridgingFacts`, `Quota` and `PoolRanker`.
 
     Raises:
-        ConfigurationError: A setting is unknown or impossible.
+        ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.search.quota import Quota
+    from sire_core.search.selectors.quota import Quota
 
-    c = configure(IndexragConfig, config, settings)
-    if c.stage1 not in ("qa", "summary", "chunks"):
-        raise ConfigurationError(f"stage1 is 'qa', 'summary' or 'chunks', not {c.stage1!r}.")
-    if c.base_store not in ("aku", "chunks", "any"):
-        raise ConfigurationError(f"base_store is 'aku', 'chunks' or 'any', not {c.base_store!r}.")
-    atomic = AtomicKnowledge(c.stage1, c.summary_tokens) if c.stage1 != "chunks" and c.base_store != "chunks" else None
-    bridging = BridgingFacts(
-        tau=c.tau,
-        max_docs=c.max_docs,
-        max_facts=c.max_facts,
-        cap_order=c.cap_order,
-        max_pairs=c.max_pairs,
-        entity_key=c.entity_key,
-        skip_types=tuple(c.skip_types),
-    )
-    bands = [("bridge", Band(0, c.k_b, c.bridge_tokens))]
-    if atomic is not None and c.base_store == "aku":
-        bands.append(("chunk", Band(0, 0)))
+    quota = Part(Quota, without=("outside", "parts"))
+    chosen = Chosen(settings, Part(IndexragContext), quota, Part(BridgingFacts), Part(PoolRanker))
+    context = chosen.make(IndexragContext)
+    if not context.stage2:
+        chosen.refuse_unused(BridgingFacts, "stage2=False")
+    atomic, bridging = context.atomic(), chosen.make(BridgingFacts)
+    bands = (("bridge", Band(0, context.k_b, context.bridge_tokens)),)
     return Recipe(
         name="indexrag",
         summary="the facts of each document, and facts that join documents which share an entity, in one pool",
         paper="IndexRAG, Bao and Shi",
-        organizers=(*((atomic,) if atomic else ()), *((bridging,) if c.stage2 else ())),
-        ranker=make_ranker(c.ranker),
-        selectors=(Quota(tuple(bands), c.depth, c.top_up),),
-        config=asdict(c),
+        organizers=(*((atomic,) if atomic else ()), *((bridging,) if context.stage2 else ())),
+        ranker=chosen.make(PoolRanker).make(),
+        selectors=(chosen.make(Quota, bands=bands, outside=context.outside(), parts=("aku",)),),
+        config=chosen.config,
+        texts=chosen.texts,
     )

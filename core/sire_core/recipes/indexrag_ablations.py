@@ -1,4 +1,4 @@
-"""Rows of IndexRAG's tables 4 and 7 to 10 with the paper's figures (ALGORITHMS 10).
+"""Rows of IndexRAG's tables 4 and 7 to 10 with the paper's figures.
 
 Table 10 prints 53.9 for three bridging facts on HotpotQA where tables 4 and 9 print 54.1; the latter stands here.
 """

@@ -1,4 +1,4 @@
-"""The rows of SiReRAG's tables 2, 4, 5, 6 and 8 with the paper's figures (ALGORITHMS 10).
+"""The rows of SiReRAG's tables 2, 4, 5, 6 and 8 with the paper's figures.
 
 The late-interaction rows use the tokens of the index's own embedder, where it has any, and not ColBERTv2.
 """

@@ -1,115 +1,88 @@
-"""`smart`: perspectives by structural entropy above any base ranker (SMART; ALGORITHMS 6)."""
+"""`smart`: perspectives by structural entropy above any base ranker (SMART)."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sire_core.errors import ConfigurationError
 from sire_core.organize.knowledge_graph import KnowledgeGraph
 from sire_core.organize.perspectives import Perspectives
-from sire_core.recipes.base import Recipe, configure, register
+from sire_core.protocols import Recipe
+from sire_core.recipes.base import register
+from sire_core.settings import Chosen, Part, check_settings, setting
 
 if TYPE_CHECKING:
     from sire_core.protocols import Ranker
 
-__all__ = ["SmartConfig", "smart"]
+__all__ = ["SmartBase", "smart"]
 
 
 @dataclass(frozen=True, slots=True)
-class SmartConfig:
-    """Settings of `smart`; those of the trees and reports are explained at `Perspectives`.
-
-    `kappa`, `levels` and `diversity` have the paper's values; `cap=None` is its letter: every report above the hits.
+class SmartBase:
+    """What SMART's reports stand beside.
 
     Attributes:
         base: What ranks the passages: `dense`, `bm25`, `hybrid`, `pagerank` or `mix_recall`.
-        cap: Most reports of a context; see `Comprehensive`.
-        abstractor: `greedy` or `neural`.
-        kappa: Trees.
-        levels: Levels of each.
-        diversity: Weight of being different.
-        edge_weight: `strength` or `binary`.
-        loss: Of the neural abstractor.
-        report_tokens: Length of a report that a model writes.
-        extract_tokens: Length of the sentences of a report without a model.
-        context_tokens: Most tokens of what a model is shown for one report.
-        drift: When trees are made anew.
-        disambiguate: Whether aliases are merged.
     """
 
-    base: str = "dense"
-    cap: int | str | None = "third"
-    abstractor: str = "greedy"
-    kappa: int = 3
-    levels: int = 3
-    diversity: float = 1.0
-    edge_weight: str = "strength"
-    loss: str = "se"
-    report_tokens: int = 300
-    extract_tokens: int = 54
-    context_tokens: int = 4_000
-    drift: float = 0.1
-    disambiguate: bool = True
+    base: str = setting("dense", choices=("dense", "bm25", "hybrid", "pagerank", "mix_recall"))
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 @register
-def smart(config: SmartConfig | None = None, /, **settings: Any) -> Recipe:
+def smart(**settings: Any) -> Recipe:
     """SMART: reports on clusters of entities, from several perspectives, join the passages of any base ranker.
 
+    `kappa`, `levels` and `diversity` have the paper's values; `cap=None` is as published: every report above the hits.
+
     Args:
-        config: Settings as an object.
-        **settings: Or one by one; see `SmartConfig`.
+        **settings: Those of `Perspectives`, `KnowledgeGraph`, `ReportSelector` and `base`: `dense`, `bm25`, `hybrid`,
+            `pagerank` or `mix_recall`.
 
     Raises:
-        ConfigurationError: A setting is unknown or impossible.
+        ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.search.comprehensive import Comprehensive
+    from sire_core.search.selectors.reports import ReportSelector
 
-    c = configure(SmartConfig, config, settings)
-    perspectives = Perspectives(
-        abstractor=c.abstractor,
-        kappa=c.kappa,
-        levels=c.levels,
-        diversity=c.diversity,
-        edge_weight=c.edge_weight,
-        loss=c.loss,
-        report_tokens=c.report_tokens,
-        extract_tokens=c.extract_tokens,
-        context_tokens=c.context_tokens,
-        drift=c.drift,
+    chosen = Chosen(
+        settings,
+        Part(SmartBase),
+        Part(ReportSelector),
+        Part(Perspectives),
+        Part(KnowledgeGraph, without=("index_units", "summaries")),
     )
-    graph = KnowledgeGraph(index_units=c.base == "mix_recall", disambiguate=c.disambiguate)
+    base = chosen.make(SmartBase).base
+    graph = chosen.make(KnowledgeGraph, index_units=base == "mix_recall")
     return Recipe(
         name="smart",
         summary="passages of a base ranker, and reports on the entities they name from several perspectives",
         paper="SMART",
-        organizers=(graph, perspectives),
-        ranker=_base(c.base),
-        selectors=(Comprehensive(c.cap),),
-        config=asdict(c),
+        organizers=(graph, chosen.make(Perspectives)),
+        ranker=_base(base),
+        selectors=(chosen.make(ReportSelector),),
+        config=chosen.config,
+        texts=chosen.texts,
     )
 
 
 def _base(name: str) -> Ranker:
     if name == "pagerank":
-        from sire_core.search.pagerank import PageRank
+        from sire_core.search.rankers.pagerank import PageRank
 
         return PageRank()
     if name == "mix_recall":
-        from sire_core.search.mix_recall import MixRecall
+        from sire_core.search.rankers.mix_recall import MixRecall
 
         return MixRecall()
     if name == "dense":
-        from sire_core.search.flat import Flat
+        from sire_core.search.vectors.flat import Flat
 
         return Flat()
-    if name not in ("bm25", "hybrid"):
-        raise ConfigurationError(f"base is 'dense', 'bm25', 'hybrid', 'pagerank' or 'mix_recall', not {name!r}.")
-    from sire_core.search.hybrid import Hybrid
-    from sire_core.search.lexical import Lexical
-    from sire_core.search.without_kinds import WithoutKinds
+    from sire_core.search.rankers.hybrid import ExcludeKinds, Hybrid
+    from sire_core.search.rankers.lexical import Lexical
 
     # Passages are ranked as if there were no reports: neither their words nor their ranks count.
     lexical = Lexical(leave_out=("report",))
-    return lexical if name == "bm25" else Hybrid((WithoutKinds(_base("dense"), ("report",)), lexical))
+    return lexical if name == "bm25" else Hybrid((ExcludeKinds(_base("dense"), ("report",)), lexical))

@@ -1,4 +1,4 @@
-"""Rows of SMART's tables 2 and 4 with the paper's figures (ALGORITHMS 9.2, 10), and of what the paper only describes.
+"""Rows of SMART's tables 2 and 4 with the paper's figures, and of what the paper only describes.
 
 Modularity and NMI are of the trees, the rest of a model's answers; all of them times 100. Table 4 was made on
 MultiHop-RAG, where table 2 prints 80, 83 and 81 for the default of three heads instead of 75, 77 and 74. The paper

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
-from sire_core.errors import ConfigurationError, EmbedderMismatchError
+from sire_core.algorithms.wording import count
+from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.storage.pool import KIND_NAMES, Pool
+from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
 from sire_core.types import Edge, Hit, Step, Unit, UnitKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, Embedder, FloatArray, IntArray, LanguageModel, Ranking
+    from sire_core.protocols import BoolArray, Embedder, FloatArray, IntArray, LanguageModel, Ranking, VectorIndex
+    from sire_core.storage.derived import DerivedFiles
 
 __all__ = ["PoolView"]
+
+T = TypeVar("T")
+
+
+_INLINE = 16_000_000
+"""Matrix elements that one product gets through in about 5 ms; more work than that leaves the event loop."""
 
 
 class PoolView:
@@ -32,7 +42,8 @@ class PoolView:
         embedder: Embeds questions.
         language_model: For rankers and selectors that ask one.
         load_edges: Reads the pool's edges when somebody wants them.
-        load_note: Reads a note of the pool's organizers by its key, likewise.
+        load_notes: Reads notes of the pool's organizers whose keys begin with a text, likewise.
+        vectors: The user's own store, where it finds what is nearest; None scans the vectors of the pool.
     """
 
     def __init__(
@@ -41,14 +52,17 @@ class PoolView:
         embedder: Embedder,
         language_model: LanguageModel | None,
         load_edges: Callable[[], Sequence[Edge]],
-        load_note: Callable[[str], bytes | None],
+        load_notes: Callable[[str], Mapping[str, bytes]],
+        vectors: VectorIndex | None = None,
     ) -> None:
         self.pool = pool
         self._embedder = embedder
         self._language_model = language_model
         self._load_edges = load_edges
-        self._load_note = load_note
+        self._load_notes = load_notes
+        self._vectors = vectors
         self._derived: dict[str, Any] = {}
+        self._mapped: list[tuple[DerivedFiles, tuple[tuple[int, int, int], ...]]] = []
         self._lock = threading.RLock()
 
     @property
@@ -87,6 +101,11 @@ class PoolView:
         return self.pool.indptr, self.pool.indices
 
     @property
+    def chunk_documents(self) -> IntArray:
+        """Number of each chunk's document, `[chunks]`."""
+        return self.pool.chunk_documents
+
+    @property
     def language_model(self) -> LanguageModel | None:
         """The user's model, or None."""
         return self._language_model
@@ -97,15 +116,18 @@ class PoolView:
         twin._language_model = language_model  # noqa: SLF001 - a copy of ourselves
         return twin
 
+    def reading(
+        self, load_edges: Callable[[], Sequence[Edge]], load_notes: Callable[[str], Mapping[str, bytes]]
+    ) -> PoolView:
+        """This snapshot with other ways to read what it has not read yet; everything derived is shared."""
+        twin = copy.copy(self)
+        twin._load_edges, twin._load_notes = load_edges, load_notes  # noqa: SLF001 - a copy of ourselves
+        return twin
+
     @property
     def embedder_fingerprint(self) -> str:
         """Fingerprint of the embedder that the vectors are of; empty when nothing was ever embedded."""
         return "" if self._embedder is None else self._embedder.fingerprint
-
-    @property
-    def directory(self) -> Path | None:
-        """Where derived structures of this snapshot may be kept; None in memory."""
-        return self.pool.directory
 
     async def embed_query(self, query: str) -> FloatArray:
         """Unit-length vector of a question, `[dimension]`."""
@@ -137,42 +159,107 @@ class PoolView:
         """Units all of whose chunks pass the filter, `[size]`; None when everything passes."""
         if where is None:
             return None
-        documents = self.derived("documents", self.pool.document_metadata)
-        passes = np.fromiter((where.matches(metadata) for _, metadata in documents), dtype=bool, count=len(documents))
         if not self.size:
             return np.zeros(0, dtype=bool)
-        by_link = passes[self.pool.chunk_documents][self.pool.indices]
+        by_link = self.passing_chunks(where)[self.pool.indices]
         # No unit is without chunks, so every segment of `reduceat` has an element of its own.
         return np.asarray(np.logical_and.reduceat(by_link, self.pool.indptr[:-1]), dtype=bool)
+
+    def passing_chunks(self, where: Filter | None) -> BoolArray:
+        """Chunk numbers that pass a filter, `[chunks]`."""
+        metadata = self.derived("metadata", self.pool.distinct_metadata)
+        matches = (where is None or where.matches(found) for found in metadata)
+        passes = np.fromiter(matches, dtype=bool, count=len(metadata))
+        return np.asarray(passes[self.pool.chunk_metadata], dtype=bool)
 
     def units(self, positions: Sequence[int] | IntArray) -> list[Unit]:
         """Read units."""
         return [self.pool.unit(int(position))[0] for position in positions]
 
+    def vectors(self, ids: Sequence[str]) -> FloatArray:
+        """Unit-length vectors of units by id, `[len(ids), dimension]`.
+
+        Raises:
+            KeyError: An id is none of this snapshot's.
+        """
+        places = self.places()
+        return np.asarray(self.matrix[[places[found] for found in ids]])
+
+    def places(self) -> Mapping[str, int]:
+        """Positions of units by id."""
+        found: Mapping[str, int] = self.derived(
+            "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(self.ids.tolist())}
+        )
+        return found
+
+    async def cosines(self, query: str, question: FloatArray, allowed: BoolArray | None = None) -> FloatArray:
+        """Similarity of a question with every unit, `[size]`: exact cosines, or what the user's store makes of them.
+
+        Args:
+            query: The question.
+            question: Its vector.
+            allowed: Units that will be looked at, `[size]`; None for all.
+        """
+        if self._vectors is not None and self.size:
+            from sire_core.search.vectors.store_scores import store_scores
+
+            return await store_scores(self._vectors, query, question, self, allowed)
+        if self.matrix.size > _INLINE:
+            import asyncio
+
+            return np.asarray(await asyncio.to_thread(np.dot, self.matrix, question), dtype=np.float32)
+        return np.asarray(np.dot(self.matrix, question) if self.size else np.zeros(0), dtype=np.float32)
+
+    @property
+    def scans(self) -> bool:
+        """Whether similarities come from the pool's own vectors."""
+        return self._vectors is None
+
     def hits(self, positions: IntArray, scores: NDArray[np.float32], ranking: Ranking) -> list[Hit]:
         """Read units as hits; a derived unit cites its passages in the order in which the ranking prefers them."""
         return [
-            self._hit(position, score, ranking)
+            self.hit(position, score, ranking)
             for position, score in zip(positions.tolist(), scores.tolist(), strict=True)
         ]
 
-    def _hit(self, position: int, score: float, ranking: Ranking) -> Hit:
-        pool = self.pool
+    def hit(self, position: int, score: float, ranking: Ranking) -> Hit:
+        """One of `hits`."""
+        places = self._places(position)
+        unit, documents = self.pool.unit(position, _cited(places, ranking).tolist() if len(places) > 1 else None)
         path = ranking.path(position)
-        start, end = int(pool.indptr[position]), int(pool.indptr[position + 1])
-        order = None
-        if end - start > 1:
-            places = self.derived("units of chunks", self._units_of_chunks)[pool.indices[start:end]]
-            order = np.argsort(-ranking.scores_at(places), kind="stable").tolist()
-        unit, documents = pool.unit(position, order)
         if unit.kind is UnitKind.CHUNK:
-            return Hit(unit, score, documents, path)
-        about = f" about {unit.title}" if unit.title else ""
-        level = f", level {unit.level}" if unit.level else ""
-        note = (
-            f"{unit.kind.value}{about}{level}, made from {end - start} {'passage' if end - start == 1 else 'passages'}"
-        )
-        return Hit(unit, score, documents, (*path, Step("sources", unit.chunk_ids, note)))
+            return Hit(unit, score, documents, path, unit.metadata)
+        sources = self._sources(position)
+        path = (*path, Step("sources", unit.chunk_ids, _what(unit)))
+        return Hit(unit, score, documents, path, shared_metadata(sources), differing_metadata(sources))
+
+    def passages_of(self, position: int, ranking: Ranking) -> list[int]:
+        """Positions of the passages that a unit stands on, each once, in the order in which it cites them."""
+        places = self._places(position)
+        found: list[int] = places[_cited(places, ranking)].tolist() if len(places) > 1 else places.tolist()
+        return list(dict.fromkeys(found))
+
+    def path_through(self, position: int, ranking: Ranking) -> tuple[Step, ...]:
+        """How the ranking came to a derived unit, and what that is: the path of the passages that it brings."""
+        unit, _ = self.pool.unit(position)
+        return (*ranking.path(position), Step("sources", (unit.id,), _what(unit)))
+
+    def _places(self, position: int) -> IntArray:
+        """Positions of the chunk units that a unit stands on, one per chunk."""
+        chunks = self.pool.indices[self.pool.indptr[position] : self.pool.indptr[position + 1]]
+        places: IntArray = self.derived("units of chunks", self._units_of_chunks)[chunks]
+        return places
+
+    def shared_metadata(self, position: int) -> dict[str, Any]:
+        """What the metadata of all passages that a unit stands on agree on."""
+        return shared_metadata(self._sources(position))
+
+    def _sources(self, position: int) -> list[Mapping[str, Any]]:
+        """The different metadata of the passages that a unit stands on."""
+        metadata = self.derived("metadata", self.pool.distinct_metadata)
+        pool = self.pool
+        numbers = pool.chunk_metadata[pool.indices[pool.indptr[position] : pool.indptr[position + 1]]].tolist()
+        return [metadata[number] for number in dict.fromkeys(numbers)]
 
     def _units_of_chunks(self) -> IntArray:
         """Position of the chunk unit of every chunk number."""
@@ -188,8 +275,12 @@ class PoolView:
         return edges
 
     def note(self, key: str) -> bytes | None:
-        """A note that an organizer of the pool left for queries; of the newest generation, so compare it."""
-        return self._load_note(key)
+        """A note that an organizer of the pool left for queries, of the generation that this snapshot shows."""
+        return self._load_notes(key).get(key)
+
+    def notes(self, prefix: str) -> Sequence[bytes]:
+        """Notes whose keys begin with a text, by key."""
+        return list(self._load_notes(prefix).values())
 
     def derived(self, name: str, make: Callable[[], Any]) -> Any:
         """A structure derived from this snapshot, made once and shared by queries."""
@@ -200,3 +291,47 @@ class PoolView:
                 if name not in self._derived:
                     self._derived[name] = make()
                 return self._derived[name]
+
+    def kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
+        """A structure derived from this snapshot, made once and kept in files for the next process.
+
+        Args:
+            name: Of the structure and of the folder of its files.
+            make: Makes it.
+            save: Writes it as files into a folder.
+            load: Reads them.
+        """
+        found: T = self.derived(name, lambda: self._kept(name, make, save, load))
+        return found
+
+    def _kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
+        files = self.pool.files.part(name) if self.pool.files is not None else None
+        if files is None:
+            return make()
+        if files.directory.is_dir():
+            stamp = files.stamp()
+            with suppress(Exception):  # whatever is wrong with files that can be made again: they are made again
+                files.verify()
+                found = load(files.directory)
+                self._mapped.append((files, stamp))
+                return found
+        made = make()
+        with suppress(StorageError):  # a folder that cannot be written costs time only
+            files.write(lambda directory: save(made, directory))
+        return made
+
+    def intact(self) -> bool:
+        """Whether nobody touched the files of this snapshot since they were verified."""
+        return self.pool.intact() and all(files.stamp() == stamp for files, stamp in self._mapped)
+
+
+def _cited(places: IntArray, ranking: Ranking) -> IntArray:
+    """The order in which a unit cites its passages: as the ranking itself prefers them."""
+    return np.argsort(-ranking.scores_at(places), kind="stable")
+
+
+def _what(unit: Unit) -> str:
+    """A derived unit in a path."""
+    about = f" about {unit.title}" if unit.title else ""
+    level = f", level {unit.level}" if unit.level else ""
+    return f"{unit.kind.value}{about}{level}, made from {count(len(unit.chunk_ids), 'passage')}"

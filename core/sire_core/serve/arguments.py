@@ -1,4 +1,4 @@
-"""What an agent may say to each tool: the schemas it is shown, and what it is told when it does not keep to them."""
+"""What an agent may say to each tool, and what it is told when it does not keep to that."""
 
 from __future__ import annotations
 
@@ -9,17 +9,28 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sire_core.errors import QueryError
 
-__all__ = ["AskArguments", "ExplainArguments", "SearchArguments", "read_arguments"]
+__all__ = [
+    "AnswerArguments",
+    "AskArguments",
+    "ExplainArguments",
+    "FetchArguments",
+    "SearchArguments",
+    "explain_mistakes",
+    "read_arguments",
+]
 
 Filter = Union[dict[str, Any], str, None]
 
-_K = Field(default=10, ge=1, le=50, description="How many passages and facts to return.")
+_K = Field(
+    default=None, ge=1, le=50, description="How many passages and facts to look at; leave it out for the usual number."
+)
 _FILTER = Field(
     default=None,
     description=(
         "Only evidence from documents whose metadata meets all of these conditions, "
-        'for example {"year": {"gt": 1990}, "lang": {"in": ["en", "de"]}} or "year>1990, lang=en". '
-        "Comparisons: eq, ne, in, lt, gt; to combine conditions: and, or, not. Leave it out to search everything."
+        'for example {"year": {"gt": 1990}, "lang": {"in": ["en", "de"]}} or "year>=1990 and lang=en". '
+        "Comparisons: eq, ne, in, nin, lt, lte, gt, gte, contains, exists; to combine conditions: and, or, not. "
+        "Leave it out to search everything."
     ),
 )
 
@@ -30,7 +41,7 @@ class SearchArguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     query: str = Field(min_length=1, description="What to find evidence for: a whole question, with names spelled out.")
-    k: int = _K
+    k: int | None = _K
     filter: Filter = _FILTER
 
 
@@ -38,12 +49,22 @@ class ExplainArguments(SearchArguments):
     """Arguments of `explain`: the same as of the search that it explains."""
 
 
-class AskArguments(BaseModel):
-    """Arguments of `ask`."""
+class AnswerArguments(BaseModel):
+    """Arguments of a tool that answers."""
 
     model_config = ConfigDict(extra="forbid")
 
     question: str = Field(min_length=1, description="A whole question, with names spelled out.")
+    k: int | None = _K
+    filter: Filter = _FILTER
+    show_steps: bool = Field(
+        default=False, description="Whether to tell the steps as well: what was thought, searched for and found."
+    )
+
+
+class AskArguments(AnswerArguments):
+    """Arguments of `ask`."""
+
     via: Literal["single", "ircot", "self-ask"] = Field(
         default="single",
         description=(
@@ -51,8 +72,25 @@ class AskArguments(BaseModel):
             "missing, and so on; for questions that need several documents. self-ask: answer follow-up questions first."
         ),
     )
-    k: int = _K
-    filter: Filter = _FILTER
+    flavor: Literal["indexrag", "hipporag", "original", "search", "two_call"] | None = Field(
+        default=None,
+        description=(
+            "Of ircot: indexrag (default), hipporag or original. Of self-ask: search (default) or two_call. Leave it "
+            "out unless you compare them."
+        ),
+    )
+    max_steps: int | None = Field(default=None, ge=0, le=20, description="Most rounds of thinking and searching.")
+    timeout: float | None = Field(default=None, gt=0, le=3600, description="Most seconds for everything.")
+
+
+class FetchArguments(BaseModel):
+    """Arguments of `fetch`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    doc_id: str = Field(min_length=1, description="The id of a document, as results name it in brackets.")
+    start: int = Field(default=0, ge=0, description="The character to begin with; see next_start of the result.")
+    length: int = Field(default=20_000, ge=1, le=100_000, description="How many characters to return at most.")
 
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
@@ -67,6 +105,14 @@ def read_arguments(schema: type[Arguments], given: Mapping[str, Any]) -> Argumen
     try:
         return schema.model_validate(given)
     except ValidationError as error:
-        faults = (f"{'.'.join(map(str, fault['loc'][:1]))}: {fault['msg']}" for fault in error.errors())
-        known = ", ".join(schema.model_fields)
-        raise QueryError(f"{'; '.join(dict.fromkeys(faults))}. The arguments are {known}.") from None
+        raise QueryError(f"{explain_mistakes(error)} The arguments are {', '.join(schema.model_fields)}.") from None
+
+
+def explain_mistakes(error: Any) -> str:
+    """Every argument at fault and why, in a sentence.
+
+    Args:
+        error: Pydantic's `ValidationError`.
+    """
+    faults = (f"{'.'.join(map(str, fault['loc'][:1]))}: {fault['msg']}" for fault in error.errors(include_url=False))
+    return f"{'; '.join(dict.fromkeys(faults))}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -29,13 +30,15 @@ if TYPE_CHECKING:
 
 __all__ = ["make_server", "serve_http", "serve_stdio"]
 
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
 _logger = logging.getLogger(__name__)
 
 
 def make_server(
     index: Index, language_model: LanguageModel | None = None, limits: ReasoningLimits | None = None
 ) -> Server:
-    """Make a server with the tools `search`, `ask` and `explain` over an index.
+    """Make a server with the tools `search`, `ask`, `explain` and `fetch` over an index.
 
     What goes wrong in a call reaches the agent as a tool error with our message; anything unforeseen is logged, and the
     agent only learns that it happened. Steps of reasoning are reported as progress to clients that ask for it.
@@ -55,12 +58,12 @@ def make_server(
         return types.ListToolsResult(tools=listed)
 
     async def on_call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        told = 0
+        sent = 0
 
         async def tell(message: str) -> None:
-            nonlocal told
-            told += 1
-            await context.session.report_progress(told, message=message)
+            nonlocal sent
+            sent += 1
+            await context.session.report_progress(sent, message=_clean(message))
 
         try:
             reply = await tools.call(params.name, params.arguments or {}, tell)
@@ -69,7 +72,7 @@ def make_server(
         except Exception:
             _logger.exception("The tool %s failed.", params.name)
             return _result("The server failed at this call; its log says why.", is_error=True)
-        return _result(reply.text, structured_content=dict(reply.data))
+        return _result(reply.text, structured_content=_clean(reply.output.model_dump()))
 
     return Server(
         "sire",
@@ -90,6 +93,7 @@ def _listed(tools: IndexTools) -> list[types.Tool]:
             title=spec.title,
             description=spec.description,
             input_schema=spec.arguments.model_json_schema(),
+            output_schema=spec.output.model_json_schema(mode="serialization"),
             annotations=hints,
         )
         for spec in tools.specs()
@@ -133,4 +137,15 @@ async def serve_http(
 
 
 def _result(text: str, **fields: Any) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], **fields)
+    return types.CallToolResult(content=[types.TextContent(type="text", text=_clean(text))], **fields)
+
+
+def _clean(value: Any) -> Any:
+    """A value without lone surrogates, which models write and UTF-8 cannot: one would end the connection."""
+    if isinstance(value, str):
+        return (
+            value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATE.search(value) else value
+        )
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in value.items()}
+    return [_clean(item) for item in value] if isinstance(value, list) else value

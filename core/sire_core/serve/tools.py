@@ -1,15 +1,24 @@
-"""What agents can do with an index: search, ask, explain. Knows nothing of the protocol that carries it."""
+"""What agents can do with an index: search, ask, explain, fetch. Knows nothing of the protocol that carries it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import difflib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError, QueryError
-from sire_core.serve.arguments import AskArguments, ExplainArguments, SearchArguments, read_arguments
+from sire_core.serve.arguments import (
+    AskArguments,
+    ExplainArguments,
+    FetchArguments,
+    SearchArguments,
+    read_arguments,
+)
+from sire_core.serve.outputs import AskOutput, ExplainOutput, FetchOutput, HitOutput, SearchOutput
+from sire_core.serve.texts import answer_text, hits_text, step_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -17,16 +26,24 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.reason.limits import ReasoningLimits
-    from sire_core.reason.steps import Answer, Step
-    from sire_core.types import Hit
+    from sire_core.reason.steps import Answer, ReasoningStep
 
-__all__ = ["IndexTools", "Reply", "ToolSpec"]
+__all__ = ["IndexTools", "ToolResult", "ToolSpec"]
 
 Tell = Callable[[str], Awaitable[None]]
 """Told in a sentence what is going on, while a call takes its time."""
 
+_USUAL = 10
+"""Hits of those who do not say how many they want."""
+
 _KEYS = 30
 """Most metadata keys that the instructions name."""
+
+_COMPARED = 20_000
+"""Ids among which a similar one is looked for."""
+
+_OVERLAP = 2000
+"""Most characters that two passages in a row share."""
 
 _NO_MODEL = "This server has no language model to answer with: use search, or start it with `sire mcp DIR --llm MODEL`."
 
@@ -39,19 +56,20 @@ class ToolSpec:
     title: str
     description: str
     arguments: type[BaseModel]
+    output: type[BaseModel]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ToolResult:
     """What a tool found.
 
     Attributes:
         text: For the model to read, with the documents' ids in brackets.
-        data: The same for programs.
+        output: The same for programs.
     """
 
     text: str
-    data: Mapping[str, Any] = field(default_factory=dict)
+    output: BaseModel
 
 
 class IndexTools:
@@ -69,13 +87,18 @@ class IndexTools:
         self._index = index
         self._model = language_model
         self._limits = limits
-        self._runs = {"search": self._search, "ask": self._ask, "explain": self._explain}
+        self._runs: Mapping[str, Callable[[Mapping[str, Any], Tell], Awaitable[ToolResult]]] = {
+            "search": self._search,
+            "ask": self._ask,
+            "explain": self._explain,
+            "fetch": self._fetch,
+        }
 
     def specs(self) -> list[ToolSpec]:
         """All tools."""
         asking = (
-            "Answers a question from the indexed documents, with the evidence it used, numbered as the answer cites "
-            "it. Says so when the evidence is not sufficient."
+            "Answers a question from the indexed documents, in few words, with the ids of the documents that it cites "
+            "in brackets, and says whether the evidence is sufficient."
         )
         return [
             ToolSpec(
@@ -84,12 +107,14 @@ class IndexTools:
                 "Finds passages, and summaries and facts drawn from several passages, that help to answer a question, "
                 "best first. Each comes with the ids of its documents in brackets.",
                 SearchArguments,
+                SearchOutput,
             ),
             ToolSpec(
                 "ask",
                 "Ask documents",
                 asking if self._model is not None else f"{asking} Not available here: no language model is configured.",
                 AskArguments,
+                AskOutput,
             ),
             ToolSpec(
                 "explain",
@@ -97,6 +122,14 @@ class IndexTools:
                 "The same search, but with the reasons: for each result its score, the steps that led to it and what "
                 "it stands on.",
                 ExplainArguments,
+                ExplainOutput,
+            ),
+            ToolSpec(
+                "fetch",
+                "Fetch a document",
+                "Gives a document as it was indexed, whole or in parts, by the id that results name in brackets.",
+                FetchArguments,
+                FetchOutput,
             ),
         ]
 
@@ -106,17 +139,17 @@ class IndexTools:
         Raises:
             IndexMissingError: There is no index.
         """
-        metadata = [entry for _, entry in self._index.view().pool.document_metadata()]
-        keys = sorted({key for entry in metadata for key in entry if not key.startswith("sire_")})[:_KEYS]
+        snapshot = self._index.snapshot()
+        keys = sorted({key for entry in snapshot.metadata() for key in entry if not key.startswith("sire_")})[:_KEYS]
         known = (
             f"Metadata keys for filters: {', '.join(keys)}." if keys else "The documents have no metadata to filter by."
         )
         return (
-            f"Evidence from a collection of {count(len(metadata), 'document')}. Search it before answering questions "
-            f"about them, and cite the document ids in brackets. {known}"
+            f"Evidence from a collection of {count(len(snapshot.document_ids()), 'document')}. Search it before "
+            f"answering questions about them, and cite the document ids in brackets. {known}"
         )
 
-    async def call(self, name: str, given: Mapping[str, Any], tell: Tell) -> Reply:
+    async def call(self, name: str, given: Mapping[str, Any], tell: Tell) -> ToolResult:
         """Run a tool.
 
         Args:
@@ -132,76 +165,99 @@ class IndexTools:
             raise QueryError(f"There is no tool {name!r}; there are {', '.join(self._runs)}.")
         return await run(given, tell)
 
-    async def _search(self, given: Mapping[str, Any], tell: Tell) -> Reply:  # noqa: ARG002 - quick; there is nothing to tell
+    async def _search(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - quick; there is nothing to tell
         asked = read_arguments(SearchArguments, given)
-        hits = await self._index.asearch(asked.query, asked.k, filter=asked.filter)
-        return Reply("\n\n".join(map(_passage, hits)) or "Nothing was found.", {"hits": [_plain(hit) for hit in hits]})
+        hits = await self._index.asearch(asked.query, asked.k or _USUAL, filter=asked.filter)
+        return ToolResult(
+            hits_text(hits), SearchOutput(hits=[HitOutput.of(hit) for hit in hits], **self._searched(asked))
+        )
 
-    async def _explain(self, given: Mapping[str, Any], tell: Tell) -> Reply:  # noqa: ARG002 - as above
+    async def _explain(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
         asked = read_arguments(ExplainArguments, given)
-        text = await self._index.aexplain(asked.query, asked.k, filter=asked.filter)
-        return Reply(text, {"explanation": text})
+        text = await self._index.aexplain(asked.query, asked.k or _USUAL, filter=asked.filter)
+        return ToolResult(text, ExplainOutput(explanation=text, **self._searched(asked)))
 
-    async def _ask(self, given: Mapping[str, Any], tell: Tell) -> Reply:
+    async def _ask(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:
         asked = read_arguments(AskArguments, given)
         if self._model is None:
             raise ConfigurationError(_NO_MODEL)
-        from sire_core.reason import STRATEGIES
+        from sire_core.reason import reason, settings_of
         from sire_core.reason.steps import Answer
 
-        reply = Reply("")
-        settings = {"model": self._model, "k": asked.k, "filter": asked.filter, "limits": self._limits}
-        run = STRATEGIES[asked.via](self._index, asked.question, **settings)
-        async with aclosing(run) as steps:  # whoever stops listening stops the model calls, too
+        run = reason(
+            asked.via,
+            self._index,
+            asked.question,
+            model=self._model,
+            k=asked.k,
+            filter=asked.filter,
+            limits=self._limits_of(asked),
+            **settings_of(asked.via, asked.flavor),
+        )
+        made: list[ReasoningStep] = []
+        answer: Answer | None = None
+        async with aclosing(run) as steps:  # closing the stream stops the model calls, too
             async for step in steps:
                 if isinstance(step, Answer):
-                    reply = _answered(step)
+                    answer = step
                 else:
-                    await tell(_said(step))
-        return reply
+                    made.append(step)
+                    await tell(step_text(step))
+        assert answer is not None  # what every strategy ends with
+        shown = made if asked.show_steps else []
+        return ToolResult(answer_text(answer, shown), AskOutput.of(answer, shown, **self._searched(asked)))
+
+    async def _fetch(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
+        asked = read_arguments(FetchArguments, given)
+        found = self._index.documents([asked.doc_id])
+        if not found:
+            raise QueryError(self._no_document(asked.doc_id))
+        document = found[0]
+        whole = document.text or joined([str(getattr(chunk, "text", chunk)) for chunk in document.chunks])
+        part = whole[asked.start : asked.start + asked.length]
+        end = asked.start + len(part)
+        output = FetchOutput(
+            doc_id=document.id,
+            title=document.title,
+            text=part,
+            metadata=dict(document.metadata),
+            start=asked.start,
+            length=len(whole),
+            next_start=end if end < len(whole) else None,
+        )
+        more = f"\n\n(Goes on: start={end}, {len(whole) - end:,} characters more.)" if end < len(whole) else ""
+        head = f"[{document.id}] {document.title}".rstrip()
+        return ToolResult(f"{head}\n\n{part}{more}", output)
+
+    def _limits_of(self, asked: AskArguments) -> ReasoningLimits:
+        """What the server allows, or less where the agent wants less."""
+        from sire_core.reason.limits import ReasoningLimits
+
+        ours = self._limits or ReasoningLimits()
+        return replace(
+            ours, max_steps=_least(ours.max_steps, asked.max_steps), timeout=_least(ours.timeout, asked.timeout)
+        )
+
+    def _searched(self, asked: SearchArguments | AskArguments) -> dict[str, Any]:
+        """How was searched, for traces."""
+        return {"recipe": str(self._index.stats()["recipe"]), "k": asked.k or _USUAL, "filter": asked.filter}
+
+    def _no_document(self, doc_id: str) -> str:
+        known = self._index.snapshot().document_ids()
+        near = difflib.get_close_matches(doc_id, known[:_COMPARED], n=3)
+        return f"There is no document {doc_id!r}." + (f" Similar ids: {', '.join(near)}." if near else "")
 
 
-def _passage(hit: Hit) -> str:
-    return f"[{', '.join(hit.doc_ids)}] {hit.unit.index_text}"
+def joined(passages: Sequence[str]) -> str:
+    """Passages as the text that they were cut from: what one repeats of the one before it stands once."""
+    text = ""
+    for passage in passages:
+        shared = min(len(text), len(passage), _OVERLAP)
+        while shared and not text.endswith(passage[:shared]):
+            shared -= 1
+        text += passage[shared:] if shared > 1 else ("\n\n" if text else "") + passage
+    return text
 
 
-def _said(step: Step) -> str:
-    """A step of reasoning in a sentence."""
-    from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion
-
-    if isinstance(step, SubQuestion):
-        return f"Searching: {step.text}"
-    if isinstance(step, Retrieved):
-        return f"Found {count(len(step.hits), 'passage or fact', 'passages and facts')}, {step.new:,} of them new."
-    return f"{step.question} {step.text}" if isinstance(step, IntermediateAnswer) else step.text
-
-
-def _answered(answer: Answer) -> Reply:
-    """An answer with its evidence; the numbers are those that the answer cites."""
-    text = answer.text or "There is no answer."
-    if not answer.sufficient:
-        why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
-        text += f"\n\nThe evidence is not sufficient (stopped by {why})."
-    evidence = "\n\n".join(f"[{number}] {_passage(hit)}" for number, hit in enumerate(answer.hits, 1))
-    data = {
-        "answer": answer.text,
-        "sufficient": answer.sufficient,
-        "stop": answer.stop,
-        "citations": list(answer.citations),
-        "hits": [_plain(hit) for hit in answer.hits],
-        "usage": asdict(answer.usage),
-        "note": answer.note,
-    }
-    return Reply(f"{text}\n\nEvidence:\n{evidence}" if evidence else text, data)
-
-
-def _plain(hit: Hit) -> dict[str, Any]:
-    unit = hit.unit
-    return {
-        "id": unit.id,
-        "kind": str(unit.kind),
-        "score": float(hit.score),
-        "title": unit.title,
-        "text": unit.text,
-        "doc_ids": list(hit.doc_ids),
-    }
+def _least(*bounds: Any) -> Any:
+    return min((bound for bound in bounds if bound is not None), default=None)

@@ -17,6 +17,7 @@ __all__ = ["Database"]
 
 _VARIABLES = 900  # SQLite's smallest compiled-in limit on bound variables is 999
 
+_UNWRITABLE = ("readonly", "unable to open", "full", "disk I/O")
 _ADVICE = {
     ("full",): "has no space left. What was committed before is safe: free some space and run it again.",
     ("locked", "busy"): "is locked by another process. Wait until it has finished, then run it again.",
@@ -26,7 +27,8 @@ _ADVICE = {
     ): "is damaged or not one of our files. Restore it, or delete the folder and rebuild.",
     ("disk I/O",): "cannot be read or written: the disk may be full or failing. What was committed before is safe: "
     "make room and run it again.",
-    ("readonly",): "is read-only. Make the folder writable, or copy it to a place that is.",
+    ("readonly",): "cannot be written. Make the folder writable or free some space, or copy it to a place that is.",
+    ("closed database",): "was closed by another thread while it was in use. Ask again: it is opened again.",
     ("unable to open",): "cannot be opened. Check that the folder exists and that you may write to it.",
 }
 
@@ -61,13 +63,13 @@ class Database:
     def snapshot(self) -> Iterator[None]:
         """All reads inside the block see one state, whatever anybody commits meanwhile."""
         with self._lock:
-            outermost = not self._connection.in_transaction
+            outermost = not self._in_transaction()
             if outermost:
                 self.read("BEGIN")
             try:
                 yield
             finally:
-                if outermost:
+                if outermost and self._in_transaction():
                     self.read("COMMIT")
 
     def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -113,11 +115,14 @@ class Database:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException as error:
-                if self._connection.in_transaction:
+                if self._in_transaction():
                     self._connection.execute("ROLLBACK")
                 if isinstance(error, sqlite3.Error):
                     raise _explain(error, self.path) from error
                 raise
+
+    def _in_transaction(self) -> bool:
+        return self._finalizer.alive and self._connection.in_transaction
 
     def copy_to(self, path: Path) -> None:
         """Write a copy of the whole database to a new file."""
@@ -130,6 +135,13 @@ class Database:
                 target.close()
         except sqlite3.Error as error:
             raise _explain(error, path) from error
+
+    def check(self) -> list[str]:
+        """What SQLite finds wrong with the structure of the file, in words; empty when nothing is."""
+        try:
+            return [str(row[0]) for row in self.read("PRAGMA quick_check(10)") if row[0] != "ok"]
+        except StorageError as error:
+            return [str(error)]
 
     def compact(self) -> None:
         """Give freed pages back and overwrite what was deleted.
@@ -156,10 +168,10 @@ def _open(path: Path | None, schema: str) -> sqlite3.Connection:
     try:
         return _prepared(_connect(str(path)), schema, path)
     except sqlite3.OperationalError as error:
-        if not path.exists() or not any(word in str(error) for word in ("readonly", "unable to open")):
+        if not path.exists() or not any(word in str(error) for word in _UNWRITABLE):
             raise
-    # A read-only folder. A log that a killed process left behind still counts; without one, SQLite has to be told
-    # that it needs no files of its own.
+    # A read-only folder, or a full disk. A log that a killed process left behind still counts; without one, SQLite has
+    # to know that it needs no files of its own.
     log = path.with_name(path.name + "-wal")
     options = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
     connection = _connect(f"{path.absolute().as_uri()}?{options}", uri=True)
@@ -179,7 +191,7 @@ def _prepared(connection: sqlite3.Connection, schema: str, path: Path | None) ->
     try:
         _check_tables(connection, schema, path)
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA synchronous=FULL")  # what was acknowledged survives a power cut
         connection.executescript(schema)
     except BaseException:
         connection.close()

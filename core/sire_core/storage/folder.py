@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
+from sire_core.storage.derived import sync_folder
 
 __all__ = ["FORMAT", "Folder"]
 
-FORMAT = 1
+FORMAT = 3
 """Version of the folder layout and of the tables; a folder of another version is refused with advice."""
 
 _MAY_COME_FIRST = ("writer.lock", "pending.jsonl")
@@ -117,8 +118,12 @@ class Folder:
         """
         partial = self.manifest_file.with_suffix(f".{os.getpid()}.partial")
         try:
-            partial.write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+            with partial.open("w", encoding="utf-8") as file:
+                file.write(json.dumps(manifest, indent=1, ensure_ascii=False))
+                file.flush()
+                os.fsync(file.fileno())
             partial.replace(self.manifest_file)
+            sync_folder(self.path)
         except OSError as error:
             partial.unlink(missing_ok=True)
             raise StorageError(
@@ -155,7 +160,8 @@ class Folder:
                 connection.close()
             if "locked" not in str(error):
                 raise StorageError(
-                    f"Cannot write to {self.path} ({error}). Make the folder writable, or copy it to a place that is."
+                    f"Cannot write to {self.path} ({error}). Make the folder writable or free some space, or copy it "
+                    "to a place that is."
                 ) from error
             raise IndexLockedError(
                 f"Another process is writing to {self.path}. Readers may go on; wait for it to finish and run it again."

@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
-from sire_core.manifest import BuiltRecipe, Manifest
 from sire_core.storage.calls import CallStore
 from sire_core.storage.folder import Folder, check_format
+from sire_core.storage.manifest import BuiltRecipe, Manifest
 from sire_core.storage.pools import Pools
 from sire_core.storage.store import CORPUS, Store
-from sire_core.types import Edge
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["IndexFiles"]
@@ -106,19 +106,12 @@ class IndexFiles:
             found.update(self.store.state(owner).get("figures", {}))
         return found
 
-    def edges(self, built: BuiltRecipe) -> list[Edge]:
-        """Edges of a recipe's pool."""
-        return self.store.edges(list(built.owners)) if built.owners else []
-
-    def note(self, built: BuiltRecipe, key: str) -> bytes | None:
-        """A note of the first organizer of a recipe that has one under this key."""
-        return next((notes[key] for owner in built.owners if (notes := self.store.notes(owner, [key]))), None)
-
     def vectors(self, ids: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Which of some units the index holds, as positions, and their vectors `[positions, dimension]`."""
-        manifest = self.manifest()
-        latest = manifest.recipes[-1] if manifest.recipes else None
-        return self.pools.vectors(latest, manifest.generation, ids)
+        found = self.store.vectors(ids)
+        places = [place for place, wanted in enumerate(ids) if wanted in found]
+        stored = [found[ids[place]] for place in places]
+        return np.array(places, dtype=np.int64), np.stack(stored) if stored else np.empty((0, 0), np.float32)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -152,8 +145,6 @@ class IndexFiles:
                 self.folder.write_manifest(committed.to_json())
             return
         pools = {self.folder.pool(built.pool, committed.generation).name for built in committed.recipes}
-        # Whatever is there under these names is left over from an index that was deleted.
-        self.folder.clean(lambda name: name in pools)
         if committed.recipes:
             with self.store.snapshot():
                 self.pools.get(committed.recipes[-1], committed.generation)
@@ -190,6 +181,15 @@ class IndexFiles:
         self.calls.copy_to(target.calls_file)
         self.store.copy_to(target.index_file)
         target.write_manifest(self._manifest.to_json())
+
+    def copy_calls(self, path: Path) -> None:
+        """Take what was extracted and answered along into a new folder, unless it is there already."""
+        target = Folder(path)
+        if path.exists() and not target.calls_file.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise StorageError(f"{path} holds something already. Name a new folder.")
+        target.create()
+        if not target.calls_file.exists():
+            self.calls.copy_to(target.calls_file)
 
     def close(self) -> None:
         """Close the files."""

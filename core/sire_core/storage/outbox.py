@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS outbox (
 CREATE TABLE IF NOT EXISTS mirrored (
     mirror TEXT NOT NULL, unit TEXT NOT NULL, PRIMARY KEY (mirror, unit)) WITHOUT ROWID;
 """
-"""Stores that follow, units that each has still to be told about, and units that each may hold."""
+"""Stores that follow, units that each has still to get or drop, and units that each may hold."""
 
 _ENTER = "INSERT OR IGNORE INTO outbox SELECT name, ? FROM mirrors"
 
@@ -31,7 +31,7 @@ _ENTER = "INSERT OR IGNORE INTO outbox SELECT name, ? FROM mirrors"
 def note_changes(db: sqlite3.Connection, commit: Commit) -> None:
     """Write down, in the transaction of a commit and before it changes anything, which units it touches.
 
-    A unit is touched when it is put, dropped or embedded anew, when its owner goes, and when a document it stands on
+    A unit is touched when it is put, dropped or embedded again, when its owner goes, and when a document it stands on
     is put again: its metadata may be other.
     """
     if not db.execute("SELECT 1 FROM mirrors LIMIT 1").fetchone():
@@ -51,7 +51,7 @@ def note_changes(db: sqlite3.Connection, commit: Commit) -> None:
 
 
 class Outbox:
-    """What one vector store has still to be told.
+    """Changes that one vector store has still to get.
 
     Args:
         db: `index.sqlite`.
@@ -68,7 +68,7 @@ class Outbox:
         return bool(known) and known[0][0] == json.dumps(list(owners))
 
     def restart(self, owners: Sequence[str]) -> None:
-        """Follow these owners from now on: everything in their pool, and all that is held, has to be told.
+        """Follow these owners from now on: everything in their pool, and all that is held, has to be sent.
 
         Args:
             owners: Owners of a recipe's pool.
@@ -83,7 +83,7 @@ class Outbox:
             )
 
     def pending(self) -> list[str]:
-        """Ids of the units that have to be told: passages first, then by level, then those that are gone."""
+        """Ids of the units that have to be sent: passages first, then by level, then those that are gone."""
         rows = self._db.read(
             "SELECT o.unit FROM outbox o LEFT JOIN units u ON u.id=o.unit WHERE o.mirror=? "
             "ORDER BY u.id IS NULL, u.kind<>?, u.level, o.unit",
@@ -91,8 +91,8 @@ class Outbox:
         )
         return [str(row[0]) for row in rows]
 
-    def told(self) -> list[str]:
-        """Id of one unit that the store was told and that has not changed since; empty when there is none."""
+    def sent(self) -> list[str]:
+        """Id of one unit that was sent and that has not changed since; empty when there is none."""
         rows = self._db.read(
             "SELECT unit FROM mirrored m WHERE mirror=? AND NOT EXISTS "
             "(SELECT 1 FROM outbox o WHERE o.mirror=m.mirror AND o.unit=m.unit) LIMIT 1",
@@ -111,9 +111,9 @@ class Outbox:
             db.executemany("INSERT OR IGNORE INTO mirrored VALUES (?,?)", [(self._mirror, unit) for unit in units])
 
     def done(self, put: Iterable[str], dropped: Iterable[str]) -> None:
-        """The store has been told."""
+        """The store has these changes."""
         gone = list(dropped)
         with self._db.transaction() as db:
             db.executemany("DELETE FROM mirrored WHERE mirror=? AND unit=?", [(self._mirror, unit) for unit in gone])
-            told = [(self._mirror, unit) for unit in (*put, *gone)]
-            db.executemany("DELETE FROM outbox WHERE mirror=? AND unit=?", told)
+            done = [(self._mirror, unit) for unit in (*put, *gone)]
+            db.executemany("DELETE FROM outbox WHERE mirror=? AND unit=?", done)

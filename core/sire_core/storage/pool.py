@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.errors import StorageError
+from sire_core.storage.derived import DerivedFiles
 from sire_core.storage.store import CORPUS, Store
-from sire_core.types import Unit, UnitKind
+from sire_core.types import Chunk, Unit, UnitKind
 
-__all__ = ["KIND_NAMES", "Pool", "pool_row"]
+__all__ = ["KIND_NAMES", "Pool", "corpus_columns", "pool_row"]
 
 KIND_NAMES: tuple[str, ...] = tuple(kind.value for kind in UnitKind)
 _KINDS = {kind.value: kind for kind in UnitKind}
-_ARRAYS = ("matrix", "ids", "kinds", "levels", "ranks", "indptr", "indices", "chunk_ids", "chunk_documents", "offsets")
+_ARRAYS = (
+    *("matrix", "ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
+    *("chunk_ids", "chunk_documents", "chunk_metadata"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,13 @@ class Pool:
         indices: Chunk numbers; unit i stands on `indices[indptr[i]:indptr[i + 1]]`.
         chunk_ids: Ids of the chunks by number.
         chunk_documents: Document numbers of the chunks.
+        chunk_metadata: Numbers into `metadata` of the chunks.
         offsets: Bytes of unit i in `rows` are `offsets[i]:offsets[i + 1]`.
         rows: Units as JSON, one after the other.
-        documents: Per document number its id and metadata, as JSON bytes; parsed by who needs it.
-        directory: Where the files are; None in memory.
+        documents: Document ids by number, as JSON bytes; parsed when they are needed.
+        metadata: The different metadata that chunks have, as JSON bytes; parsed when they are needed.
+        files: The files that the arrays are mapped from; None in memory.
+        stamp: Of the files, when they were verified.
     """
 
     generation: int
@@ -55,10 +60,13 @@ class Pool:
     indices: NDArray[np.int64]
     chunk_ids: NDArray[np.bytes_]
     chunk_documents: NDArray[np.int64]
+    chunk_metadata: NDArray[np.int64]
     offsets: NDArray[np.int64]
     rows: NDArray[np.uint8]
     documents: bytes
-    directory: Path | None = None
+    metadata: bytes
+    files: DerivedFiles | None = None
+    stamp: tuple[tuple[int, int, int], ...] = ()
 
     def unit(self, position: int, order: Sequence[int] | None = None) -> tuple[Unit, tuple[str, ...]]:
         """A unit and the ids of its documents, in order of its chunks.
@@ -68,9 +76,10 @@ class Pool:
             order: Numbers of the unit's chunks in the order in which they shall be cited; None keeps the stored one.
         """
         row = json.loads(self.rows[self.offsets[position] : self.offsets[position + 1]].tobytes().decode())
-        chunk_ids, documents = row["chunk_ids"], row["documents"]
+        chunk_ids, documents, source_ids = row["chunk_ids"], row["documents"], row["source_ids"]
         if order is not None:
             chunk_ids = [chunk_ids[i] for i in order]
+            source_ids = [source_ids[i] for i in order] if source_ids else []
             numbers = self.chunk_documents[self.indices[self.indptr[position] : self.indptr[position + 1]]].tolist()
             first: dict[int, int] = {}  # the stored documents are those of the stored chunks, each at its first chunk
             for number in numbers:
@@ -86,30 +95,34 @@ class Pool:
             tuple(row["entity_keys"]),
             row["title"],
             row["metadata"],
+            tuple(source_ids),
         ), tuple(documents)
 
-    def document_metadata(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """(id, metadata) by document number."""
-        return [(doc, metadata) for doc, metadata in json.loads(self.documents)]
+    def document_ids(self) -> list[str]:
+        """Ids of all documents, those without text too, by number."""
+        return list(json.loads(self.documents))
+
+    def distinct_metadata(self) -> list[Mapping[str, Any]]:
+        """The different metadata that chunks have; `chunk_metadata` says which chunk has which."""
+        return list(json.loads(self.metadata))
 
     @classmethod
-    def load(cls, directory: Path, generation: int) -> Pool:
+    def load(cls, files: DerivedFiles, generation: int) -> Pool:
         """Map the files of a pool that `make` wrote.
 
         Raises:
-            StorageError: A file is missing or damaged; the caller rebuilds.
+            StorageError: A file is missing or damaged; the caller makes the pool again.
         """
+        stamp = files.stamp()
+        files.verify()
+        directory = files.directory
         try:
-            arrays = {name: np.load(directory / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
-            rows = np.memmap(directory / "rows.bin", dtype=np.uint8, mode="r")
-            documents = (directory / "documents.json").read_bytes()
-        except (OSError, ValueError, EOFError) as error:
-            raise StorageError(
-                f"The derived files in {directory} cannot be read ({error}); they will be rebuilt."
-            ) from error
-        plain = {name: np.asarray(array) for name, array in arrays.items()}
-        _check_lengths(plain, len(rows), documents, directory)
-        return cls(generation=generation, rows=np.asarray(rows), documents=documents, directory=directory, **plain)
+            arrays = {name: np.asarray(np.load(directory / f"{name}.npy", mmap_mode="r")) for name in _ARRAYS}
+            arrays["rows"] = np.asarray(np.memmap(directory / "rows.bin", dtype=np.uint8, mode="r"))
+            documents, metadata = ((directory / name).read_bytes() for name in ("documents.json", "metadata.json"))
+        except (OSError, ValueError, EOFError) as error:  # tidied away since
+            raise StorageError(f"The derived files in {directory} cannot be read ({error}).") from error
+        return cls(generation=generation, documents=documents, metadata=metadata, files=files, stamp=stamp, **arrays)
 
     @classmethod
     def make(cls, store: Store, owners: Sequence[str], generation: int) -> Pool:
@@ -122,38 +135,30 @@ class Pool:
         """
         return cls(generation=generation, **_collect(store, [CORPUS, *owners]))
 
-    def kept(self, directory: Path | None) -> Pool:
-        """The same pool, written to files and mapped from them; as it is when there is no folder.
+    def kept(self, files: DerivedFiles) -> Pool:
+        """The same pool, written to files and mapped from them.
 
         Raises:
             StorageError: The files cannot be written.
         """
-        if directory is None:
-            return self
-        _write(self, directory)
-        return self.load(directory, self.generation)
+        files.write(self._save)
+        return self.load(files, self.generation)
 
+    def _save(self, directory: Path) -> None:
+        for name in _ARRAYS:
+            np.save(directory / f"{name}.npy", getattr(self, name))
+        (directory / "rows.bin").write_bytes(self.rows.data if len(self.rows) else b" ")
+        (directory / "documents.json").write_bytes(self.documents)
+        (directory / "metadata.json").write_bytes(self.metadata)
 
-def _check_lengths(arrays: Mapping[str, NDArray[Any]], size: int, documents: bytes, directory: Path) -> None:
-    """Notice files that were cut off or come from different pools."""
-    count = len(arrays["ids"])
-    whole = (
-        all(len(arrays[name]) == count for name in ("matrix", "kinds", "levels", "ranks"))
-        and all(len(arrays[name]) == count + 1 for name in ("indptr", "offsets"))
-        and int(arrays["indptr"][-1]) == len(arrays["indices"])
-        and len(arrays["chunk_ids"]) == len(arrays["chunk_documents"])
-        and max(1, int(arrays["offsets"][-1])) == size
-        and documents.endswith(b"]")
-    )
-    if not whole:
-        raise StorageError(f"The derived files in {directory} do not fit together; they will be rebuilt.")
+    def intact(self) -> bool:
+        """Whether nobody touched the files since they were verified; true in memory."""
+        return self.files is None or self.files.stamp() == self.stamp
 
 
 def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
     chunks = store.chunks()
     number = {chunk.id: i for i, chunk in enumerate(chunks)}
-    documents = store.documents()
-    document_number = {doc: i for i, doc in enumerate(documents)}
     doc_of = {chunk.id: chunk.doc_id for chunk in chunks}
     found: list[tuple[tuple[int, int, int, str], Unit, NDArray[np.float32]]] = []
     for rank, owner in enumerate(owners):
@@ -175,11 +180,34 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
         "ranks": np.array([key[0] for key, _, _ in found], dtype=np.uint8),
         "indptr": np.cumsum([0, *(len(unit.chunk_ids) for unit in units)], dtype=np.int64),
         "indices": np.array([number[c] for unit in units for c in unit.chunk_ids], dtype=np.int64),
-        "chunk_ids": np.array([chunk.id for chunk in chunks], dtype="S24"),
-        "chunk_documents": np.array([document_number[chunk.doc_id] for chunk in chunks], dtype=np.int64),
         "offsets": np.cumsum([0, *map(len, rows)], dtype=np.int64),
         "rows": np.frombuffer(b"".join(rows), dtype=np.uint8),
-        "documents": json.dumps([[doc.id, doc.metadata] for doc in documents.values()]).encode(),
+        **corpus_columns(chunks, list(store.documents())),
+    }
+
+
+def corpus_columns(chunks: Sequence[Chunk], documents: Sequence[str]) -> dict[str, Any]:
+    """What a pool knows of chunks and documents.
+
+    Args:
+        chunks: All of them, in corpus order.
+        documents: Ids, in corpus order.
+    """
+    document_number = {doc: i for i, doc in enumerate(documents)}
+    numbers: dict[str, int] = {}
+    metadata = []
+    last, number = None, 0
+    for chunk in chunks:
+        if chunk.metadata is not last:  # the chunks of a document mostly share one object
+            last = chunk.metadata
+            number = numbers.setdefault(json.dumps(dict(last), sort_keys=True), len(numbers))
+        metadata.append(number)
+    return {
+        "chunk_ids": np.array([chunk.id for chunk in chunks], dtype="S24"),
+        "chunk_documents": np.array([document_number[chunk.doc_id] for chunk in chunks], dtype=np.int64),
+        "chunk_metadata": np.array(metadata, dtype=np.int64),
+        "documents": json.dumps(list(documents)).encode(),
+        "metadata": f"[{','.join(numbers)}]".encode(),
     }
 
 
@@ -200,28 +228,7 @@ def pool_row(unit: Unit, doc_of: Mapping[str, str]) -> bytes:
         "entity_keys": unit.entity_keys,
         "title": unit.title,
         "metadata": unit.metadata,
+        "source_ids": unit.source_ids,
         "documents": list(dict.fromkeys(doc_of[chunk] for chunk in unit.chunk_ids)),
     }
     return json.dumps(row, separators=(",", ":")).encode()
-
-
-def _write(pool: Pool, directory: Path) -> None:
-    """Write into a sibling folder and rename it, so that a pool folder is whole or absent."""
-    partial = directory.with_name(f"{directory.name}.{os.getpid()}.partial")
-    try:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        for name in _ARRAYS:
-            np.save(partial / f"{name}.npy", getattr(pool, name))
-        (partial / "rows.bin").write_bytes(pool.rows.data if len(pool.rows) else b" ")
-        (partial / "documents.json").write_bytes(pool.documents)
-        shutil.rmtree(directory, ignore_errors=True)
-        partial.rename(directory)
-    except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if directory.is_dir():  # another process derived the same generation in the meantime
-            return
-        raise StorageError(
-            f"Cannot write {directory} ({error.strerror}). The index itself is safe; free some space or fix the "
-            "permissions, and open it again."
-        ) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
-from sire_core.storage.pool import KIND_NAMES, Pool, pool_row
+from sire_core.storage.pool import KIND_NAMES, Pool, corpus_columns, pool_row
 from sire_core.storage.store import CORPUS
 
 if TYPE_CHECKING:
@@ -112,16 +111,13 @@ def _merged(
     counts = np.concatenate([lengths, np.array([len(found) for found in numbers], dtype=np.int64)])
     starts = np.cumsum(counts) - counts
     flat = np.concatenate([indices, np.array([n for found in numbers for n in found], dtype=np.int64)])
-    document = {stored.id: i for i, stored in enumerate(change.documents)}
     return arrays | {
         "matrix": np.concatenate([pool.matrix[start:stop] if stop else vectors[start] for start, stop in runs]),
         "indptr": np.concatenate([[0], np.cumsum(counts[order])]).astype(np.int64),
         "indices": flat[ranges(starts[order], counts[order])],
-        "chunk_ids": np.array([chunk.id for chunk in change.chunks], dtype="S24"),
-        "chunk_documents": np.array([document[chunk.doc_id] for chunk in change.chunks], dtype=np.int64),
         "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         "rows": np.concatenate([_slice(pool, start, stop) if stop else rows[start] for start, stop in runs]),
-        "documents": json.dumps([[stored.id, stored.metadata] for stored in change.documents]).encode(),
+        **corpus_columns(change.chunks, [stored.id for stored in change.documents]),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["shared_metadata"]
+__all__ = ["differing_metadata", "shared_metadata"]
 
 
 def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -19,3 +19,18 @@ def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     first, *others = sources
     return {key: value for key, value in first.items() if all(key in o and o[key] == value for o in others)}
+
+
+def differing_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    """Values that these do not agree on by key, each once, in their order; a missing key counts as None.
+
+    Args:
+        sources: Metadata of at least one passage.
+    """
+    shared = shared_metadata(sources)
+    found: dict[str, list[Any]] = {key: [] for source in sources for key in source if key not in shared}
+    for key, values in found.items():
+        for source in sources:
+            if source.get(key) not in values:
+                values.append(source.get(key))
+    return {key: tuple(values) for key, values in found.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -12,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.corpus.changes import StoredDocument
+from sire_core.errors import StorageError
+from sire_core.graph.columns import EdgeColumns
 from sire_core.storage.commit import Commit
 from sire_core.storage.database import Database
 from sire_core.storage.outbox import OUTBOX_SCHEMA, Outbox, note_changes
+from sire_core.storage.step_tables import STEP_SCHEMA, StepTables, drop_tables, write_table
 from sire_core.types import Chunk, Edge, Unit, UnitKind
 
 __all__ = ["CORPUS", "Store"]
@@ -25,15 +29,16 @@ CORPUS = "corpus"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS documents (
-    id TEXT PRIMARY KEY, sequence INTEGER NOT NULL, hash TEXT NOT NULL, title TEXT NOT NULL, metadata TEXT NOT NULL
-) WITHOUT ROWID;
+    id TEXT PRIMARY KEY, sequence INTEGER NOT NULL, hash TEXT NOT NULL, title TEXT NOT NULL, metadata TEXT NOT NULL,
+    checksum INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS chunks (
-    id TEXT PRIMARY KEY, doc_id TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
+    id TEXT PRIMARY KEY, doc_id TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,
+    title TEXT, metadata TEXT, source_id TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS chunks_of_document ON chunks (doc_id);
 CREATE TABLE IF NOT EXISTS units (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, level INTEGER NOT NULL,
     tree TEXT NOT NULL, chunk_ids TEXT NOT NULL, entity_keys TEXT NOT NULL, title TEXT NOT NULL, metadata TEXT NOT NULL,
-    vector BLOB NOT NULL);
+    source_ids TEXT NOT NULL, checksum INTEGER NOT NULL, vector BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS units_of_owner ON units (owner, kind);
 CREATE TABLE IF NOT EXISTS edges (
     owner TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
@@ -43,7 +48,13 @@ CREATE TABLE IF NOT EXISTS notes (
     owner TEXT NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (owner, key)) WITHOUT ROWID;
 """
 
-_UNIT_COLUMNS = "id, kind, text, level, tree, chunk_ids, entity_keys, title, metadata"
+_DOCUMENT_COLUMNS = "id, sequence, hash, title, metadata, checksum"
+_CHUNK_COLUMNS = "c.id, c.doc_id, c.position, c.text, c.title, c.metadata, c.source_id, c.checksum"
+_UNIT_COLUMNS = "id, kind, text, level, tree, chunk_ids, entity_keys, title, metadata, source_ids, checksum"
+_CHECKSUM = 4
+"""Bytes behind every vector."""
+_MANY = 1000
+"""So many vectors are found by reading all; fewer are looked up one by one."""
 
 
 class Store:
@@ -54,7 +65,7 @@ class Store:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._db = Database(path, _SCHEMA + OUTBOX_SCHEMA)
+        self._db = Database(path, _SCHEMA + STEP_SCHEMA + OUTBOX_SCHEMA)
 
     def close(self) -> None:
         """Close the file."""
@@ -73,10 +84,32 @@ class Store:
         rows = self._db.read("SELECT value FROM meta WHERE key='manifest'")
         return dict(json.loads(str(rows[0][0]))) if rows else {}
 
+    def hold(self) -> str:
+        """Let this connection go on seeing the last commit, until it is closed; name of that commit."""
+        self._db.read("BEGIN")
+        return self.commits()[0]
+
+    def commits(self) -> tuple[str, str]:
+        """Random names of the last commit and of the one before it; empty where there was none."""
+        found = {str(key): str(value) for key, value in self._db.read("SELECT key, value FROM meta")}
+        return found.get("commit", ""), found.get("commit before", "")
+
+    def check(self) -> list[str]:
+        """Read everything; what is wrong, in words. Empty when nothing is."""
+        found = self._db.check()
+        try:
+            self.chunks(self.documents())
+            for _ in self.units_with_vectors(self.owners()):
+                pass
+        except StorageError as error:
+            found.append(str(error))
+        return found
+
     def documents(self) -> dict[str, StoredDocument]:
         """All documents by id, in corpus order."""
-        rows = self._db.iterate("SELECT id, sequence, hash, title, metadata FROM documents ORDER BY sequence, id")
-        return {r[0]: StoredDocument(r[0], r[1], r[2], r[3], json.loads(r[4]) if r[4] != "{}" else {}) for r in rows}
+        rows = self._db.iterate(f"SELECT {_DOCUMENT_COLUMNS} FROM documents ORDER BY sequence, id")
+        found = map(_verified, rows)
+        return {r[0]: StoredDocument(r[0], r[1], r[2], r[3], json.loads(r[4]) if r[4] != "{}" else {}) for r in found}
 
     def chunks(self, documents: Mapping[str, StoredDocument] | None = None) -> list[Chunk]:
         """All chunks, ordered by (document sequence, position, id).
@@ -86,7 +119,7 @@ class Store:
         """
         documents = self.documents() if documents is None else documents
         rows = self._db.iterate(
-            "SELECT c.id, c.doc_id, c.position, c.text FROM chunks c JOIN documents d ON d.id=c.doc_id "
+            f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN documents d ON d.id=c.doc_id "
             "ORDER BY d.sequence, c.position, c.id"
         )
         return [_chunk(row, documents[str(row[1])]) for row in rows]
@@ -105,42 +138,46 @@ class Store:
         marks = ",".join("?" * len(owners))
         sql = f"SELECT {_UNIT_COLUMNS}, vector FROM units WHERE owner IN ({marks}) AND id IN ({{marks}})"
         for row in self._db.read_in(sql, ids, list(owners)):
-            yield _unit(row), np.frombuffer(row[9], dtype=np.float32)
-
-    def documents_of_chunks(self) -> dict[str, str]:
-        """Document id by chunk id."""
-        return {str(chunk): str(doc) for chunk, doc in self._db.read("SELECT id, doc_id FROM chunks")}
+            yield _unit(row[:-1]), _vector(row[0], row[-1])
 
     def outbox(self, mirror: str) -> Outbox:
-        """What a user's vector store has still to be told."""
+        """Changes that a user's vector store has still to get."""
         return Outbox(self._db, mirror)
 
     def units_with_vectors(
         self, owners: Sequence[str], *, vectors: bool = True
     ) -> Iterator[tuple[Unit, NDArray[np.float32]]]:
         """Units of some owners in order of id, with their vectors (empty arrays when `vectors` is off)."""
-        column = "vector" if vectors else "x''"
+        column, nothing = "vector" if vectors else "x''", np.empty(0, dtype=np.float32)
         marks = ",".join("?" * len(owners))
         sql = f"SELECT {_UNIT_COLUMNS}, {column} FROM units WHERE owner IN ({marks}) ORDER BY id"
         for row in self._db.iterate(sql, list(owners)):
-            yield _unit(row), np.frombuffer(row[9], dtype=np.float32)
+            yield _unit(row[:-1]), _vector(row[0], row[-1]) if vectors else nothing
 
     def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Vectors of units by id; unknown ids are left out."""
-        rows = self._db.read_in("SELECT id, vector FROM units WHERE id IN ({marks})", ids)
-        return {str(found): np.frombuffer(blob, dtype=np.float32) for found, blob in rows}
+        if len(ids) < _MANY:
+            rows = self._db.read_in("SELECT id, vector FROM units WHERE id IN ({marks})", ids)
+            return {str(found): _vector(found, blob) for found, blob in rows}
+        wanted = set(ids)
+        every = self._db.iterate("SELECT id, vector FROM units")
+        return {str(found): _vector(found, blob) for found, blob in every if found in wanted}
 
     def dimension(self) -> int:
         """Length of the vectors; 0 when there are none."""
         rows = self._db.read("SELECT length(vector) FROM units LIMIT 1")
-        return int(rows[0][0]) // 4 if rows else 0
+        return (int(rows[0][0]) - _CHECKSUM) // 4 if rows else 0
 
     def edges(self, owners: Sequence[str]) -> list[Edge]:
         """Edges of some owners, ordered by kind, source, target."""
         marks = ",".join("?" * len(owners))
         sql = f"SELECT kind, source, target, weight, metadata FROM edges WHERE owner IN ({marks}) ORDER BY 1, 2, 3"
         rows = self._db.iterate(sql, list(owners))
-        return [Edge(str(r[0]), str(r[1]), str(r[2]), float(r[3]), json.loads(str(r[4]))) for r in rows]
+        found = [Edge(str(r[0]), str(r[1]), str(r[2]), float(r[3]), json.loads(str(r[4]))) for r in rows]
+        blocks = self._db.read(f"SELECT key, body FROM notes WHERE owner IN ({marks}) AND key LIKE '%/%'", list(owners))
+        for key, body in blocks:
+            found += EdgeColumns.from_bytes(body).edges(str(key).split("/", 1)[0])
+        return sorted(found, key=lambda edge: (edge.kind, edge.source, edge.target))
 
     def state(self, owner: str) -> dict[str, Any]:
         """What an organizer stored for itself."""
@@ -151,6 +188,16 @@ class Store:
         """Notes of an organizer by key; unknown keys are left out."""
         sql = "SELECT key, body FROM notes WHERE owner=? AND key IN ({marks})"
         return {str(key): bytes(body) for key, body in self._db.read_in(sql, keys, [owner])}
+
+    def notes_with(self, owner: str, prefix: str) -> dict[str, bytes]:
+        """Notes of an organizer whose keys begin with a text."""
+        sql = "SELECT key, body FROM notes WHERE owner=? AND key>=? AND key<?"
+        rows = self._db.read(sql, [owner, prefix, prefix + "\U0010ffff"])
+        return {str(key): bytes(body) for key, body in rows}
+
+    def tables(self, owner: str) -> StepTables:
+        """Rows and outputs of an organizer's steps."""
+        return StepTables(self._db, owner)
 
     def owners(self) -> list[str]:
         """Everyone who has units."""
@@ -169,32 +216,37 @@ class Store:
             db.executemany("DELETE FROM chunks WHERE id=?", [(chunk,) for chunk in commit.drop_chunks])
             db.executemany("DELETE FROM documents WHERE id=?", [(doc,) for doc in commit.drop_documents])
             db.executemany(
-                "INSERT OR REPLACE INTO documents VALUES (?,?,?,?,?)",
-                [(d.id, d.sequence, d.hash, d.title, _json(d.metadata)) for d in commit.put_documents],
+                "INSERT OR REPLACE INTO documents VALUES (?,?,?,?,?,?)",
+                [_checked((d.id, d.sequence, d.hash, d.title, _json(d.metadata))) for d in commit.put_documents],
             )
-            db.executemany(
-                "INSERT OR REPLACE INTO chunks VALUES (?,?,?,?)",
-                [(c.id, c.doc_id, c.position, c.text) for c in commit.put_chunks],
-            )
+            db.executemany("INSERT OR REPLACE INTO chunks VALUES (?,?,?,?,?,?,?,?)", _chunk_rows(commit))
             for table in ("units", "edges", "states", "notes"):
                 db.executemany(f"DELETE FROM {table} WHERE owner=?", [(owner,) for owner in commit.drop_owners])
+            for owner in commit.drop_owners:
+                drop_tables(db, owner)
             db.executemany(
-                "UPDATE units SET vector=? WHERE id=?", ((v.tobytes(), unit) for unit, v in commit.revectors.items())
+                "UPDATE units SET vector=? WHERE id=?", ((_blob(v), unit) for unit, v in commit.revectors.items())
             )
             for owner, delta in commit.deltas.items():
                 db.executemany("DELETE FROM units WHERE id=? AND owner=?", [(unit, owner) for unit in delta.drop_units])
                 db.executemany(
                     "DELETE FROM edges WHERE owner=? AND kind=? AND source=? AND target=?",
-                    [(owner, e.kind, e.source, e.target) for e in delta.drop_edges],
+                    [(owner, e.kind, e.source, e.target) for e in delta.drop_edges if e.kind not in delta.in_blocks],
                 )
                 db.executemany(
-                    "INSERT OR REPLACE INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+                    "INSERT OR REPLACE INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
                     (_unit_row(unit, owner, commit.vectors[unit.id]) for unit in delta.put_units),
                 )
                 db.executemany(
                     "INSERT OR REPLACE INTO edges VALUES (?,?,?,?,?,?)",
-                    ((owner, e.kind, e.source, e.target, e.weight, _json(e.metadata)) for e in delta.put_edges),
+                    (
+                        (owner, e.kind, e.source, e.target, e.weight, _json(e.metadata))
+                        for e in delta.put_edges
+                        if e.kind not in delta.in_blocks
+                    ),
                 )
+                for name, change in delta.tables.items():
+                    write_table(db, owner, name, change)
                 if delta.state is not None:
                     db.execute("INSERT OR REPLACE INTO states VALUES (?,?)", (owner, _json(delta.state)))
                 gone = [(owner, key) for key, body in delta.notes.items() if body is None]
@@ -202,6 +254,8 @@ class Store:
                 kept = ((owner, key, body) for key, body in delta.notes.items() if body is not None)
                 db.executemany("INSERT OR REPLACE INTO notes VALUES (?,?,?)", kept)
             db.execute("INSERT OR REPLACE INTO meta VALUES ('manifest',?)", (_json(commit.manifest),))
+            db.execute("INSERT OR REPLACE INTO meta SELECT 'commit before', value FROM meta WHERE key='commit'")
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('commit', lower(hex(randomblob(8))))")
 
     def compact(self) -> None:
         """Overwrite what was deleted and give the space back."""
@@ -212,11 +266,25 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
+def _chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:
+    """Rows of the chunks; title and metadata are NULL where they are the document's."""
+    documents = {document.id: document for document in commit.put_documents}
+    for chunk in commit.put_chunks:
+        document = documents[chunk.doc_id]
+        title = None if chunk.title == document.title else chunk.title
+        metadata = None if chunk.metadata == document.metadata else _json(chunk.metadata)
+        yield _checked((chunk.id, chunk.doc_id, chunk.position, chunk.text, title, metadata, chunk.source_id))
+
+
 def _chunk(row: tuple[Any, ...], document: StoredDocument) -> Chunk:
-    return Chunk(str(row[0]), document.id, int(row[2]), document.title, str(row[3]), document.metadata)
+    _verified(row)
+    title = document.title if row[4] is None else str(row[4])
+    metadata = document.metadata if row[5] is None else json.loads(row[5])
+    return Chunk(str(row[0]), document.id, int(row[2]), title, str(row[3]), metadata, str(row[6]))
 
 
 def _unit(row: tuple[Any, ...]) -> Unit:
+    _verified(row)
     return Unit(
         id=row[0],
         kind=UnitKind(row[1]),
@@ -227,13 +295,13 @@ def _unit(row: tuple[Any, ...]) -> Unit:
         entity_keys=tuple(json.loads(row[6])) if row[6] != "[]" else (),
         title=row[7],
         metadata=json.loads(row[8]) if row[8] != "{}" else {},
+        source_ids=tuple(json.loads(row[9])) if row[9] != "[]" else (),
     )
 
 
 def _unit_row(unit: Unit, owner: str, vector: NDArray[np.float32]) -> tuple[object, ...]:
-    return (
+    row = (
         unit.id,
-        owner,
         unit.kind.value,
         unit.text,
         unit.level,
@@ -242,5 +310,44 @@ def _unit_row(unit: Unit, owner: str, vector: NDArray[np.float32]) -> tuple[obje
         _json(unit.entity_keys),
         unit.title,
         _json(unit.metadata),
-        np.ascontiguousarray(vector, dtype=np.float32).tobytes(),
+        _json(unit.source_ids),
+    )
+    found, *rest = _checked(row)
+    return (found, owner, *rest, _blob(vector))
+
+
+# --- checksums: SQLite has none of its own, and a changed byte of a text would be believed ----------------------------
+
+
+def _row_checksum(row: Sequence[object]) -> int:
+    return zlib.crc32("\0".join(map(str, row)).encode("utf-8", "surrogatepass"))
+
+
+def _checked(row: tuple[object, ...]) -> tuple[object, ...]:
+    return (*row, _row_checksum(row))
+
+
+def _verified(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row whose last column is the checksum of the others."""
+    if row[-1] != _row_checksum(row[:-1]):
+        raise _damage(row[0])
+    return row
+
+
+def _blob(vector: NDArray[np.float32]) -> bytes:
+    content = np.ascontiguousarray(vector, dtype=np.float32).tobytes()
+    return content + zlib.crc32(content).to_bytes(_CHECKSUM, "little")
+
+
+def _vector(found: object, blob: bytes) -> NDArray[np.float32]:
+    content = blob[:-_CHECKSUM]
+    if zlib.crc32(content).to_bytes(_CHECKSUM, "little") != blob[-_CHECKSUM:]:
+        raise _damage(found)
+    return np.frombuffer(content, dtype=np.float32)
+
+
+def _damage(found: object) -> StorageError:
+    return StorageError(
+        f"index.sqlite is damaged: {found!r} is not what was written. Restore the file from a backup, or delete it and "
+        "build again; what was extracted and answered is kept in calls.sqlite and not paid for twice."
     )

@@ -52,6 +52,6 @@ def read_contents(path: str | os.PathLike[str]) -> IndexContents:
         return IndexContents(
             chunks={chunk.id: chunk for chunk in library.store.chunks()},
             units={unit.id: unit for unit, _ in stored},
-            edges=tuple(library.edges(built)),
+            edges=tuple(library.store.edges(list(built.owners))),
             vectors={unit.id: vector.tobytes() for unit, vector in stored},
         )

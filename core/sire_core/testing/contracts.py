@@ -18,7 +18,7 @@ from sire_core.errors import QueryError
 from sire_core.index import Index
 from sire_core.organize.interactions.keyword_table import KEYWORD
 from sire_core.organize.knowledge_graph import MENTIONS
-from sire_core.recipes.base import Recipe
+from sire_core.protocols import Recipe
 from sire_core.testing.contents import IndexContents, read_contents
 from sire_core.testing.corpora import sample_corpus, two_tenants
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -31,7 +31,7 @@ RecipeFactory = Callable[[], Recipe]
 
 _QUESTIONS = ("Who founded the lighthouse?", "Which island has a harbor and a ferry?", "zzz")
 _EXACT = (UnitKind.CHUNK, UnitKind.AGGREGATE, UnitKind.PROPOSITION, UnitKind.AKU, UnitKind.BRIDGE, UnitKind.ENTITY)
-"""Kinds that come out the same however the corpus got to where it is (DESIGN 6)."""
+"""Kinds that come out the same however the corpus got to where it is."""
 _VERBATIM = (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.AGGREGATE, UnitKind.PROPOSITION, UnitKind.AKU)
 """Kinds whose words, without a model, are all taken from their passages."""
 
@@ -180,12 +180,13 @@ def check_filters(make: RecipeFactory) -> None:
                 for own, foreign in (("red", "blue"), ("blue", "red")):
                     for question in ("Who met Lord Ashby in Port Amber?", f"{foreign}canary {foreign}marker"):
                         model.log.clear()
-                        hits = index.search(question, 50, filter={"tenant": own})
+                        hits = index.search(question, 50, filter={"tenant": own}, returns="units")
+                        hits += index.search(question, 50, filter={"tenant": own})
                         seen = [repr(hits), index.explain(question, 50, filter={"tenant": own}), repr(model.log)]
-                        told = " ".join(seen).lower().replace(question.lower(), "")
+                        prompts = " ".join(seen).lower().replace(question.lower(), "")
                         assert hits
-                        assert f"{foreign}canary" not in told
-                        assert f"{foreign}marker" not in told
+                        assert f"{foreign}canary" not in prompts
+                        assert f"{foreign}marker" not in prompts
                 assert index.search("Lord Ashby", 5, filter={"tenant": "nobody"}) == []
 
 
@@ -198,16 +199,35 @@ def check_order(make: RecipeFactory) -> None:
         index.build(sample_corpus())
         size = index.stats()["units"]
         for question in _QUESTIONS:
-            everything = index.search(question, size + 50)
+            everything = index.search(question, size + 50, returns="units")
             assert len(everything) == size
             assert len({hit.unit.id for hit in everything}) == size
             topped_up = [any(step.step == "top_up" for step in hit.path) for hit in everything]
             keys = [(extra, -hit.score) for extra, hit in zip(topped_up, everything, strict=True)]
             assert keys == sorted(keys)
             for k in (1, 2, 5, size):
-                assert index.search(question, k) == everything[:k]
+                assert index.search(question, k, returns="units") == everything[:k]
             assert all(hit.path for hit in everything)
             assert all(hit.doc_ids for hit in everything)
+
+
+def check_passages(make: RecipeFactory) -> None:
+    """By default a search returns k distinct passages while there are so many, whole, cited, scores never rising."""
+    with index_for(make) as index:
+        index.build(sample_corpus())
+        chunks = index.stats()["kinds"]["chunk"]
+        for question in _QUESTIONS:
+            everything = index.search(question, chunks + 50)
+            assert len({hit.unit.id for hit in everything}) == len(everything) == chunks
+            assert {str(hit.unit.kind) for hit in everything} == {"chunk"}
+            scores = [hit.score for hit in everything]
+            assert scores == sorted(scores, reverse=True)
+            assert all(hit.path and hit.doc_ids for hit in everything)
+            for k in (1, 2, 5):
+                units = index.search(question, k, returns="units")
+                cited = list(dict.fromkeys(chunk for hit in units for chunk in hit.unit.chunk_ids))
+                first = [chunk for hit in index.search(question, k) for chunk in hit.unit.chunk_ids]
+                assert first[: len(cited)] == cited[: len(first)]
 
 
 def check_concurrency(make: RecipeFactory) -> None:
@@ -238,7 +258,7 @@ def check_odd_corpora(make: RecipeFactory) -> None:
     for documents, least in cases:
         with index_for(make) as index:
             index.build(documents)
-            hits = index.search("Port Amber", 10_000)
+            hits = index.search("Port Amber", 10_000, returns="units")
             assert len(hits) >= least, documents
             assert len(hits) == index.stats()["units"]
             assert {doc for hit in hits for doc in hit.doc_ids} == {d.id for d in documents if d.text.strip()}
@@ -267,6 +287,7 @@ RECIPE_CHECKS: tuple[Callable[[RecipeFactory], None], ...] = (
     check_copies,
     check_filters,
     check_order,
+    check_passages,
     check_concurrency,
     check_odd_corpora,
     check_bad_input,

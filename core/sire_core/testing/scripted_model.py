@@ -6,30 +6,26 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import aclosing
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
 from sire_core.errors import ModelError, RefusalError
-from sire_core.models.stops import cut_at
-from sire_core.models.streaming import stream_checked
-from sire_core.models.structured import ask_checked, strict_json_schema
+from sire_core.models.base import CheckedModel
+from sire_core.models.structured import strict_json_schema
 from sire_core.models.usage import estimate_tokens
-from sire_core.protocols import Completion, Prompt
+from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.testing.scripts import Script, ScriptedCall, default_script
 
 if TYPE_CHECKING:
-    from sire_core.models.streaming import AnswerParts
+    from pydantic import BaseModel
+
+    from sire_core.models.base import AnswerParts
 
 __all__ = ["ScriptedModel"]
 
 _WORD = re.compile(r"\S+\s*|\s+")
 
 
-class ScriptedModel:
+class ScriptedModel(CheckedModel):
     """A `StreamingModel` that plays a script through the real parse ladder and logs every prompt.
 
     Args:
@@ -63,48 +59,12 @@ class ScriptedModel:
         """`scripted:` and the name."""
         return f"scripted:{self.name}"
 
-    async def complete(
-        self,
-        prompt: Prompt,
-        *,
-        schema: type[Any] | None = None,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        temperature: float = 0.0,  # noqa: ARG002 - the protocol's
-    ) -> Completion:
-        """Answer a prompt; see `LanguageModel.complete`."""
-        answer = await ask_checked(partial(self._ask, schema), prompt, schema, max_tokens)
-        return replace(answer, text=cut_at(answer.text, stop))
-
-    async def stream(
-        self,
-        prompt: Prompt,
-        *,
-        schema: type[Any] | None = None,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        temperature: float = 0.0,  # noqa: ARG002 - the protocol's
-    ) -> AnswerParts:
-        """Answer a prompt word by word; see `StreamingModel.stream`."""
-        ask = partial(self._ask, schema)
-        parts = stream_checked(
-            self._words(schema, prompt, stop), ask, prompt, schema=schema, stop=stop, max_tokens=max_tokens
-        )
-        async with aclosing(parts) as walk:
-            async for part in walk:
-                yield part
-
-    async def _words(self, schema: type[Any] | None, prompt: Prompt, stop: Sequence[str]) -> AnswerParts:
-        answer = await self._ask(schema, prompt, None)
-        for word in _WORD.findall(answer.text if answer.finish == "stop" else ""):
-            yield word
-            await asyncio.sleep(self._gap)
-        yield replace(answer, text=cut_at(answer.text, stop))
-
-    async def _ask(self, schema: type[Any] | None, prompt: Prompt, _room: int | None) -> Completion:
+    async def send(self, request: ModelRequest) -> Completion:
+        """One call of the script."""
         self._active += 1
+        prompt = request.prompt
+        form: type[BaseModel] | None = request.schema
         try:
-            form: type[BaseModel] | None = schema
             call = self._note(prompt, None if form is None else strict_json_schema(form))
             await asyncio.sleep(self._latency)
             text = self._play(call)
@@ -114,6 +74,14 @@ class ScriptedModel:
             self._active -= 1
         size = estimate_tokens(prompt.instructions) + estimate_tokens(prompt.data)
         return Completion(text, None, size, estimate_tokens(text))
+
+    async def pieces(self, request: ModelRequest) -> AnswerParts:
+        """The same, word by word."""
+        answer = await self.send(request)
+        for word in _WORD.findall(answer.text if answer.finish == "stop" else ""):
+            yield word
+            await asyncio.sleep(self._gap)
+        yield answer
 
     def _note(self, prompt: Prompt, schema: dict[str, Any] | None) -> ScriptedCall:
         call = ScriptedCall(prompt.instructions, prompt.data, schema, number=len(self.log) + 1, active=self._active)

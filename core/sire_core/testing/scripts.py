@@ -30,7 +30,7 @@ class ScriptedCall:
     Attributes:
         instructions: Our words (the whole system message on a server).
         data: The data block.
-        schema: The JSON schema that was asked for, or None for text. Empty when a server was not told.
+        schema: The JSON schema that was asked for, or None for text. Empty when a server does not know it.
         number: 1 for the first call of the model.
         attempt: How many calls had the same input before, repairs included.
         active: Calls under way, this one included.

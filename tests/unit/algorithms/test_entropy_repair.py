@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.algorithms.encoding_tree import EncodingTree
-from sire_core.algorithms.entropy_levels import entropy_tree
-from sire_core.algorithms.entropy_repair import repaired_clusters
+from sire_core.algorithms.entropy_levels import entropy_tree, repaired_clusters
 from sire_core.algorithms.structural_entropy import decoding_information, tree_entropy
 from sire_core.algorithms.undirected import UndirectedGraph
 

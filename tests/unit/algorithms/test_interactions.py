@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms.chain_order import arrange_chains
+from sire_core.algorithms.chains import arrange_chains, greedy_cover
 from sire_core.algorithms.interactions import keyword_pairs, semantic_pairs, structural_pairs
 from sire_core.algorithms.neighbors import nearest_neighbors
-from sire_core.algorithms.set_cover import greedy_cover
 from sire_core.errors import ConfigurationError
 
 KEYWORDS = [

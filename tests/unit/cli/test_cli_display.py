@@ -34,7 +34,7 @@ def test_a_report_shows_its_title_once(tmp_path):
     rows = [{"id": d.id, "title": d.title, "text": d.text} for d in demo_documents()]
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
     run("index", corpus, "--to", tmp_path / "ix", "-r", "smart")
-    words = ("query", tmp_path / "ix", "Who made The Salt Lantern?", "-k", 12)
+    words = ("query", tmp_path / "ix", "Who made The Salt Lantern?", "-k", 12, "--returns", "units")
     titles = [hit["title"] for hit in json.loads(run(*words, "--json").stdout) if hit["kind"] == "report"]
     assert titles
     for flags, margin in (((), "    "), (("--explain",), "    | ")):

@@ -41,13 +41,13 @@ def test_a_setting_without_key_or_sign_is_refused(word):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"depth": "abc"}, "depth of sirerag takes a whole number, such as depth=3"),
+        ({"depth": "abc"}, "depth is a whole number of at least 0, not 'abc'"),
         ({"depth": True}, "whole number"),
-        ({"skip_types": "Date"}, "takes a list"),
-        ({"instruction": 5}, "takes a word"),
+        ({"skip_types": "Date"}, "skip_types is a list"),
+        ({"instruction": 5}, "instruction is a text"),
         ({"depht": 2}, "The settings of this recipe are: .*depth"),
-        ({"clustering": "foo"}, "'leiden' or 'paper'"),
-        ({"summary_tokens": None}, "cannot be used"),
+        ({"clustering": "foo"}, "clustering is one of leiden, paper, not 'foo'"),
+        ({"summary_tokens": None}, "summary_tokens is a whole number of at least 1, not None"),
     ],
 )
 def test_bad_settings_are_named_before_a_folder_is_made(tmp_path, settings, message):
@@ -126,8 +126,8 @@ def test_settings_of_the_search_are_laid_over_those_of_the_build(tmp_path):
             r"^depth of raptor decides what is built, and .* built with depth=1\. .*--recipe raptor --set depth=2;",
         ),
         ({"settings": {"nope": 2}}, "There is no setting 'nope'"),
-        ({"settings": {"depth": "x"}}, "depth of raptor takes a whole number"),
-        ({"ranker": "nope"}, "'dense', 'bm25', 'hybrid' or 'late'"),
+        ({"settings": {"depth": "x"}}, "depth is a whole number of at least 0"),
+        ({"ranker": "nope"}, "ranker is one of dense, bm25, hybrid, late"),
         ({"recipe": "iier", "ranker": "bm25"}, r"iier ranks in its own way and takes no --ranker \(these do: flat, "),
         ({"recipe": "flat", "settings": {"ranker": "bm25"}}, "it holds: raptor, iier"),
     ],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
-from sire_core.manifest import BuiltRecipe, Manifest
+from sire_core.storage.manifest import BuiltRecipe, Manifest
 from sire_core.types import Chunk, Unit, UnitKind, chunk_id, content_hash, digest, unit_id
 
 TEXTS = st.lists(st.text(st.characters(), max_size=5), min_size=1, max_size=4)

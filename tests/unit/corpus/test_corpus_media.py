@@ -13,10 +13,10 @@ from sire_core.corpus.markdown_blocks import Block, markdown_blocks
 from sire_core.corpus.media import media_of, split_media
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.caching import CachedModel
-from sire_core.models.openai_client import OpenAIChat
+from sire_core.models.openai.client import OpenAIChat
 from sire_core.protocols import Completion
 from sire_core.recipes import iier
-from sire_core.search.chain_graph import ChainGraph
+from sire_core.search.chains.graph import ChainGraph
 from sire_core.storage.calls import CallStore
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_server import ScriptedServer

@@ -30,7 +30,7 @@ class WrittenIndex:
     rankings: dict
     asked: list = field(default_factory=list)
 
-    async def asearch(self, query, k):
+    async def asearch(self, query, k, *, returns="units"):
         self.asked.append((query, k))
         return self.rankings[query][:k]
 
@@ -130,6 +130,7 @@ async def test_json_has_the_agreed_fields_in_order():
             "query_p50_ms",
             "dataset",
             "budget",
+            "returns",
             "by_type",
             "by_kind",
         ),

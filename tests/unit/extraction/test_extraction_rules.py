@@ -1,21 +1,14 @@
 """Extraction without a language model."""
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.errors import StorageError
 from sire_core.extraction.record import validate
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.extraction.spans import Span
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk
-
-FIT_TEXTS = [
-    "Midterm\nMany midterm elections are held in Norway. The film was shot in Norway by Ada Lovelace.",
-    "Kwan\nA critic said that Kwan and Norway agree. Some reserve forces were called.",
-]
 
 
 def extract(text, title="", extractor=None):
@@ -168,10 +161,8 @@ def test_predicates_are_short_and_never_empty():
 
 
 def test_capitals_at_the_start_of_a_sentence_need_evidence():
-    text = "Midterm elections are held. Norway is cold. Reserve is what Kwan has."
-    unfitted, fitted = extract(text), extract(text, extractor=RulesExtractor().fit(FIT_TEXTS))
-    assert names_of(unfitted) == ["Kwan"]
-    assert names_of(fitted) == ["Norway", "Kwan"]
+    text = "Information is held. Norway is cold. Configures what Kwan has. Quickly they left."
+    assert names_of(extract(text)) == ["Norway", "Kwan"]
 
 
 def test_common_words_name_nothing():
@@ -187,12 +178,15 @@ def test_keywords_are_verbatim_and_not_the_title():
     assert len(record.keywords) <= 5
 
 
-def test_rare_words_win_when_fitted():
-    corpus = [f"Old stories of the sea number {number}." for number in range(50)] + [
-        "Old stories of zeppelin racing."
-    ] * 2
-    record = extract("Old stories and zeppelin racing.", extractor=RulesExtractor().fit(corpus))
-    assert record.keywords[0] == "zeppelin racing"
+def test_rare_words_win():
+    assert extract("Old stories and zeppelin racing.").keywords[0] == "zeppelin racing"
+
+
+def test_a_record_depends_on_its_passage_alone():
+    chunks = [Chunk(str(n), str(n), 0, "", f"Norway met Kwan {n} times. Midterms were held.") for n in range(3)]
+    together = RulesExtractor().records(chunks)
+    assert together == [RulesExtractor().records([chunk])[0] for chunk in chunks]
+    assert not hasattr(RulesExtractor(), "fit")
 
 
 def test_nothing_to_say_is_empty():
@@ -200,24 +194,6 @@ def test_nothing_to_say_is_empty():
         assert extract(text, "Title").facts == ()
     assert extract("", "Title").status == "empty"
     assert extract("He died.", "Title").status == "ok"
-
-
-def test_state_restores_the_fitted_copy():
-    fitted = RulesExtractor().fit(FIT_TEXTS)
-    restored = RulesExtractor().from_state(fitted.state())
-    assert all(isinstance(array, np.ndarray) and array.dtype != object for array in fitted.state().values())
-    assert restored.fingerprint == fitted.fingerprint != RulesExtractor().fingerprint
-    assert restored.fitted
-    assert not RulesExtractor().fitted
-    assert RulesExtractor().fit(FIT_TEXTS[:1]).fingerprint != fitted.fingerprint
-    text = "Norway met Kwan. Midterm elections were held by Ada Lovelace."
-    assert extract(text, extractor=restored) == extract(text, extractor=fitted)
-
-
-@pytest.mark.parametrize("state", [{}, {"documents": np.zeros(1), "counts": np.zeros((2, 4))}])
-def test_damaged_state_is_refused(state):
-    with pytest.raises(StorageError, match="build again"):
-        RulesExtractor().from_state(state)
 
 
 async def test_extract_yields_batches_in_order_off_the_loop():

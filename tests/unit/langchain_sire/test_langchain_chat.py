@@ -12,8 +12,8 @@ from langchain_sire import LangChainChat
 from langchain_sire.callbacks import child_runs
 from langchain_sire.chat import as_language_model
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
-from sire_core.models.limits import UsageLimits, UsageMeter
 from sire_core.models.sync import run_sync
+from sire_core.models.usage import UsageLimits, UsageMeter
 from sire_core.protocols import LanguageModel, Prompt
 
 

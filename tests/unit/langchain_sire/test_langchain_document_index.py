@@ -56,20 +56,20 @@ async def test_documents_are_found_after_upsert_and_gone_after_delete():
     index = SireDocumentIndex.open(k=10)
     await index.aupsert([PETRA, OTTO])
     found = await index.ainvoke("Who directed The Salt Lantern?")
-    assert found[0].metadata["doc_ids"] == ["petra"]
+    assert found[0].metadata["sire"]["doc_ids"] == ["petra"]
     assert index.invoke("Who directed The Salt Lantern?") == found
     assert await index.adelete(["petra"]) == {"num_deleted": 1, "num_failed": 0, "succeeded": ["petra"], "failed": []}
-    assert {name for d in await index.ainvoke("Who?") for name in d.metadata["doc_ids"]} == {"otto"}
+    assert {name for d in await index.ainvoke("Who?") for name in d.metadata["sire"]["doc_ids"]} == {"otto"}
 
 
 def test_trap_derived_units_do_not_survive_their_documents():
     index = SireDocumentIndex.open(k=50)
     index.upsert([PETRA, LANTERN, OTTO])
-    assert any(len(d.metadata["doc_ids"]) > 1 for d in index.invoke("Petra Quillon"))
+    assert any(len(d.metadata["sire"]["doc_ids"]) > 1 for d in index.invoke("Petra Quillon", returns="units"))
     index.delete(["petra", "lantern"])
-    left = index.invoke("Petra Quillon")
+    left = index.invoke("Petra Quillon", returns="units")
     assert left
-    assert not [d for d in left if "Petra" in d.page_content or d.metadata["doc_ids"] != ["otto"]]
+    assert not [d for d in left if "Petra" in d.page_content or d.metadata["sire"]["doc_ids"] != ["otto"]]
 
 
 def test_trap_slices_are_indexed_together_before_the_next_search():
@@ -127,7 +127,9 @@ def test_the_last_word_counts():
     index.upsert([doc("petra", "Petra returned.")])
     index.upsert([OTTO])
     index.delete(["otto"])
-    assert [d.page_content for d in index.invoke("Petra?") if d.metadata["kind"] == "chunk"] == ["Petra returned."]
+    assert [d.page_content for d in index.invoke("Petra?") if d.metadata["sire"]["kind"] == "chunk"] == [
+        "Petra returned."
+    ]
 
 
 def test_trap_delete_without_arguments_is_an_error():
@@ -161,15 +163,15 @@ def test_trap_what_waits_survives_the_process(tmp_path):
     del first  # the process ends without a search; a record manager believes that all is indexed
     second = SireDocumentIndex(index=Index(tmp_path / "i", chunker=None), k=10)
     second.index.close()
-    assert {name for d in second.invoke("Who?") for name in d.metadata["doc_ids"]} == {"petra", "lantern"}
+    assert {name for d in second.invoke("Who?") for name in d.metadata["sire"]["doc_ids"]} == {"petra", "lantern"}
     assert not (tmp_path / "i" / "pending.jsonl").exists()
 
 
 def test_what_waits_before_the_first_build_survives_too(tmp_path):
     SireDocumentIndex.open(tmp_path / "new" / "i").upsert([PETRA])
-    assert SireDocumentIndex.open(tmp_path / "new" / "i", recipe="flat").invoke("Petra?")[0].metadata["doc_ids"] == [
-        "petra"
-    ]
+    assert SireDocumentIndex.open(tmp_path / "new" / "i", recipe="flat").invoke("Petra?")[0].metadata["sire"][
+        "doc_ids"
+    ] == ["petra"]
 
 
 def test_a_deleted_folder_takes_what_waited_along(tmp_path):
@@ -193,7 +195,7 @@ def test_a_failed_build_loses_nothing():
     with pytest.raises(BuildError):
         index.invoke("Petra?")
     embedder.broken = False
-    assert index.invoke("Petra?")[0].metadata["doc_ids"] == ["petra"]
+    assert index.invoke("Petra?")[0].metadata["sire"]["doc_ids"] == ["petra"]
 
 
 def test_trap_configured_copies_share_what_waits():
@@ -233,7 +235,7 @@ def test_save_indexes_what_waits(tmp_path):
     index = SireDocumentIndex.open(recipe="flat")
     index.upsert([PETRA])
     index.save(tmp_path / "copy")
-    assert SireRetriever.load(tmp_path / "copy").invoke("Petra?")[0].metadata["doc_ids"] == ["petra"]
+    assert SireRetriever.load(tmp_path / "copy").invoke("Petra?")[0].metadata["sire"]["doc_ids"] == ["petra"]
 
 
 def test_documents_that_were_cut_come_back_whole():

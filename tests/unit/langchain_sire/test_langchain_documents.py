@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,14 +11,17 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_sire.documents import document_id, from_langchain, from_texts, hit_to_langchain, keep_user_keys
 from sire_core.errors import CorpusError
 from sire_core.index import Index
-from sire_core.types import Document, Hit, Unit, UnitKind
+from sire_core.types import Document, Hit, Passage, Step, Unit, UnitKind
 
 
 def test_id_title_text_and_metadata_are_taken_over():
     given = LangChainDocument(id="a", page_content="Text.", metadata={"title": "T", "year": 1990, "tags": ["x"]})
     assert from_langchain([given]) == [
-        Document(id="a", text="Text.", title="T", metadata={"title": "T", "year": 1990, "tags": ["x"]})
+        Document("a", "", "T", {"title": "T", "year": 1990, "tags": ["x"]}, (Passage("Text.", id="a"),))
     ]
+    (uncut,) = from_langchain([given], "year", whole=False)
+    assert (uncut.text, uncut.title, uncut.chunks) == ("Text.", "", ())
+    assert from_langchain([LangChainDocument(page_content="x", metadata={"name": "N"})], "name")[0].title == "N"
 
 
 def test_a_title_that_is_no_string_stays_metadata():
@@ -84,39 +88,45 @@ def test_from_texts_refuses_lists_that_do_not_fit(arguments, words):
 
 
 def _hit(kind=UnitKind.CHUNK, **metadata):
-    unit = Unit("u1", kind, "The text.", ("c1", "c2"), level=0, title="Title", metadata=metadata)
-    return Hit(unit, np.float32(0.5), ("d1", "d2"))
+    unit = Unit("u1", kind, "The text.", ("c1", "c2"), level=0, title="Title", metadata={"ours": 1})
+    return Hit(unit, np.float32(0.5), ("d1", "d2"), (Step("vector", (), "why"),), metadata)
 
 
 def test_trap_score_is_a_python_float_and_everything_is_json():
     document = hit_to_langchain(_hit(year=1990))
     assert document.id == "u1"
-    assert type(document.metadata["score"]) is float
-    assert type(document.metadata["level"]) is int
-    assert type(document.metadata["kind"]) is str
+    about = document.metadata["sire"]
+    assert [type(about[key]) for key in ("score", "level", "kind")] == [float, int, str]
     assert json.loads(json.dumps(document.metadata)) == {
         "year": 1990,
         "title": "Title",
-        "score": 0.5,
-        "kind": "chunk",
-        "level": 0,
-        "doc_ids": ["d1", "d2"],
-        "chunk_ids": ["c1", "c2"],
+        "sire": {
+            "score": 0.5,
+            "kind": "chunk",
+            "level": 0,
+            "doc_ids": ["d1", "d2"],
+            "chunk_ids": ["c1", "c2"],
+            "path": ["why"],
+        },
     }
+    assert hit_to_langchain(_hit(year=1990), plain=True).metadata == {"year": 1990}
 
 
 def test_a_users_value_under_our_key_is_moved_not_lost():
-    unit = Unit("u", UnitKind.CHUNK, "t", ("c",), metadata={"kind": "ship", "score": 9, "title": "Mine"})
-    metadata = hit_to_langchain(Hit(unit, 0.1, ("d",))).metadata
-    assert (metadata["kind"], metadata["user_kind"]) == ("chunk", "ship")
-    assert (metadata["score"], metadata["user_score"]) == (0.1, 9)
-    assert metadata["title"] == "Mine"
+    unit = Unit("u", UnitKind.CHUNK, "t", ("c",))
+    mine = {"sire": "mine", "kind": "ship", "score": 9, "title": "Mine"}
+    metadata = hit_to_langchain(Hit(unit, 0.1, ("d",), metadata=mine)).metadata
+    assert (metadata["kind"], metadata["score"], metadata["title"]) == ("ship", 9, "Mine")
+    assert metadata["user_sire"] == "mine"
+    assert metadata["sire"]["kind"] == "chunk"
 
 
-def test_derived_units_do_not_pass_their_organizers_notes_off_as_the_users():
-    document = hit_to_langchain(_hit(UnitKind.AGGREGATE, year=1990))
-    assert "year" not in document.metadata
-    assert document.metadata["title"] == "Title"
+def test_derived_units_have_the_metadata_that_their_passages_agree_on_and_list_the_rest():
+    made = replace(_hit(UnitKind.AGGREGATE, lang="en"), differing={"source": ("a.md", "b.md")})
+    document = hit_to_langchain(made)
+    about = document.metadata.pop("sire")
+    assert document.metadata == {"lang": "en", "title": "Title"}
+    assert about["differing"] == {"source": ["a.md", "b.md"]}
 
 
 def test_copies_are_deep():

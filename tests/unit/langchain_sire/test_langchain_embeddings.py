@@ -198,19 +198,25 @@ def test_a_delete_in_a_new_process_needs_no_vectors_to_know_the_dimension(tmp_pa
     loaded = SireRetriever.load(tmp_path / "i", Counting())
     loaded.index.delete(["a"])
     assert loaded.index.stats()["dimension"] == 8
-    assert loaded.invoke("Who?")[0].metadata["doc_ids"] == ["b"]
+    assert loaded.invoke("Who?")[0].metadata["sire"]["doc_ids"] == ["b"]
 
 
 def test_trap_the_same_name_with_another_dimension_is_an_error_that_says_so(tmp_path):
     short, long = DeterministicFakeEmbedding(size=8), DeterministicFakeEmbedding(size=16)
     SireRetriever.from_texts(["Petra wrote it."], short, ids=["a"], recipe="flat", path=tmp_path / "i").index.close()
-    loaded = SireRetriever.load(tmp_path / "i", long)
+    with pytest.raises(
+        EmbedderMismatchError, match="langchain:DeterministicFakeEmbedding"
+    ):  # the class has no model name
+        SireRetriever.load(tmp_path / "i", long)
+    short, long = (LangChainEmbedder(found, name="same") for found in (short, long))
+    SireRetriever.from_texts(["Petra wrote it."], short, ids=["a"], recipe="flat", path=tmp_path / "j").index.close()
+    loaded = SireRetriever.load(tmp_path / "j", long)
     with pytest.raises(EmbedderMismatchError, match="length 16, but the index holds vectors of length 8"):
         loaded.invoke("Who?")
     with pytest.raises(EmbedderMismatchError, match="another length"):
         loaded.index.add([Document("b", "Otto sang it.")])
     loaded.index.close()
-    assert SireRetriever.load(tmp_path / "i", short).invoke("Who?")
+    assert SireRetriever.load(tmp_path / "j", short).invoke("Who?")
 
 
 class Broken(Counting):

@@ -26,19 +26,22 @@ def _run(code):
 def test_all_names_exist_and_nothing_else_is_promised():
     assert sorted(langchain_sire.__all__) == [
         "IRCoTRetriever",
-        "IRCoTState",
         "LangChainChat",
         "LangChainEmbedder",
         "ReasoningChain",
+        "ReasoningState",
         "SelfAskRetriever",
         "SireDocumentIndex",
         "SireDocumentTransformer",
         "SireRetriever",
+        "SireVectorStore",
         "VectorStoreMirror",
         "VectorStoreSource",
         "create_ircot_chain",
         "create_ircot_graph",
         "create_self_ask_chain",
+        "create_self_ask_graph",
+        "create_sire_answer_tool",
         "create_sire_tool",
         "over_vector_store",
         "pool_documents",
@@ -86,7 +89,7 @@ def test_missing_langgraph_gives_one_error_that_names_the_extra():
     done = _run(code)
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == (
-        'ImportError: create_ircot_graph needs LangGraph: pip install "sire-rag[langgraph]"'
+        'ImportError: A graph needs LangGraph: pip install "sire-rag[langgraph]"'
     )
 
 

@@ -8,8 +8,8 @@ from langchain_scripted_chat import GOOD, PROMPT, Answer, model
 
 from langchain_sire import SireRetriever, create_ircot_graph
 from langchain_sire.recorded_model import PausedError, RecordedModel
-from sire_core.models.limits import UsageMeter
 from sire_core.models.structured import UnusableAnswerError
+from sire_core.models.usage import UsageMeter
 from sire_core.protocols import StreamingModel
 from sire_core.testing.scripted_model import ScriptedModel
 

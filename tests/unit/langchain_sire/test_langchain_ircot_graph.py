@@ -11,9 +11,8 @@ from langchain_sire import SireRetriever, create_ircot_chain, create_ircot_graph
 from sire_core import recipes
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, QueryError
-from sire_core.protocols import Prompt
+from sire_core.protocols import Prompt, Recipe
 from sire_core.recipes import flat
-from sire_core.recipes.base import Recipe
 from sire_core.testing.hash_embedder import HashEmbedder
 
 memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
@@ -42,8 +41,7 @@ def thread():
 
 def _state(result):
     """What a chain returned, as the graph's state says it."""
-    steps = [{**s, "documents": _plain(s["documents"])} if "documents" in s else s for s in result["steps"]]
-    return {**result, "steps": steps, "documents": _plain(result["documents"])}
+    return {**result, "documents": _plain(result["documents"])}
 
 
 def _plain(documents):

@@ -1,6 +1,7 @@
 """`create_ircot_chain` and `create_self_ask_chain`: input, result, streaming, options."""
 
 import asyncio
+import json
 from functools import reduce
 from operator import add
 
@@ -48,8 +49,15 @@ async def test_every_way_to_call_gives_the_same(made):
     assert result["usage"]["retrievals"] == 2
     assert type(result) is dict
     assert await made().ainvoke(QUESTION) == result
-    assert dict(reduce(add, made().stream(QUESTION))) == result
-    assert dict(reduce(add, [chunk async for chunk in made().astream(QUESTION)])) == result
+    # What is streamed is plain JSON, and adds up to the same.
+    for chunks in (list(made().stream(QUESTION)), [chunk async for chunk in made().astream(QUESTION)]):
+        assert [json.loads(json.dumps(chunk)) for chunk in chunks] == chunks
+        streamed = dict(reduce(add, chunks))
+        assert streamed | {"documents": [Document(**plain) for plain in streamed["documents"]]} == result
+    # The next step of a chain gets documents, whether it is streamed or not.
+    first = RunnableLambda(lambda found: found["documents"][0])
+    assert (made() | first).invoke(QUESTION) == result["documents"][0]
+    assert list((made() | first).stream(QUESTION)) == result["documents"][:1]
     assert made(*IRCOT).batch([]) == []
 
 
@@ -64,7 +72,7 @@ def test_ircot_thinks_searches_and_stops_for_a_stated_reason(retriever):
     assert asked == {"type": "sub_question", "number": 1, "text": FOLLOW_UP}
     assert second["query"] == FOLLOW_UP
     assert last == {"type": "answer", "text": "In 1931 [1]", "stop": "done"}
-    assert {"weather-clerk", "ilse-marrable"} <= {d.metadata["doc_ids"][0] for d in result["documents"]}
+    assert {"weather-clerk", "ilse-marrable"} <= {d.metadata["sire"]["doc_ids"][0] for d in result["documents"]}
 
 
 def test_self_ask_answers_its_own_questions(retriever):
@@ -229,11 +237,12 @@ async def test_k_and_filter_of_one_call_work_in_every_way(made, retriever):
     for result in (
         made().invoke(QUESTION, k=2, filter={"kind": "person"}),
         await made().ainvoke(QUESTION, k=2, filter="kind=person"),
-        reduce(add, made().stream(QUESTION, k=2, filter={"kind": "person"})),
         made().bind(k=2, filter={"kind": "person"}).invoke(QUESTION),
     ):
         assert len(result["documents"]) == 2
-        assert {d.metadata["user_kind"] for d in result["documents"]} == {"person"}
+        assert {d.metadata["kind"] for d in result["documents"]} == {"person"}
+    streamed = reduce(add, made().stream(QUESTION, k=2, filter={"kind": "person"}))
+    assert [plain["metadata"]["kind"] for plain in streamed["documents"]] == ["person"] * 2
     with pytest.raises(TypeError, match="top_k"):
         made().invoke(QUESTION, top_k=2)
     with pytest.raises(TypeError, match="top_k"):
@@ -244,7 +253,7 @@ def test_a_calls_filter_never_widens_the_retrievers_own(index_of):
     people = SireRetriever(index=index_of("flat"), filter={"kind": "person"}, k=30)
     result = create_ircot_chain(people, model(*IRCOT)).invoke(QUESTION)
     found = [d for step in result["steps"] if step["type"] == "retrieved" for d in step["documents"]]
-    assert {d.metadata["user_kind"] for d in [*found, *result["documents"]]} == {"person"}
+    assert {d["metadata"]["kind"] for d in found} | {d.metadata["kind"] for d in result["documents"]} == {"person"}
     result = create_ircot_chain(people, model(*IRCOT)).invoke(QUESTION, filter={"kind": "ship"})
     assert (result["stop"], result["documents"], result["answer"]) == ("empty_index", [], "")
 
@@ -291,7 +300,7 @@ async def test_what_waits_in_a_document_index_is_indexed_first():
         )
         chain = create_ircot_chain(documents, model(*IRCOT))
         result = await chain.ainvoke(QUESTION) if native else chain.invoke(QUESTION)
-        assert {d.metadata["doc_ids"][0] for d in result["documents"]} == {"a", "b"}
+        assert {d.metadata["sire"]["doc_ids"][0] for d in result["documents"]} == {"a", "b"}
 
 
 def test_an_empty_document_index_finds_nothing():

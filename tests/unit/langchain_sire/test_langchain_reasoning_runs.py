@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 from langchain_core.callbacks import UsageMetadataCallbackHandler
+from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs
 from langchain_scripted_chat import model, says
 
 from langchain_sire import IRCoTRetriever, SireRetriever, create_ircot_chain, create_self_ask_chain
 from sire_core.errors import ModelError
-from sire_core.protocols import Prompt
+from sire_core.protocols import Prompt, Recipe
 from sire_core.recipes import flat
-from sire_core.recipes.base import Recipe
 
 REPEATED = (
     f'{{"reasoning": "Who wrote it?", "search": "{QUESTION.lower()}"}}',
@@ -39,7 +39,8 @@ async def test_trap_model_calls_and_searches_are_children_of_the_chains_run(retr
     assert (kind, name) == ("chain", "IRCoT")
     assert runs.parents[top] is None
     assert {runs.parents[run_id] for _, _, run_id in inner} == {top}
-    found = [step["documents"] for step in result["steps"] if step["type"] == "retrieved"]
+    plain = [step["documents"] for step in result["steps"] if step["type"] == "retrieved"]
+    found = [[Document(**document) for document in documents] for documents in plain]
     assert runs.found == found
     assert runs.ended[-1] == top
     assert runs.errors == []

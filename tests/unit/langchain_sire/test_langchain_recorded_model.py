@@ -8,8 +8,8 @@ from langchain_scripted_chat import GOOD, PROMPT, Answer, model
 from langchain_sire import LangChainChat
 from langchain_sire.recorded_model import PausedError, RecordedModel
 from sire_core.errors import LimitExceededError
-from sire_core.models.limits import Meterable, UsageLimits, UsageMeter
 from sire_core.models.structured import UnusableAnswerError
+from sire_core.models.usage import Meterable, UsageLimits, UsageMeter
 from sire_core.protocols import LanguageModel, Prompt
 from sire_core.testing.scripted_model import ScriptedModel
 

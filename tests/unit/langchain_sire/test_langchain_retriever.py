@@ -18,9 +18,8 @@ from pydantic import ValidationError
 from langchain_sire import SireRetriever
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.filters import parse_filter
-from sire_core.protocols import Prompt
+from sire_core.protocols import Prompt, Recipe
 from sire_core.recipes import flat
-from sire_core.recipes.base import Recipe
 
 
 @pytest.fixture
@@ -60,9 +59,7 @@ async def test_trap_filter_of_one_call_works_in_sync_and_async(retriever, questi
     native = await retriever.ainvoke(question, filter='{"kind": "person"}', k=20)
     assert sync == native
     assert sync
-    passages = [d for d in sync if d.metadata["kind"] == "chunk"]
-    assert passages
-    assert all(d.metadata["user_kind"] == "person" for d in passages)
+    assert all(d.metadata["kind"] == "person" for d in sync)
 
 
 def test_a_calls_filter_never_widens_the_retrievers_own(index_of, question):
@@ -73,17 +70,38 @@ def test_a_calls_filter_never_widens_the_retrievers_own(index_of, question):
     assert mine.invoke(question, filter=parse_filter("kind=person")) == mine.invoke(question)
 
 
-@pytest.mark.parametrize("argument", [{"top_k": 3}, {"K": 3}, {"search_kwargs": {"k": 3}}, {"score_threshold": 0.5}])
-def test_trap_unknown_constructor_arguments_are_refused(index_of, argument):
-    with pytest.raises(ValidationError, match="Extra inputs"):
+@pytest.mark.parametrize("argument", [{"top_k": 2}, {"search_kwargs": {"k": 2}}, {"search_kwargs": {"top_k": 2}}])
+def test_words_of_other_retrievers_are_understood(index_of, question, argument):
+    assert len(SireRetriever(index=index_of(), **argument).invoke(question)) == 2
+
+
+@pytest.mark.parametrize(
+    ("argument", "advice"),
+    [({"K": 3}, "did you mean 'k'"), ({"serch_kwargs": {}}, "'search_kwargs'"), ({"threshold": 0.5}, "known are")],
+)
+def test_trap_unknown_constructor_arguments_are_refused_with_the_nearest_known_one(index_of, argument, advice):
+    with pytest.raises(TypeError, match=rf"SireRetriever\(\) has no argument.*{advice}"):
         SireRetriever(index=index_of(), **argument)
 
 
 async def test_unknown_arguments_of_a_call_are_refused(retriever, question):
-    with pytest.raises(TypeError, match="top_k"):
-        retriever.invoke(question, top_k=3)
-    with pytest.raises(TypeError, match="top_k"):
-        await retriever.ainvoke(question, top_k=3)
+    with pytest.raises(TypeError, match=r"SireRetriever.invoke\(\) has no argument 'filtr'; did you mean 'filter'"):
+        retriever.invoke(question, filtr={"a": 1})
+    with pytest.raises(TypeError, match="no argument 'score_threshold'"):
+        await retriever.ainvoke(question, score_threshold=3)
+    with pytest.raises(TypeError, match="search_kwargs"):
+        SireRetriever(index=retriever.index, search_kwargs={"n": 3})
+    with pytest.raises(TypeError, match="got 'k' twice"):
+        SireRetriever(index=retriever.index, k=3, top_k=4)
+
+
+def test_search_kwargs_hold_for_every_call_and_may_be_changed(index_of, question):
+    retriever = SireRetriever(index=index_of(), search_kwargs={"k": 2, "filter": {"kind": "person"}})
+    assert [d.metadata["kind"] for d in retriever.invoke(question)] == ["person"] * 2
+    assert retriever.invoke(question, filter={"kind": "ship"}) == []
+    retriever.search_kwargs["k"] = 3
+    assert len(retriever.invoke(question)) == 3
+    assert len(retriever.invoke(question, k=1)) == 1
 
 
 @pytest.mark.parametrize("k", [0, -1, "many", None])
@@ -96,7 +114,7 @@ async def test_nonsense_in_a_call_is_a_clear_error(retriever, question):
     for bad, error in (
         ({"k": 0}, QueryError),
         ({"k": 1.5}, QueryError),
-        ({"filter": {"year": {"gte": 1}}}, ConfigurationError),
+        ({"filter": {"year": {"like": 1}}}, ConfigurationError),
     ):
         with pytest.raises(error):
             retriever.invoke(question, **bad)
@@ -107,8 +125,8 @@ async def test_nonsense_in_a_call_is_a_clear_error(retriever, question):
 
 
 def test_a_filter_that_cannot_be_read_is_refused_when_the_retriever_is_made(index_of):
-    with pytest.raises(ValidationError, match="gte"):
-        SireRetriever(index=index_of(), filter={"year": {"gte": 1}})
+    with pytest.raises(ValidationError, match="like"):
+        SireRetriever(index=index_of(), filter={"year": {"like": 1}})
 
 
 def test_an_index_is_needed():
@@ -123,7 +141,9 @@ def test_trap_fields_shadow_nothing_of_pydantic():
         class Mine(SireRetriever):
             """Subclassing makes pydantic look for shadowed names again."""
 
-    assert set(Mine.model_fields) == {"name", "tags", "metadata", "index", "k", "filter"}
+    assert set(Mine.model_fields) == {
+        *("name", "tags", "metadata", "index", "k", "filter", "returns", "search_kwargs", "title_key")
+    }
 
 
 # --- documents ------------------------------------------------------------------------------------------------------
@@ -133,7 +153,7 @@ def test_trap_ids_are_set_unique_and_scores_descend(retriever, question):
     found = retriever.invoke(question, k=20)
     assert all(d.id for d in found)
     assert len({d.id for d in found}) == 20
-    scores = [d.metadata["score"] for d in found]
+    scores = [d.metadata["sire"]["score"] for d in found]
     assert scores == sorted(scores, reverse=True)
     assert all(type(score) is float for score in scores)
     assert json.dumps([d.metadata for d in found])
@@ -182,7 +202,7 @@ def test_trap_configurable_fields(retriever, question):
     assert len(configurable.invoke(question)) == 3
     assert len(configurable.invoke(question, {"configurable": {"k": 7}})) == 7
     chosen = configurable.with_config(configurable={"k": 50, "filter": {"kind": "ship"}}).invoke(question)
-    assert {d.metadata["user_kind"] for d in chosen if d.metadata["kind"] == "chunk"} == {"ship"}
+    assert {d.metadata["kind"] for d in chosen} == {"ship"}
     assert len(configurable.invoke(question)) == 3
 
 

@@ -40,7 +40,7 @@ def _check(documents, tenant):
     assert documents
     assert SECRETS[tenant] in shown
     assert SECRETS[other] not in shown
-    assert not [name for d in documents for name in d.metadata["doc_ids"] if name.startswith(other)]
+    assert not [name for d in documents for name in d.metadata["sire"]["doc_ids"] if name.startswith(other)]
 
 
 @pytest.mark.parametrize("tenant", SECRETS)
@@ -60,8 +60,8 @@ async def test_trap_no_word_of_another_tenant_in_any_answer(retriever, tenant):
 
 
 def test_mixed_units_exist_so_that_the_test_can_fail():
-    mixed = SireRetriever.from_documents(_documents(), recipe="sirerag", k=60).invoke("Otto Brack")
-    assert any({"a", "b"} <= {name[0] for name in d.metadata["doc_ids"]} for d in mixed)
+    mixed = SireRetriever.from_documents(_documents(), recipe="sirerag", k=60).invoke("Otto Brack", returns="units")
+    assert any({"a", "b"} <= {name[0] for name in d.metadata["sire"]["doc_ids"]} for d in mixed)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

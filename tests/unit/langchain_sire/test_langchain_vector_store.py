@@ -10,7 +10,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.recipes import raptor
+from sire_core.recipes import REGISTRY, raptor
 from sire_core.testing.hash_embedder import HashEmbedder
 
 
@@ -36,21 +36,24 @@ def _filled(documents, recipe, **source):
     return store, over, local
 
 
-@pytest.mark.parametrize("recipe", ["flat", "raptor", "sirerag"])
+@pytest.mark.parametrize("recipe", sorted(REGISTRY))
 async def test_the_store_ranks_as_the_index_itself_does(documents, question, recipe):
     _, over, local = _filled(documents, recipe)
-    found, expected = over.invoke(question, k=12), local.invoke(question, k=12)
+    found, expected = (one.invoke(question, k=12) for one in (over, local))
     assert [d.id for d in found] == [d.id for d in expected]
-    assert [d.metadata["score"] for d in found] == pytest.approx([d.metadata["score"] for d in expected], abs=1e-5)
+    assert [d.metadata["sire"]["score"] for d in found] == pytest.approx(
+        [d.metadata["sire"]["score"] for d in expected], abs=1e-5
+    )
     assert await over.ainvoke(question, k=12) == found
+    assert "InMemoryVectorStore of the user" in over.index.stats()["vectors"]
 
 
 def test_what_comes_back_is_ours_text_and_citations(documents, question):
     _, over, local = _filled(documents, "sirerag")
-    for ours, theirs in zip(local.invoke(question), over.invoke(question), strict=True):
+    for ours, theirs in zip(*(one.invoke(question, returns="units") for one in (local, over)), strict=True):
         assert ours.page_content == theirs.page_content
-        assert sorted(ours.metadata["doc_ids"]) == sorted(theirs.metadata["doc_ids"])
-        assert ours.metadata["kind"] == theirs.metadata["kind"]
+        assert sorted(ours.metadata["sire"]["doc_ids"]) == sorted(theirs.metadata["sire"]["doc_ids"])
+        assert ours.metadata["sire"]["kind"] == theirs.metadata["sire"]["kind"]
 
 
 def test_a_portable_filter_holds_over_any_store(documents, question):
@@ -65,7 +68,9 @@ def test_trap_native_filters_pass_through_untouched(documents, question):
         return document.metadata["kind"] != "aggregate"
 
     _, over, _ = _filled(documents, "sirerag", search_kwargs={"filter": no_aggregates})
-    assert "aggregate" not in {d.metadata["kind"] for d in over.invoke(question, k=30)}
+    with pytest.raises(ConfigurationError, match="pagerank also finds what the store does not list"):
+        over_vector_store("pagerank", InMemoryVectorStore(Hashed()), search_kwargs={"filter": no_aggregates})
+    assert "aggregate" not in {d.metadata["sire"]["kind"] for d in over.invoke(question, k=30, returns="units")}
 
 
 def test_our_filter_can_be_translated_for_the_store(documents, question):
@@ -85,11 +90,11 @@ def test_our_filter_can_be_translated_for_the_store(documents, question):
 
 def test_trap_units_that_the_store_still_holds_but_the_index_does_not_are_passed_over(documents, question):
     _, over, _ = _filled(documents, "sirerag")
-    first = over.invoke(question)[0].metadata["doc_ids"][0]
+    first = over.invoke(question)[0].metadata["sire"]["doc_ids"][0]
     over.index.delete([first])  # the store was not told
     found = over.invoke(question, k=6)
     assert len(found) == 6
-    assert not [d for d in found if first in d.metadata["doc_ids"]]
+    assert not [d for d in found if first in d.metadata["sire"]["doc_ids"]]
 
 
 def test_stores_that_forget_ids_are_understood(documents, question):

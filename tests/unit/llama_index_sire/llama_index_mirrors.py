@@ -74,14 +74,12 @@ def make(mirror, path=None, **more):
 def expected(index):
     """What the store holds: vector, and metadata with the sources."""
     view = index.view()
-    known = dict(view.pool.document_metadata())
     rows = {}
     for position in range(view.size):
-        unit, doc_ids = view.pool.unit(position)
-        tenants = {known[doc]["tenant"] for doc in doc_ids}
+        unit, _ = view.pool.unit(position)
         rows[to_uuid(unit.id)] = (
             np.asarray(view.matrix[position], dtype=np.float32).tobytes(),
-            tenants.pop() if len(tenants) == 1 else None,
+            view.shared_metadata(position).get("tenant"),
             unit.kind.value,
         )
     return rows

@@ -63,7 +63,7 @@ def test_an_async_method_that_never_waits_is_recognized():
 
 @pytest.mark.parametrize("kind", [WordEmbedding, AsyncEmbedding])
 async def test_trap_async_on_the_loop_four_concurrent_retrievals_take_the_time_of_one(kind, documents):
-    """ECOSYSTEM 0.4: LlamaIndex's default runs the sync method on the loop, 1.2 s for four times 0.3 s."""
+    """LlamaIndex's default runs the sync method on the loop, 1.2 s for four times 0.3 s."""
     retriever = await SireRetriever.afrom_documents(documents[:8], recipe="flat", embed_model=kind(delay=0.3))
     await retriever.aretrieve("warm up")
     beats = []
@@ -130,7 +130,7 @@ def test_another_model_than_the_index_was_built_with_is_refused(tmp_path):
 
 
 def test_trap_settings_are_resolved_late_and_openai_is_never_made():
-    """ECOSYSTEM 1.5: `Settings.embed_model` with nothing set tries to import OpenAI's integration."""
+    """`Settings.embed_model` with nothing set tries to import OpenAI's integration."""
     assert resolve_embed_model(None) is None
     assert Settings._embed_model is None
     Settings.embed_model = WordEmbedding(model_name="global")

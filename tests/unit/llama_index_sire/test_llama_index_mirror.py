@@ -11,15 +11,17 @@ from llama_index_sire.nodes import PROVENANCE_KEYS
 from sire_core import Document, Index
 from sire_core.data import demo_questions
 from sire_core.errors import ConfigurationError
-from sire_core.protocols import AskableMirror, BufferedMirror, Mirror
+from sire_core.protocols import BufferedMirror, Mirror, VerifiableMirror
 from sire_core.recipes import indexrag
 from sire_core.storage.uuids import from_uuid, to_uuid
 from sire_core.testing.hash_embedder import HashEmbedder
 
+STORED = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids")
+
 
 def test_it_is_a_mirror_that_can_be_asked_and_flushed():
     mirror: Mirror = VectorStoreMirror(SimpleVectorStore(), "mine")
-    assert isinstance(mirror, AskableMirror)
+    assert isinstance(mirror, VerifiableMirror)
     assert isinstance(mirror, BufferedMirror)
     assert mirror.name == "mine"
 
@@ -73,7 +75,7 @@ def test_nodes_name_their_sources():
     own = make(store)
     own.build([document(i) for i in range(4)])
     assert all(node.ref_doc_id == node.node_id for node in store._rows)
-    assert all(set(PROVENANCE_KEYS) <= set(node.metadata) for node in store._rows)
+    assert all(set(STORED) <= set(node.metadata) for node in store._rows)
 
 
 def test_a_store_with_the_least_interface_holds_every_node_once():
@@ -81,7 +83,7 @@ def test_a_store_with_the_least_interface_holds_every_node_once():
     index = make(store)
     index.build([document(i) for i in range(4)])
     index.update([document(1, tenant="b")])
-    index.push(anew=True)
+    index.push(full=True)
     index.delete(["d0"])
     assert sorted(node.node_id for node in store._rows) == sorted(expected(index))
 
@@ -124,7 +126,8 @@ def test_nodes_carry_excluded_keys_and_no_more_metadata(documents):
     SireRetriever.from_documents([given_document], recipe="flat", vector_store=store)
     (node,) = store._rows
     assert "path" in node.excluded_llm_metadata_keys
-    assert set(node.metadata) == {"path", "lang", *PROVENANCE_KEYS}
+    assert set(node.metadata) == {"path", "lang", *STORED}
+    assert set(PROVENANCE_KEYS) <= set(node.excluded_llm_metadata_keys)
 
 
 def test_something_else_is_refused():

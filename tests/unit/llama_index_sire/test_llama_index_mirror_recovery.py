@@ -33,7 +33,7 @@ def test_a_store_that_fails_half_way_loses_nothing_and_a_second_replay_is_harmle
     assert index.push()["llama-index"] > 0
     assert held(store) == expected(index)
     assert index.push() == {"llama-index": 0}
-    assert index.push(anew=True) == {"llama-index": index.view().size}
+    assert index.push(full=True) == {"llama-index": index.view().size}
     assert held(store) == expected(index)
 
 

@@ -30,7 +30,7 @@ def dumped(nodes):
 @pytest.mark.parametrize("recipe", RECIPES)
 async def test_contract_of_node_parsers(recipe, documents):
     before = copy.deepcopy(documents)
-    parser = SireNodeParser(recipe=recipe)
+    parser = SireNodeParser(complete=True, recipe=recipe)
     nodes = parser.get_nodes_from_documents(documents)
     assert documents == before
     assert len({node.node_id for node in nodes}) == len(nodes)
@@ -47,27 +47,31 @@ async def test_contract_of_node_parsers(recipe, documents):
 
 def test_passages_know_where_they_are(documents):
     text = "First sentence here. " * 200
-    nodes = SireNodeParser(recipe="flat")([Document(id_="long", text=text)])
+    nodes = SireNodeParser(complete=True, recipe="flat")([Document(id_="long", text=text)])
     assert len(nodes) > 1
     assert all(text[n.start_char_idx : n.end_char_idx] == n.text for n in nodes)
     assert all(n.ref_doc_id == "long" for n in nodes)
 
 
 def test_trap_leaves_and_summaries_are_not_linked(documents):
-    """ECOSYSTEM 1.2: LlamaIndex links any neighbours with one source, also a leaf and a summary."""
+    """LlamaIndex links any neighbours with one source, also a leaf and a summary."""
     text = "First sentence here. Another one there. " * 200
-    nodes = SireNodeParser(recipe="raptor", include_prev_next_rel=True)([Document(id_="long", text=text), *documents])
+    nodes = SireNodeParser(complete=True, recipe="raptor", include_prev_next_rel=True)(
+        [Document(id_="long", text=text), *documents]
+    )
     by_id = {node.node_id: node for node in nodes}
     linked = [n for n in nodes if NodeRelationship.NEXT in n.relationships]
     assert linked
     for node in linked:
         following = by_id[node.next_node.node_id]
         assert node.ref_doc_id == following.ref_doc_id == "long"
-    assert not [n for n in SireNodeParser(recipe="raptor")(documents) if NodeRelationship.NEXT in n.relationships]
+    assert not [
+        n for n in SireNodeParser(complete=True, recipe="raptor")(documents) if NodeRelationship.NEXT in n.relationships
+    ]
 
 
 def test_summaries_know_their_children(documents):
-    nodes = SireNodeParser(recipe="raptor")(documents)
+    nodes = SireNodeParser(complete=True, recipe="raptor")(documents)
     by_id = {node.node_id: node for node in nodes}
     summaries = [node for node in nodes if node.metadata["sire_kind"] == "sim_summary"]
     assert summaries
@@ -79,7 +83,7 @@ def test_summaries_know_their_children(documents):
 
 async def test_atomic_knowledge_and_bridging_facts(documents):
     """The pool of `indexrag` without the passages: what each document knows, and what joins two documents."""
-    parser = SireNodeParser(recipe="indexrag", kinds=["aku", "bridge"])
+    parser = SireNodeParser(complete=True, recipe="indexrag", kinds=["aku", "bridge"])
     nodes = parser(documents)
     sources = {node.node_id: json.loads(node.metadata["sire_doc_ids"]) for node in nodes}
     atomic = [node for node in nodes if node.metadata["sire_kind"] == "aku"]
@@ -89,13 +93,13 @@ async def test_atomic_knowledge_and_bridging_facts(documents):
     assert bridges
     assert all(len(set(sources[node.node_id])) == 2 for node in bridges)
     assert all(node.ref_doc_id == node.node_id for node in nodes)
-    every = SireNodeParser(recipe="indexrag")(documents)
+    every = SireNodeParser(complete=True, recipe="indexrag")(documents)
     assert dumped(nodes) == dumped([n for n in every if n.metadata["sire_kind"] != "chunk"])
     assert dumped(await parser.acall(documents)) == dumped(nodes)
 
 
 def test_summaries_alone_name_no_children_that_were_not_handed_out(documents):
-    nodes = SireNodeParser(recipe="raptor", kinds=["sim_summary"])(documents)
+    nodes = SireNodeParser(complete=True, recipe="raptor", kinds=["sim_summary"])(documents)
     ids = {node.node_id for node in nodes}
     assert ids
     assert {node.metadata["sire_kind"] for node in nodes} == {"sim_summary"}
@@ -132,7 +136,7 @@ def test_without_passages_the_store_keeps_what_others_have_put_under_a_document(
 def test_trap_numpy_numbers_do_not_come_back_from_the_parent(documents):
     """LlamaIndex merges the parent's metadata into the nodes after parsing."""
     given = Document(id_="d", text="Some text.", metadata={"weight": np.float32(0.5)})
-    (node,) = SireNodeParser(recipe="flat")([given])
+    (node,) = SireNodeParser(complete=True, recipe="flat")([given])
     assert type(node.metadata["weight"]) is float
 
 
@@ -142,34 +146,36 @@ def test_trap_derived_nodes_show_only_what_all_their_documents_share():
         for t in "ab"
         for i in range(5)
     ]
-    derived = [n for n in SireNodeParser(recipe="sirerag")(documents) if n.metadata["sire_kind"] != "chunk"]
+    derived = [
+        n for n in SireNodeParser(complete=True, recipe="sirerag")(documents) if n.metadata["sire_kind"] != "chunk"
+    ]
     mixed = [n for n in derived if '"a' in n.metadata["sire_doc_ids"] and '"b' in n.metadata["sire_doc_ids"]]
     assert mixed
     assert all("tenant" not in n.metadata and n.metadata["lang"] == "en" for n in mixed)
 
 
 def test_class_name_and_round_trip():
-    parser = SireNodeParser(recipe="raptor", recipe_settings={"depth": 2}, seed=3, kinds=["sim_summary"])
+    parser = SireNodeParser(complete=True, recipe="raptor", recipe_settings={"depth": 2}, seed=3, kinds=["sim_summary"])
     assert parser.to_dict()["class_name"] == "SireNodeParser"
     assert SireNodeParser.from_dict(parser.to_dict()).to_dict() == parser.to_dict()
     assert SireNodeParser.from_json(parser.to_json()).to_dict() == parser.to_dict()
 
 
 def test_trap_every_setting_changes_the_cache_key(documents):
-    """ECOSYSTEM 1.3: objects that are no pydantic models vanish from the key, and stale nodes come back."""
+    """Objects that are no pydantic models vanish from the key, and stale nodes come back."""
     parsers = [
-        SireNodeParser(),
-        SireNodeParser(recipe="raptor"),
-        SireNodeParser(recipe_settings={"depth": 2}),
-        SireNodeParser(kinds=["chunk"]),
-        SireNodeParser(seed=1),
-        SireNodeParser(title_key="name"),
-        SireNodeParser(llm=MockLLM(max_tokens=1)),
-        SireNodeParser(llm=ChatLLM(model="a")),
-        SireNodeParser(llm=ChatLLM(model="b")),
-        SireNodeParser(embed_model=MockEmbedding(embed_dim=4)),
-        SireNodeParser(embed_model=MockEmbedding(embed_dim=8)),
-        SireNodeParser(embed_model=MockEmbedding(embed_dim=8), embed_nodes=True),
+        SireNodeParser(complete=True),
+        SireNodeParser(complete=True, recipe="raptor"),
+        SireNodeParser(complete=True, recipe_settings={"depth": 2}),
+        SireNodeParser(complete=True, kinds=["chunk"]),
+        SireNodeParser(complete=True, seed=1),
+        SireNodeParser(complete=True, title_key="name"),
+        SireNodeParser(complete=True, llm=MockLLM(max_tokens=1)),
+        SireNodeParser(complete=True, llm=ChatLLM(model="a")),
+        SireNodeParser(complete=True, llm=ChatLLM(model="b")),
+        SireNodeParser(complete=True, embed_model=MockEmbedding(embed_dim=4)),
+        SireNodeParser(complete=True, embed_model=MockEmbedding(embed_dim=8)),
+        SireNodeParser(complete=True, embed_model=MockEmbedding(embed_dim=8), embed_nodes=True),
     ]
     keys = [get_transformation_hash(documents, parser) for parser in parsers]
     assert len(set(keys)) == len(parsers)
@@ -183,29 +189,31 @@ def test_trap_a_parser_with_an_index_is_never_answered_from_the_cache(tmp_path, 
 
 
 def test_trap_pickling_for_workers(tmp_path):
-    """ECOSYSTEM 1.1: what cannot be pickled is dropped with a mere warning; several workers would split the corpus."""
-    parser = SireNodeParser(recipe="raptor", recipe_settings={"depth": 2}, embed_model=WordEmbedding(model_name="a"))
-    assert pickle.loads(pickle.dumps(parser)).to_dict() == parser.to_dict()
-    with pytest.raises(ConfigurationError, match="without num_workers"):
-        pickle.dumps(SireNodeParser(persist_dir=str(tmp_path)))
+    """What cannot be pickled is dropped with a mere warning; several workers would split the corpus."""
+    parser = SireNodeParser(
+        complete=True, recipe="raptor", recipe_settings={"depth": 2}, embed_model=WordEmbedding(model_name="a")
+    )
+    for one in (parser, SireNodeParser(persist_dir=str(tmp_path))):
+        with pytest.raises(ConfigurationError, match="without num_workers"):
+            pickle.dumps(one)
 
 
 def test_bad_settings_are_told_at_once(tmp_path):
     with pytest.raises(ValidationError, match="no recipe 'ragtor'"):
-        SireNodeParser(recipe="ragtor")
+        SireNodeParser(complete=True, recipe="ragtor")
     with pytest.raises(ValidationError, match="Input should be 'chunk'"):
         SireNodeParser(kinds=["chunks"])
     with pytest.raises(ValidationError, match="settings of this recipe are"):
-        SireNodeParser(recipe="raptor", recipe_settings={"dept": 1})
+        SireNodeParser(complete=True, recipe="raptor", recipe_settings={"dept": 1})
     with pytest.raises(ValidationError, match="embed_nodes needs an embed_model"):
-        SireNodeParser(embed_nodes=True)
+        SireNodeParser(complete=True, embed_nodes=True)
     with pytest.raises(ValidationError, match="with a persist_dir"):
-        SireNodeParser(vector_store=SimpleVectorStore())
+        SireNodeParser(complete=True, vector_store=SimpleVectorStore())
 
 
 def test_vectors_of_the_users_model_can_come_with_the_nodes(documents):
     model = WordEmbedding()
-    nodes = SireNodeParser(recipe="raptor", embed_model=model, embed_nodes=True)(documents[:6])
+    nodes = SireNodeParser(complete=True, recipe="raptor", embed_model=model, embed_nodes=True)(documents[:6])
     for node in nodes:
         assert type(node.embedding) is list
         assert np.linalg.norm(node.embedding) == pytest.approx(1.0, abs=1e-5)
@@ -216,10 +224,10 @@ def test_vectors_of_the_users_model_can_come_with_the_nodes(documents):
 
 def test_an_llm_makes_the_summaries(documents):
     llm = ChatLLM()
-    SireNodeParser(recipe="raptor", llm=llm)(documents[:8])
+    SireNodeParser(complete=True, recipe="raptor", llm=llm)(documents[:8])
     assert llm._prompts
     Settings.llm = ChatLLM()
-    SireNodeParser(recipe="raptor", llm="settings")(documents[:8])
+    SireNodeParser(complete=True, recipe="raptor", llm="settings")(documents[:8])
     assert Settings.llm._prompts
 
 
@@ -228,14 +236,14 @@ def test_nodes_of_another_splitter_are_taken_as_passages():
         TextNode(text=text, relationships={NodeRelationship.SOURCE: Document(id_="d").as_related_node_info()})
         for text in ("One.", "Two.")
     ]
-    found = SireNodeParser(recipe="flat")(nodes)
+    found = SireNodeParser(complete=True, recipe="flat")(nodes)
     assert [(n.text, n.ref_doc_id) for n in found] == [("One.", "d"), ("Two.", "d")]
 
 
 def test_retired_ids_are_listed_and_deleted(tmp_path, documents):
     store = SimpleVectorStore()
     settings = {"recipe": "raptor", "persist_dir": str(tmp_path / "i"), "embed_nodes": True}
-    parser = SireNodeParser(**settings, embed_model=WordEmbedding())
+    parser = SireNodeParser(complete=True, **settings, embed_model=WordEmbedding())
     store.add(parser(documents))
     assert parser.retired_ids == []
     changed = Document(id_=documents[0].id_, text="Something else entirely.", metadata=documents[0].metadata)
@@ -244,7 +252,9 @@ def test_retired_ids_are_listed_and_deleted(tmp_path, documents):
     retired = parser.retired_ids
     assert retired
     assert set(retired) <= set(store.data.embedding_dict)
-    assert SireNodeParser(**settings, embed_model=WordEmbedding()).retired_ids == retired, "as another process sees it"
+    assert SireNodeParser(complete=True, **settings, embed_model=WordEmbedding()).retired_ids == retired, (
+        "as another process sees it"
+    )
     assert parser.delete_retired(store) == retired
     assert not set(retired) & set(store.data.embedding_dict)
     assert parser.retired_ids == []
@@ -268,10 +278,28 @@ def test_a_damaged_ledger_says_what_to_do(tmp_path, documents):
 
 
 def test_nothing_in_nothing_out(tmp_path):
-    assert SireNodeParser()([]) == []
+    assert SireNodeParser(complete=True)([]) == []
     assert SireNodeParser(persist_dir=str(tmp_path / "i"))([]) == []
 
 
 def test_progress_is_shown_when_asked_for(documents, capsys):
-    SireNodeParser(recipe="flat").get_nodes_from_documents(documents[:3], show_progress=True)
+    SireNodeParser(complete=True, recipe="flat").get_nodes_from_documents(documents[:3], show_progress=True)
     assert "embedding" in capsys.readouterr().err
+
+
+def test_what_would_go_stale_is_refused(documents, tmp_path):
+    from llama_index.core import VectorStoreIndex
+
+    with pytest.raises(ConfigurationError, match="Without a persist_dir nobody removes what sirerag derived"):
+        VectorStoreIndex.from_documents(
+            documents[:4], transformations=[SireNodeParser()], embed_model=MockEmbedding(embed_dim=4)
+        )
+    assert SireNodeParser(kinds=["chunk"])(documents[:4])
+    parser = SireNodeParser(recipe="raptor", persist_dir=str(tmp_path / "p"))
+    parser(documents[:8])
+    parser([Document(text="Another text altogether.", id_=document.node_id) for document in documents[:8]])
+    assert parser.retired_ids
+    with pytest.raises(ConfigurationError, match="delete_retired"):
+        parser(documents[20:22])
+    parser.delete_retired(SimpleVectorStore())
+    assert parser(documents[20:22])

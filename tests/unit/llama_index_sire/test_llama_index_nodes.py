@@ -22,17 +22,13 @@ SUMMARY = Unit("s1", UnitKind.SIM_SUMMARY, "A summary.", ("c1", "c2"), level=2, 
 def test_documents_keep_id_text_title_and_metadata():
     given = Document(id_="d1", text="Some text.", metadata={"title": "T", "year": 1990})
     (found,) = to_documents([given])
-    assert (found.id, found.text, found.title, found.metadata) == (
-        "d1",
-        "Some text.",
-        "T",
-        {"title": "T", "year": 1990},
-    )
+    assert (found.id, found.title, found.metadata) == ("d1", "T", {"title": "T", "year": 1990})
+    assert [passage.text for passage in found.passages] == ["Some text."]
     assert to_documents([Document(id_="d", text="x", metadata={"name": "N"})], title_key="name")[0].title == "N"
 
 
 def test_trap_numpy_numbers_and_sets_become_plain_values():
-    """ECOSYSTEM 1.3: `np.float32` or a set in metadata makes the pipeline's cache fail when it is saved."""
+    """`np.float32` or a set in metadata makes the pipeline's cache fail when it is saved."""
     given = Document(
         id_="d", text="x", metadata={"s": np.float32(0.5), "n": np.int64(3), "k": {"b", "a"}, "v": np.ones(2)}
     )
@@ -51,7 +47,8 @@ def test_nodes_of_a_splitter_are_passages_of_their_document():
     nodes[0].metadata["header"] = "only here"
     (found,) = to_documents(nodes)
     assert found.id == "d1"
-    assert list(found.chunks) == [node.text for node in nodes]
+    assert [(passage.text, passage.id) for passage in found.passages] == [(node.text, node.node_id) for node in nodes]
+    assert [passage.metadata.get("header") for passage in found.passages[:2]] == ["only here", None]
     assert found.metadata == {"title": "T"}
 
 
@@ -69,7 +66,7 @@ def test_a_passage_has_its_document_as_source():
 
 
 def test_trap_derived_nodes_leak_on_delete_unless_they_are_their_own_source():
-    """ECOSYSTEM 0.6: without SOURCE a node is stored under "None" and no delete reaches it."""
+    """Without SOURCE a node is stored under "None" and no delete reaches it."""
     node = to_node(SUMMARY, ["d1", "d2"], {"tenant": "a"})
     assert node.ref_doc_id == node.node_id == to_uuid("s1")
     assert not isinstance(node.relationships[NodeRelationship.SOURCE], list)
@@ -93,7 +90,7 @@ def test_trap_nodes_are_json_and_pickle():
 
 
 def test_trap_bookkeeping_is_neither_embedded_nor_shown_to_models():
-    """ECOSYSTEM 1.5: metadata keys that are not excluded are printed into the prompt."""
+    """Metadata keys that are not excluded are printed into the prompt."""
     node = to_node(CHUNK, ["d1"])
     for mode in (MetadataMode.LLM, MetadataMode.EMBED):
         assert "sire_" not in node.get_content(mode)
@@ -114,11 +111,11 @@ def test_the_users_excluded_keys_stay_excluded():
     assert "/x" not in found.node.get_content(MetadataMode.LLM)
     assert "/x" not in found.node.get_content(MetadataMode.EMBED)
     assert found.node.metadata["file_path"] == "/x"
-    assert "sire_excluded" not in found.node.metadata
+    assert "sire_node" not in found.node.metadata
 
 
 def test_trap_scores_do_not_change_the_hash():
-    """ECOSYSTEM 1.6: a score in the metadata changes the hash and defeats the document store."""
+    """A score in the metadata changes the hash and defeats the document store."""
     one, other = to_scored_node(Hit(CHUNK, 0.9, ("d1",))), to_scored_node(Hit(CHUNK, 0.1, ("d1",)))
     assert one.node.hash == other.node.hash
     assert one.node is not other.node
@@ -126,7 +123,7 @@ def test_trap_scores_do_not_change_the_hash():
 
 @pytest.mark.parametrize("score", [0.0, -0.3])
 def test_trap_a_score_of_zero_is_read_as_one(score):
-    """ECOSYSTEM 1.4: `score = n.score or 1.0`."""
+    """`score = n.score or 1.0`."""
     found = to_scored_node(Hit(CHUNK, score, ("d1",)))
     assert 0 < found.score < 0.001
     assert type(to_scored_node(Hit(CHUNK, np.float32(0.5), ("d1",))).score) is float

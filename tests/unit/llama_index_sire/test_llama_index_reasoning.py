@@ -62,7 +62,7 @@ async def test_ircot_answers_with_evidence_and_steps(index_of, question):
     engine = ircot_engine(SireRetriever(index_of(), similarity_top_k=5))
     response = await engine.aquery(question)
     assert isinstance(response, Response)
-    assert str(response) == "Varn Harbour [1]"
+    assert response.response == "Varn Harbour [1]"
     assert len(response.source_nodes) == 5
     assert response.metadata["stop"] == "done"
     assert response.metadata["sufficient"] is True
@@ -94,7 +94,7 @@ async def test_contract_of_query_engines(recipe, index_of, question):
     assert [found.score for found in response.source_nodes] == pytest.approx([hit.score for hit in trace.answer.hits])
     assert len(response.source_nodes) == 5
     assert len(response.metadata["steps"]) == len(trace.steps) == 6
-    assert str(response) == "Varn Harbour [1]"
+    assert response.response == "Varn Harbour [1]"
     assert plain(await asyncio.to_thread(engine.query, question)) == plain(response)
 
 
@@ -140,7 +140,7 @@ def test_sync_gives_the_same_as_async(index_of, question):
 
 
 async def test_sync_works_inside_a_running_loop(index_of, question):
-    assert str(ircot_engine(index_of()).query(question)) == "Varn Harbour [1]"
+    assert ircot_engine(index_of()).query(question).response == "Varn Harbour [1]"
 
 
 def test_streaming_is_the_answer_alone_and_fills_in_the_rest(index_of, question):
@@ -286,7 +286,7 @@ async def test_a_question_that_brings_its_vector_is_not_embedded(question):
 
 
 def test_what_is_refused(index_of):
-    with pytest.raises(ConfigurationError, match="neither a SireRetriever nor an Index"):
+    with pytest.raises(ConfigurationError, match="neither a retriever nor an Index"):
         IRCoTQueryEngine("a string")
     for config in ({"flavor": "query"}, SelfAskConfig()):
         with pytest.raises(ConfigurationError, match="config is an IRCoTConfig, not"):
@@ -299,7 +299,12 @@ def test_what_is_refused(index_of):
 
 async def test_an_engine_is_a_tool(index_of, question):
     tool = QueryEngineTool.from_defaults(ircot_engine(index_of()), name="ask", description="Answers.")
-    assert str(await tool.acall(question)) == "Varn Harbour [1]"
+    done = await tool.acall(question)
+    (source,) = done.raw_output.metadata["sources"]
+    node = done.raw_output.source_nodes[0].node
+    assert (source["number"], source["title"]) == (1, node.metadata["title"])
+    # An agent that reads [1] is told what that is.
+    assert str(done) == f"Varn Harbour [1]\n\nSources:\n[1] {', '.join(source['doc_ids'])} {source['title']}"
 
 
 # --- the workflow -----------------------------------------------------------------------------------------------------

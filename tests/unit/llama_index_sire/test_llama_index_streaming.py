@@ -217,7 +217,7 @@ async def test_a_streaming_response_has_the_answer_while_it_is_written(index_of,
     response = await engine_of(index_of(), llm, streaming=True).aquery(question)
     seen = [(piece, len(llm._sent)) async for piece in response.async_response_gen()]
     total = len(llm._sent)
-    assert "".join(piece for piece, _ in seen) == str(whole) == TEXT + " [1]"
+    assert "".join(piece for piece, _ in seen) == whole.response == TEXT + " [1]"
     assert len(seen) > 10
     assert seen[0][1] < total - 10
     assert [node.node_id for node in response.source_nodes] == [node.node_id for node in whole.source_nodes]
@@ -241,7 +241,7 @@ async def test_events_and_the_workflow_of_a_streaming_engine_have_the_pieces(ind
     handler = ReasoningWorkflow(engine).run(query=question)
     streamed = [event async for event in handler.stream_events() if isinstance(event, AnswerPieceEvent)]
     assert [event.text for event in streamed] == pieces
-    assert str(await handler) == TEXT + " [1]"
+    assert (await handler).response == TEXT + " [1]"
     plain = [event async for event in engine_of(index_of()).astream_steps(question)]
     assert not [event for event in plain if isinstance(event, AnswerPieceEvent)]
 

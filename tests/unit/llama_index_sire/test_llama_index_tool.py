@@ -4,24 +4,25 @@ import pytest
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.tools import FunctionTool, RetrieverTool
 from llama_index_fakes import FunctionLLM
-from pydantic import ValidationError
 
 from llama_index_sire import SireRetriever, create_sire_tool
-from llama_index_sire.tool import SireToolInput, cite
-from sire_core.errors import ConfigurationError
+from llama_index_sire.tool import cite
+from sire_core.errors import ConfigurationError, QueryError
 
 
 def test_trap_the_question_arrives_as_the_model_wrote_it(index_of):
-    """ECOSYSTEM 0.2: `RetrieverTool` turns it into "input is ..."."""
+    """`RetrieverTool` turns it into "input is ..."."""
     heard = []
     index = index_of()
 
     class Hearing:
         path = index.path
 
-        def search(self, query, k, *, filter):  # noqa: A002 - the core's name
+        search = index.search
+
+        async def asearch(self, query, k, *, filter, returns):  # noqa: A002 - the core's name
             heard.append((query, k, filter))
-            return index.search(query, k, filter=filter)
+            return await index.asearch(query, k, filter=filter, returns=returns)
 
     retriever = SireRetriever(Hearing())
     create_sire_tool(retriever)(query="who founded X?")
@@ -37,8 +38,27 @@ def test_schema_says_query_k_and_filter(index_of):
     schema = tool.metadata.get_parameters_dict()
     assert list(schema["properties"]) == ["query", "k", "filter"]
     assert schema["required"] == ["query"]
-    with pytest.raises(ValidationError):
-        SireToolInput(query="x", input="y")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"query": "x", "input": "y"}, "input: Extra inputs are not permitted. The arguments are query, k, filter."),
+        ({}, "query: Field required. The arguments"),
+        ({"query": "x", "k": "many"}, "k: Input should be a valid integer"),
+        ({"query": "x", "k": 51}, "k: Input should be less than or equal to 50"),
+        ({"query": "  "}, "The question is empty"),
+    ],
+)
+async def test_arguments_that_make_no_sense_raise_in_our_words(index_of, given, words):
+    tool = create_sire_tool(index_of("flat"))
+    with pytest.raises(QueryError) as caught:
+        tool.call(**given)
+    with pytest.raises(QueryError) as awaited:
+        await tool.acall(**given)
+    for message in (str(caught.value), str(awaited.value)):
+        assert words in message
+        assert "pydantic" not in message
 
 
 async def test_text_is_cited_and_nodes_are_the_raw_output(index_of, question):

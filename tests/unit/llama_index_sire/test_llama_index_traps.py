@@ -1,4 +1,4 @@
-"""Traps of LlamaIndex (ECOSYSTEM 0, 1, 6.1) that concern several components, and those of the newer ones."""
+"""Traps of LlamaIndex that concern several components, and those of the newer ones."""
 
 import asyncio
 import json
@@ -62,12 +62,14 @@ async def longest_pause(work):
 
 @pytest.mark.parametrize("component", ["parser", "engine", "workflow", "tool"])
 async def test_trap_async_on_the_loop_nothing_holds_it_up(component, index_of, question):
-    """ECOSYSTEM 0.4, 1.5: LlamaIndex's async defaults call the sync methods on the loop; an agent then stands still."""
+    """LlamaIndex's async defaults call the sync methods on the loop; an agent then stands still."""
     documents = as_llama_index()[:4]
     slow = WordEmbedding(delay=0.4)
-    await asyncio.to_thread(lambda: SireNodeParser(recipe="raptor")(documents))  # first-time imports do block
+    await asyncio.to_thread(
+        lambda: SireNodeParser(complete=True, recipe="raptor")(documents)
+    )  # first-time imports do block
     if component == "parser":
-        work = SireNodeParser(recipe="raptor", llm=SlowLLM()).acall(documents)
+        work = SireNodeParser(complete=True, recipe="raptor", llm=SlowLLM()).acall(documents)
     elif component == "tool":
         retriever = await SireRetriever.afrom_documents(documents, recipe="flat", embed_model=slow)
         await retriever.aretrieve("warm up")
@@ -81,7 +83,7 @@ async def test_trap_async_on_the_loop_nothing_holds_it_up(component, index_of, q
 
 
 async def test_trap_every_sync_method_works_inside_a_running_loop(tmp_path, documents, question):
-    """ECOSYSTEM 4, demand 6: a bare `asyncio.run` fails in notebooks and servers."""
+    """A bare `asyncio.run` fails in notebooks and servers."""
     retriever = SireRetriever.from_documents(documents[:6], recipe="sirerag", persist_dir=tmp_path / "index")
     new = Document(id_="new", text="Something new about Hathersay.")
     assert retriever.insert(new).added == 1
@@ -98,13 +100,13 @@ async def test_trap_every_sync_method_works_inside_a_running_loop(tmp_path, docu
         (SelfAskQueryEngine, ["So the final answer is: ?", READ]),
     ):
         made = engine(retriever, llm=ScriptedModel(answers * 2))
-        assert str(made.query(question)) == "Hathersay [1]"
+        assert str(made.query(question)).startswith("Hathersay [1]")
         made.streaming = True
-        assert "".join(made.query(question).response_gen) == "Hathersay [1]"
+        assert "".join(made.query(question).response_gen).startswith("Hathersay [1]")
 
 
 def test_trap_public_methods_are_left_to_llama_index():
-    """ECOSYSTEM 1.2, 1.4: they send events, resolve, deduplicate and trace."""
+    """They send events, resolve, deduplicate and trace."""
     for ours, base, names in (
         (SireNodeParser, NodeParser, ("get_nodes_from_documents", "aget_nodes_from_documents", "__call__", "acall")),
         (IRCoTQueryEngine, BaseQueryEngine, ("query", "aquery")),
@@ -118,23 +120,23 @@ def test_trap_public_methods_are_left_to_llama_index():
 
 
 def test_trap_a_parser_reports_its_work_once(documents):
-    """ECOSYSTEM 1.2: overriding `get_nodes_from_documents` loses the event."""
+    """Overriding `get_nodes_from_documents` loses the event."""
     debug = LlamaDebugHandler(print_trace_on_end=False)
-    parser = SireNodeParser(recipe="flat", callback_manager=CallbackManager([debug]))
+    parser = SireNodeParser(complete=True, recipe="flat", callback_manager=CallbackManager([debug]))
     nodes = parser.get_nodes_from_documents(documents)
     ((_, end),) = debug.get_event_pairs(CBEventType.NODE_PARSING)
     assert end.payload["nodes"] == nodes
 
 
 def test_trap_every_serializable_component_names_its_class():
-    """ECOSYSTEM 1.1: without `class_name` a subclass is dumped as `base_component`."""
-    assert SireNodeParser().to_dict()["class_name"] == SireNodeParser.class_name() == "SireNodeParser"
+    """Without `class_name` a subclass is dumped as `base_component`."""
+    assert SireNodeParser(complete=True).to_dict()["class_name"] == SireNodeParser.class_name() == "SireNodeParser"
     assert SireRerank().to_dict()["class_name"] == SireRerank.class_name() == "SireRerank"
 
 
 @pytest.mark.parametrize("is_function_calling", [False, True])
 async def test_trap_braces_in_documents_reach_the_model_untouched(is_function_calling, documents):
-    """ECOSYSTEM 6.1: templates of LlamaIndex and LangChain treat braces differently, so no text of ours is one."""
+    """Templates of LlamaIndex and LangChain treat braces differently, so no text of ours is one."""
     text = 'A {name} in {{double}} braces, {"json": [1]}, {0} and a lone }.'
     llm = FunctionLLM(answers=["Yes."]) if is_function_calling else ChatLLM(answer="Yes.")
     await LlamaIndexModel(llm).complete(Prompt(text, text))
@@ -148,7 +150,7 @@ async def test_trap_braces_in_documents_reach_the_model_untouched(is_function_ca
 
 
 async def test_trap_the_engine_as_a_tool_gets_the_question_as_it_is(index_of):
-    """ECOSYSTEM 0.2: `RetrieverTool` turns it into "input is ..."."""
+    """`RetrieverTool` turns it into "input is ..."."""
     seen = []
 
     class Listening(IRCoTQueryEngine):
@@ -162,7 +164,7 @@ async def test_trap_the_engine_as_a_tool_gets_the_question_as_it_is(index_of):
 
 
 def test_trap_vectors_on_nodes_are_plain_floats(documents):
-    """ECOSYSTEM 1.3, 6.1: nodes are validated on assignment and go through JSON, which knows no NumPy."""
-    nodes = SireNodeParser(recipe="flat", embed_model=WordEmbedding(), embed_nodes=True)(documents[:2])
+    """Nodes are validated on assignment and go through JSON, which knows no NumPy."""
+    nodes = SireNodeParser(complete=True, recipe="flat", embed_model=WordEmbedding(), embed_nodes=True)(documents[:2])
     assert all(type(node.embedding) is list and type(node.embedding[0]) is float for node in nodes)
     assert json.loads(nodes[0].to_json())["embedding"] == nodes[0].embedding

@@ -8,8 +8,8 @@ from pydantic import BaseModel
 
 from sire_core.errors import LimitExceededError, ModelError, RefusalError
 from sire_core.models.caching import CachedModel, answer_key
-from sire_core.models.limits import UsageLimits, UsageMeter
-from sire_core.protocols import Prompt
+from sire_core.models.usage import UsageLimits, UsageMeter
+from sire_core.protocols import ModelRequest, Prompt
 from sire_core.testing.scripted_model import ScriptedModel
 
 
@@ -147,13 +147,13 @@ def test_the_key_depends_on_everything_that_changes_an_answer() -> None:
         ("model", PROMPT, None, (), 10, 0.0),
         ("model", PROMPT, None, (), None, 0.5),
     ]
-    keys = {answer_key(*arguments) for arguments in [base, *others]}
+    keys = {answer_key(name, ModelRequest(*arguments)) for name, *arguments in [base, *others]}
     assert len(keys) == len(others) + 1
-    assert answer_key(*base) == answer_key(*base)
+    assert answer_key(base[0], ModelRequest(*base[1:])) == answer_key(base[0], ModelRequest(*base[1:]))
 
 
-async def test_a_stored_answer_that_no_longer_fits_is_asked_anew() -> None:
+async def test_a_stored_answer_that_no_longer_fits_is_asked_again() -> None:
     store = MemoryStore()
     cached = CachedModel(ScriptedModel(['{"name": "cat"}']), store)
-    store.answers[answer_key("scripted:default", PROMPT, Name, (), None, 0.0)] = '{"nonsense": 1}'
+    store.answers[answer_key("scripted:default", ModelRequest(PROMPT, Name))] = '{"nonsense": 1}'
     assert (await cached.complete(PROMPT, schema=Name)).parsed == Name(name="cat")

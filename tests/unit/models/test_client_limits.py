@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError, LimitExceededError
-from sire_core.models.limits import UsageLimits, UsageMeter
-from sire_core.models.usage import StageUsage, estimate_tokens
+from sire_core.models.usage import StageUsage, UsageLimits, UsageMeter, estimate_tokens
 
 
 @given(st.integers(0, 40), st.integers(1, 8))

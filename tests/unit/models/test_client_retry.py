@@ -6,8 +6,8 @@ from email.utils import formatdate
 import pytest
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.concurrency import AdaptiveGate
-from sire_core.models.retry import RetryPolicy, retry_after
+from sire_core.models.openai.connections import AdaptiveGate
+from sire_core.models.openai.retry import RetryPolicy, retry_after
 
 
 @pytest.mark.parametrize(

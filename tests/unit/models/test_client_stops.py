@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.models.stops import StopCutter, cut_at
+from sire_core.models.base import StopCutter, cut_at
 
 
 def test_the_first_stop_text_ends_it() -> None:

@@ -10,11 +10,11 @@ from collections.abc import Generator
 import pytest
 
 from sire_core.errors import LimitExceededError, ModelError
-from sire_core.models.limits import UsageLimits, UsageMeter
+from sire_core.models.base import stream_answer
 from sire_core.models.metering import MeteredModel, with_meter
-from sire_core.models.streaming import stream_answer
-from sire_core.models.threads import iterate_in_thread
-from sire_core.protocols import Completion, Prompt
+from sire_core.models.sync import iterate_in_thread
+from sire_core.models.usage import UsageLimits, UsageMeter
+from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.testing.scripted_model import ScriptedModel
 
 PROMPT = Prompt("Say it.", "Where was she born?")
@@ -40,7 +40,7 @@ async def gather(parts):
 
 async def test_a_meter_counts_a_stream_as_it_counts_an_answer() -> None:
     streamed, whole = UsageMeter(), UsageMeter()
-    parts = await gather(stream_answer(with_meter(ScriptedModel(["One two."]), streamed, "s"), PROMPT))
+    parts = await gather(stream_answer(with_meter(ScriptedModel(["One two."]), streamed, "s"), ModelRequest(PROMPT)))
     assert parts[:-1] == ["One ", "two."]
     assert isinstance(parts[-1], Completion)
     assert await with_meter(ScriptedModel(["One two."]), whole, "s").complete(PROMPT) == parts[-1]

@@ -65,7 +65,7 @@ def test_a_query_prompt_survives_the_spec(model_folder):
 
 
 def test_openai_form():
-    pytest.importorskip("sire_core.models.openai_embedder")
+    pytest.importorskip("sire_core.models.openai.embedder")
     embedder = resolve_embedder("openai:text-embedding-3-small")
     assert embedder.spec == "openai:text-embedding-3-small"
 

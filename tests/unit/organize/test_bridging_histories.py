@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from sire_core.errors import ModelError
 from sire_core.index import Index
-from sire_core.organize.bridges.entities import affected_entities, document_frequencies
 from sire_core.recipes import indexrag
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -37,6 +37,12 @@ def write(call):
 def document(name, content):
     facts = [(f"{who} {what} in {name}.", [who]) for who, what in content]
     return Document(name, " ".join(text for text, _ in facts) or "Nothing."), facts
+
+
+def bridge_entities(entities, tau):
+    """Entities in two to `tau` documents, given those of each document."""
+    frequencies = Counter(key for keys in entities.values() for key in keys)
+    return {key for key, count in frequencies.items() if 2 <= count <= tau}
 
 
 class Histories(RuleBasedStateMachine):
@@ -75,11 +81,11 @@ class Histories(RuleBasedStateMachine):
         action()
         after = self.keys()
         changed = {key for name in touched for key in before.get(name, set()) | after.get(name, set())}
-        affected = affected_entities(document_frequencies(before), document_frequencies(after), changed, TAU)
+        was, now = bridge_entities(before, TAU), bridge_entities(after, TAU)
         if self.model:
             asked_about = [json.loads(call.data)["entity"].lower() for call in self.model.log[asked:]]
             assert len(set(asked_about)) == len(asked_about)
-            assert set(asked_about) <= affected.written
+            assert set(asked_about) <= (now - was) | (now & changed)
 
     @initialize(content=st.lists(CONTENT, min_size=3, max_size=4))
     def build(self, content):
@@ -178,3 +184,71 @@ def test_only_the_changed_document_is_read_again(tmp_path, stage1, asked):
         before = len(model.log)
         assert index.add(documents[5:]).units["aku"] == 6
         assert len(model.log) - before == asked
+
+
+CORPUS = {"d1": "x y hub", "d2": "x hub", "d3": "y z hub", "d4": "hub w"}
+WHOLE = {**CORPUS, "d5": "x z w new hub"}
+STORIES = {name: document(name, [(who, "sang") for who in names.split()]) for name, names in WHOLE.items()}
+
+
+class Small:
+    """An index over the documents of the oracles, with a model that says of each entity that it joins."""
+
+    def __init__(self, tau, names):
+        self.model = ScriptedModel(lambda call: json.dumps({"facts": [f"{json.loads(call.data)['entity']} joins."]}))
+        self.index = Index(
+            recipe=indexrag(tau=tau),
+            embedder=HashEmbedder(),
+            extractor=PlainExtractor({made.text: facts for made, facts in STORIES.values()}),
+            language_model=self.model,
+        )
+        self.index.build([STORIES[name][0] for name in names])
+
+    def asked(self):
+        """Entities that were asked about since the last time."""
+        found = {json.loads(call.data)["entity"] for call in self.model.log}
+        self.model.log.clear()
+        return found
+
+    def bridges(self):
+        """Entities that have bridging facts."""
+        view = self.index.view()
+        return {unit.text.split()[0] for unit in view.units(range(view.size)) if unit.kind == UnitKind.BRIDGE}
+
+
+@pytest.mark.parametrize(("tau", "expected"), [(3, {"x", "y"}), (4, {"hub", "x", "y"}), (2, {"x", "y"})])
+def test_oracle_X2_bridge_entities(tau, expected):
+    small = Small(tau, CORPUS)
+    with small.index:
+        assert small.asked() == small.bridges() == expected
+
+
+@pytest.mark.parametrize(
+    ("tau", "written", "retired"),
+    [
+        (3, {"w", "x", "z"}, set()),
+        (2, {"w", "z"}, {"x"}),
+        (4, {"w", "x", "z"}, {"hub"}),
+        (10, {"hub", "w", "x", "z"}, set()),
+    ],
+)
+def test_oracle_X3_adding_a_document(tau, written, retired):
+    small = Small(tau, CORPUS)
+    with small.index:
+        before, _ = small.bridges(), small.asked()
+        small.index.add([STORIES["d5"][0]])
+        assert small.asked() == written
+        assert before - small.bridges() == retired
+        assert small.bridges() == (before - retired) | written
+
+
+def test_oracle_X5_removing_the_document_again():
+    small = Small(4, WHOLE)
+    with small.index:
+        assert small.bridges() == small.asked() == {"w", "x", "y", "z"}
+        small.index.delete(["d5"])
+        assert small.asked() == {"hub", "x"}  # formed again, and known by less
+        assert small.bridges() == {"hub", "x", "y"}
+        small.index.add([STORIES["d5"][0]])
+        assert small.asked() == set()  # nothing is paid for twice
+        assert small.bridges() == {"w", "x", "y", "z"}

@@ -4,21 +4,24 @@ import json
 import re
 import sqlite3
 import tempfile
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sire_core.algorithms.bridge_evidence import SourceDocument, SourceFact, gather_evidence
 from sire_core.algorithms.text import name_key
 from sire_core.corpus.units import chunk_units
 from sire_core.errors import ModelError
 from sire_core.extraction.titles import TitleLinker
 from sire_core.index import Index
-from sire_core.organize.bridges.entities import affected_entities, document_frequencies, gather_evidence
-from sire_core.organize.bridges.source_documents import passages_by_document, source_document
 from sire_core.organize.build_view import OrganizerView
 from sire_core.recipes import indexrag
+from sire_core.storage.step_tables import StepTables
 from sire_core.testing.contents import read_contents
+from sire_core.testing.corpora import sample_corpus
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
 from sire_core.testing.scripted_model import ScriptedModel
@@ -38,6 +41,7 @@ SETTINGS = st.fixed_dictionaries(
         "entity_key": st.sampled_from(["norm", "exact"]),
         "skip_types": st.sampled_from([("Date",), ()]),
         "stage1": st.sampled_from(["qa", "summary", "chunks"]),
+        "split_tokens": st.sampled_from([9, 1024]),
     }
 )
 
@@ -91,10 +95,11 @@ class Library:
         self.reader, self.documents, self.away = Reader(), {}, set()
         self.model = ScriptedModel(self.answer) if with_model else None
         self.index = self.open("index", self.model, self.reader)
-        self.frequencies, self.digests, self.failed = {}, {}, set()
+        self.known, self.bridging, self.failed = {}, set(), set()
 
     def open(self, name, model, reader):
-        recipe = indexrag(base_store="any", **self.chosen)
+        unused = ("split_tokens",) if self.chosen["stage1"] == "chunks" else ()
+        recipe = indexrag(base_store="any", **{n: value for n, value in self.chosen.items() if n not in unused})
         return Index(
             self.folder / name,
             recipe=recipe,
@@ -113,19 +118,18 @@ class Library:
 
     def change(self, action):
         """Do it, and check that nothing is asked that did not change."""
-        before, asked = self.frequencies, len(self.model.log) if self.model else 0
+        before, asked = self.bridging, len(self.model.log) if self.model else 0
         report = action()
         evidence = self.evidence()
-        digests = {key: found.digest for key, found in evidence.items()}
-        changed = {key for key in {**digests, **self.digests} if digests.get(key) != self.digests.get(key)}
-        affected = affected_entities(before, self.frequencies, changed | self.failed, self.chosen["tau"])
-        self.digests = digests
+        changed = {key for key in {**evidence, **self.known} if evidence.get(key) != self.known.get(key)}
+        self.known = evidence
         if self.model:
             names = [json.loads(call.data)["entity"] for call in self.model.log[asked:] if call.schema is not None]
             keys = {name_key(name, self.chosen["entity_key"]) for name in names}
             assert len(names) == len(keys)
-            assert keys <= affected.written & set(evidence)
-            known = {evidence[key].name: key for key in evidence}
+            assert keys <= set(evidence)
+            assert keys <= (self.bridging - before) | changed | self.failed
+            known = {found.name: key for key, found in evidence.items()}
             self.failed = {key for name, key in known.items() if any(repr(name) in f.where for f in report.failures)}
         if not report.failures:
             self.equals_a_rebuild()
@@ -136,13 +140,14 @@ class Library:
         records = {chunk.id: self.reader.read[chunk.hash] for chunk in chunks if chunk.hash in self.reader.read}
         records = TitleLinker(list(dict.fromkeys(chunk.title for chunk in chunks))).link(records, chunks)
         c = self.chosen
-        documents = [
-            source_document(found, records, c["skip_types"], lambda name: name_key(name, c["entity_key"]))
-            for found in passages_by_document(chunks, chunk_units(chunks))
-        ]
-        self.frequencies = document_frequencies({document.id: document.names for document in documents})
-        keys = {key for key, count in self.frequencies.items() if 2 <= count <= c["tau"]}
-        return gather_evidence(documents, keys, c["max_docs"], c["max_facts"], c["cap_order"], c["entity_key"])
+        document_of = {chunk.id: chunk.doc_id for chunk in chunks}
+        documents = {}
+        for unit in chunk_units(chunks):
+            documents.setdefault(document_of[unit.chunk_ids[0]], []).append(unit)
+        documents = [source_document(name, found, records, c) for name, found in documents.items()]
+        frequencies = Counter(key for document in documents for key in document.names)
+        self.bridging = {key for key, count in frequencies.items() if 2 <= count <= c["tau"]}
+        return gather_evidence(documents, self.bridging, c["max_docs"], c["max_facts"], c["cap_order"], c["entity_key"])
 
     def equals_a_rebuild(self):
         order = [self.documents[stored.id] for stored in self.index.documents()]
@@ -151,6 +156,23 @@ class Library:
                 fresh.build(order)
             wanted = units(Path(place)) if order else {}
         assert units(self.folder / "index") == wanted
+
+
+def source_document(name, passages, records, chosen):
+    """What the records of its passages say of a document."""
+    names, facts = {}, []
+    for unit in passages:
+        record = records.get(unit.chunk_ids[0])
+        keys = {}
+        for entity in record.entities if record else ():
+            if entity.type not in chosen["skip_types"]:
+                keys[entity.id] = name_key(entity.name, chosen["entity_key"])
+                names.setdefault(keys[entity.id], []).extend([entity.name, *entity.aliases])
+        for fact in record.facts if record else ():
+            linked = frozenset(keys[found] for found in fact.entities if found in keys)
+            facts.append(SourceFact(fact.answer or fact.text, unit.chunk_ids, linked))
+    forms = {key: tuple(dict.fromkeys(found)) for key, found in names.items()}
+    return SourceDocument(name, passages[0].title, forms, tuple(facts))
 
 
 def units(path):
@@ -240,28 +262,31 @@ def pairs(*numbers):
 
 
 def test_a_small_change_reads_little(tmp_path, monkeypatch):
-    asked = {"records": [], "units": [], "notes": []}
+    asked = {}
 
-    def spy(name):
-        read = getattr(OrganizerView, name)
+    def spy(kind, name):
+        read = getattr(kind, name)
 
-        def reads(view, ids=None):
-            asked[name].append(ids)
-            return read(view, ids)
+        def reads(self, *given):
+            asked.setdefault(name, []).append(given[-1] if given else None)
+            return read(self, *given)
 
-        monkeypatch.setattr(OrganizerView, name, reads)
+        monkeypatch.setattr(kind, name, reads)
 
     with Index(tmp_path, recipe=indexrag(), embedder=HashEmbedder(), extractor=PlainExtractor(), chunker=None) as index:
         index.build(pairs(*range(19)))
-        for name in asked:
-            spy(name)
+        for name in ("records", "units", "notes"):
+            spy(OrganizerView, name)
+        for name in ("rows_of_items", "rows_of_keys", "outputs", "all_rows", "all_outputs"):
+            spy(StepTables, name)
         assert index.add(pairs(19)).units == {"aku": 20, "bridge": 10, "chunk": 20}
-        assert [len(ids) for ids in asked["records"]] == [1, 1]
-        assert all(ids is not None and len(ids) <= 1 for ids in asked["units"])
-        assert sum(len(ids) for ids in asked["notes"]) <= 5  # three tables, one other document
+        assert [len(ids) for ids in asked.pop("records")] == [1, 1]
+        keys = [len(set(ids)) for name in ("rows_of_items", "rows_of_keys", "outputs") for ids in asked.pop(name)]
+        assert sum(keys) <= 60  # the new document, its words, and the one other document that shares an entity
+        assert not asked
 
 
-def test_an_index_without_notes_is_made_anew(tmp_path):
+def test_an_index_without_tables_is_built_again(tmp_path):
     def contents(name):
         return units(tmp_path / name)
 
@@ -273,9 +298,34 @@ def test_an_index_without_notes_is_made_anew(tmp_path):
     with open_index("ix") as index, open_index("fresh") as fresh:
         index.build(pairs(*range(6)))
         with sqlite3.connect(tmp_path / "ix" / "index.sqlite") as database:
-            assert database.execute("DELETE FROM notes").rowcount > 6
-            database.execute('UPDATE states SET body=\'{"bridges": {}, "frequencies": {}}\'')
+            for table in ("step_rows", "step_outputs", "steps"):
+                assert database.execute(f"DELETE FROM {table}").rowcount > 4
         database.close()
         index.update([*pairs(6), Document("d0", "Person9 left.")])
         fresh.build([Document("d0", "Person9 left."), *pairs(*range(1, 7))])
         assert contents("ix") == contents("fresh")
+
+
+SAMPLE = sample_corpus()
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.permutations(SAMPLE), st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), min_size=1, max_size=5))
+def test_every_history_ends_where_a_rebuild_does_with_the_default_configuration(documents, steps):
+    """Rules read the passages, and the embedder learns from them."""
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place)
+        first, *rest = documents[:8], *documents[8:]
+        with Index(path / "grown", recipe="indexrag") as index:
+            index.build(first)
+            for come, go in steps:
+                there = [stored.id for stored in index.documents()]
+                index.delete(there[: 2 * go : 2])
+                index.update([*rest[:come], replace(documents[come], text=documents[come - 1].text)])
+                rest = rest[come:]
+            known = {document.id: document for document in documents}
+            known |= {documents[come].id: replace(documents[come], text=documents[come - 1].text) for come, _ in steps}
+            order = [known[stored.id] for stored in index.documents()]
+        with Index(path / "fresh", recipe="indexrag") as fresh:
+            fresh.build(order)
+        assert read_contents(path / "grown").units == read_contents(path / "fresh").units

@@ -1,10 +1,9 @@
 import pytest
 
-from sire_core.organize.facts.aggregates import hash64
 from sire_core.organize.graph.passage_statements import Naming, PassageTexts, read_passage
 from sire_core.organize.reports.entity_network import read_network
 from sire_core.organize.reports.network_table import NetworkTable, PassageRows
-from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind
+from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind, hash64
 
 ENTITIES = ("A", "B", "C", "D")
 

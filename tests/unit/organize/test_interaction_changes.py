@@ -13,8 +13,8 @@ from sire_core.organize.build_view import OrganizerView
 from sire_core.organize.interactions.phrases import WORDS_NOTE
 from sire_core.organize.interactions.table import GRAPH_NOTE
 from sire_core.recipes import iier
-from sire_core.search.chain_graph import ChainGraph
-from sire_core.search.passage_words import PassageWords
+from sire_core.search.chains.graph import ChainGraph
+from sire_core.search.chains.keywords import PassageWords
 from sire_core.storage.store import Store
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder

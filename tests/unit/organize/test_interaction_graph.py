@@ -11,7 +11,7 @@ from sire_core.organize.interaction_graph import InteractionGraph
 from sire_core.organize.interactions.keyword_table import KEYWORD
 from sire_core.organize.interactions.links import INTERACTS
 from sire_core.recipes import iier
-from sire_core.search.chain_graph import ChainGraph
+from sire_core.search.chains.graph import ChainGraph
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import ExtractionRecord
@@ -91,12 +91,12 @@ def test_every_kind_of_edge_can_be_left_out(tmp_path):
     documents = corpus(8)
     kinds = {}
     for name, settings in {
-        "all": {},
-        "structural": {"use_struc": False},
-        "similarity": {"use_sim": False},
+        "all": {"kw_min": 2},
+        "structural": {"kw_min": 2, "use_struc": False},
+        "similarity": {"kw_min": 2, "use_sim": False},
         "keywords": {"use_kw": False},
     }.items():
-        with folder(tmp_path / name, kw_min=2, **settings) as index:
+        with folder(tmp_path / name, **settings) as index:
             index.build(documents)
             view = index.view()
             kinds[name] = [edge for edge in view.edges() if edge.kind == INTERACTS]

@@ -1,10 +1,10 @@
 import json
 
 import pytest
+from graph_definition import find_mentions
 
 from sire_core import Document, Index
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.organize.graph.mentions import find_mentions
 from sire_core.recipes import pagerank
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -18,7 +18,7 @@ CORPUS = [
 ]
 
 # Fitted beforehand: an index fits it on its first batch, and other statistics are another extractor.
-EXTRACTOR = RulesExtractor().fit([f"{document.title}\n{document.text}" for document in CORPUS])
+EXTRACTOR = RulesExtractor()
 
 
 def chunk_and_record(title, text, entities=(), facts=()):

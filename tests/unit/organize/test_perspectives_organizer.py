@@ -15,7 +15,6 @@ from sire_core.algorithms.text import tokenize
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.organize.facts.aggregates import hash64
 from sire_core.organize.knowledge_graph import MENTIONS
 from sire_core.organize.perspectives import Perspectives
 from sire_core.organize.reports.trees import StoredTrees
@@ -25,12 +24,12 @@ from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripts import default_script
-from sire_core.types import UnitKind
+from sire_core.types import UnitKind, hash64
 
 CORPUS = list(demo_documents())
 EXTRA = Document("extra", "Zora Quill was born in Port Ansel. She met Maren Holt.", "Zora Quill")
 # Fitted beforehand: an index fits it on its first batch, and other statistics are another extractor.
-EXTRACTOR = RulesExtractor().fit([f"{document.title}\n{document.text}" for document in CORPUS])
+EXTRACTOR = RulesExtractor()
 
 
 def folder(path, model=None, **settings):
@@ -52,7 +51,7 @@ def state_of(path):
 def trees_of(path):
     library = IndexFiles(path)
     try:
-        return StoredTrees.from_note(library.note(library.manifest().recipes[-1], "trees"))
+        return StoredTrees.from_note(library.notes(library.manifest().recipes[-1], "trees").get("trees"))
     finally:
         library.close()
 
@@ -244,7 +243,9 @@ def test_a_model_writes_each_report_once_and_again_only_when_its_evidence_change
         assert 0 < len(report_calls(model)) < 0.5 * len(written)
         new = [unit for unit in again.values() if unit.id not in first and "evidence" in unit.metadata]
         assert {unit.metadata["evidence"] for unit in new}
-        assert len({unit.metadata["evidence"] for unit in new}) <= len(report_calls(model))
+        known = {unit.metadata.get("evidence") for unit in first.values()}
+        # Clusters whose prompts say the same share an answer.
+        assert len(report_calls(model)) <= len({unit.metadata["evidence"] for unit in new} - known)
         model.log.clear()
         index.build([*CORPUS, EXTRA])
         assert not model.log

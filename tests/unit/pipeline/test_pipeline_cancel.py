@@ -38,7 +38,7 @@ async def reach(steps, step):
 
 async def test_a_cancelled_commit_ends_before_another_writer_may_begin(tmp_path, slow_commit):
     path = tmp_path / "index"
-    index, other = (Index(path, recipe="flat", embedder=HashEmbedder()) for _ in range(2))
+    index, other = (Index(path, recipe="flat", embedder=HashEmbedder(), lock_timeout=0) for _ in range(2))
     build = asyncio.create_task(index.abuild(DOCUMENTS))
     await reach(slow_commit, "begin")
     build.cancel()

@@ -57,11 +57,10 @@ def make(store, path=None, **more):
 
 def expected(index):
     view = index.view()
-    known = dict(view.pool.document_metadata())
     rows = {}
     for position in range(view.size):
         unit, doc_ids = view.pool.unit(position)
-        shared = known[doc_ids[0]] if len({str(known[doc]) for doc in doc_ids}) == 1 else {}
+        shared = view.shared_metadata(position)
         rows[unit.id] = (unit.text, set(doc_ids), shared, np.asarray(view.matrix[position]).tobytes())
     return rows
 

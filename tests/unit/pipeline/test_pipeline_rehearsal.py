@@ -6,8 +6,8 @@ from pydantic import BaseModel, Field
 from sire_core import Document, Index
 from sire_core.errors import ModelError
 from sire_core.extraction.rules import RulesExtractor
+from sire_core.models.dry_run import DryRunModel, least_value
 from sire_core.models.prices import CostRange
-from sire_core.models.rehearsal import RehearsalModel, least_value
 from sire_core.pipeline.estimate import Estimate
 from sire_core.protocols import Prompt
 from sire_core.recipes import indexrag, msrag, raptor
@@ -45,7 +45,7 @@ async def test_a_schema_without_an_empty_value_is_an_error_of_the_model():
         name: str = Field(min_length=3)
 
     with pytest.raises(ModelError, match="Strict"):
-        await RehearsalModel().complete(Prompt("do", "data"), schema=Strict)
+        await DryRunModel().complete(Prompt("do", "data"), schema=Strict)
 
 
 @pytest.mark.parametrize("recipe", [indexrag(), msrag(summaries="eager")])

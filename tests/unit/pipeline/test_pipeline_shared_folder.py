@@ -67,10 +67,10 @@ def test_the_latest_recipe_is_the_default_and_names_choose(tmp_path):
         assert index.stats()["recipe"] == "flat"
     with index_at(path, "raptor") as index:
         index.add([Document("more", "One more passage.")])
-        levels = {hit.unit.level for hit in index.search("harbor", 1000)}
+        levels = {hit.unit.level for hit in index.search("harbor", 1000, returns="units")}
     assert levels == {0, 1, 2}
     with index_at(path, raptor(depth=1)) as index:
-        assert {hit.unit.level for hit in index.search("harbor", 1000)} == {0, 1}
+        assert {hit.unit.level for hit in index.search("harbor", 1000, returns="units")} == {0, 1}
 
 
 def test_a_ranker_is_a_setting_of_the_search_not_of_the_build(tmp_path):

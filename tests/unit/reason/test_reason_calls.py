@@ -34,7 +34,7 @@ def kinds(trace):
     return [type(step).__name__ for step in trace.steps]
 
 
-async def play(index, say, strategy="ircot", server=None, **settings):
+async def run_strategy(index, say, strategy="ircot", server=None, **settings):
     """The trace of a strategy and the calls that the server got."""
     async with Chat(say, **(server or {})) as chat:
         trace = await collect(reason(strategy, index, QUESTION, model=chat.model, **settings))
@@ -46,7 +46,7 @@ async def play(index, say, strategy="ircot", server=None, **settings):
 
 
 async def test_indexrag_flavor_three_searches_more_and_four_calls(index):
-    trace, calls = await play(index, [search("one?"), search("two?"), search("three?"), answer()])
+    trace, calls = await run_strategy(index, [search("one?"), search("two?"), search("three?"), answer()])
     assert kinds(trace) == ["Retrieved", *["Thought", "SubQuestion", "Retrieved"] * 3, "Answer"]
     assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("step_limit", 4, 4)
     assert [len(step.hits) for step in trace.steps if isinstance(step, Retrieved)] == [20] * 4
@@ -57,7 +57,7 @@ async def test_indexrag_flavor_three_searches_more_and_four_calls(index):
 
 
 async def test_indexrag_flavor_done_at_once(index):
-    trace, calls = await play(index, [DONE, answer()])
+    trace, calls = await run_strategy(index, [DONE, answer()])
     assert kinds(trace) == ["Retrieved", "Thought", "Answer"]
     assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("done", 1, 2)
     assert (trace.answer.text, trace.answer.citations, trace.answer.sufficient) == ("Varn Harbour [1]", (1,), True)
@@ -70,7 +70,7 @@ async def test_hipporag_flavor_searches_for_every_sentence(index):
         "The answer is: Varn Harbour.",
         answer(),
     ]
-    trace, calls = await play(index, say, config=HIPPORAG)
+    trace, calls = await run_strategy(index, say, config=HIPPORAG)
     assert kinds(trace) == ["Retrieved", *["Thought", "SubQuestion", "Retrieved"] * 2, "Thought", "Answer"]
     assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("answered", 3, 4)
     queries = [step.text for step in trace.steps if isinstance(step, SubQuestion)]
@@ -88,7 +88,7 @@ async def test_original_flavor_collects_in_order_and_skips_conclusions(index, k)
         "So the answer is: Varn Harbour.",
         answer(),
     ]
-    trace, calls = await play(index, say, config=IRCoTConfig("original", k=k))
+    trace, calls = await run_strategy(index, say, config=IRCoTConfig("original", k=k))
     assert kinds(trace) == ["Retrieved", "Thought", "SubQuestion", "Retrieved", "Thought", "Thought", "Answer"]
     assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("answered", 2, 4)
     first, second = (step for step in trace.steps if isinstance(step, Retrieved))
@@ -100,10 +100,10 @@ async def test_original_flavor_collects_in_order_and_skips_conclusions(index, k)
 
 async def test_original_flavor_stops_at_fifteen_paragraphs_and_ten_sentences(index):
     say = [*(f"Fact number {n} about island {n}." for n in range(10)), answer()]
-    trace, calls = await play(index, say, config=ORIGINAL)
+    trace, calls = await run_strategy(index, say, config=ORIGINAL)
     assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("step_limit", 11, 11)
     assert len(trace.answer.hits) == 15
-    trace, _ = await play(index, say, config=ORIGINAL, k=4)
+    trace, _ = await run_strategy(index, say, config=ORIGINAL, k=4)
     first, second, *_ = (step for step in trace.steps if isinstance(step, Retrieved))
     known = [hit.unit.id for hit in first.hits]
     fresh = [hit.unit.id for hit in second.hits if hit.unit.id not in known]
@@ -115,7 +115,7 @@ async def test_original_flavor_stops_at_fifteen_paragraphs_and_ten_sentences(ind
 @pytest.mark.parametrize("followups", [0, 1, 5])
 async def test_oracle_Q3_two_call_makes_two_calls_and_one_search(index, followups):
     asked = [{"q": f"question {n}?", "a": f"answer {n}"} for n in range(followups)]
-    trace, calls = await play(index, [json.dumps({"followups": asked}), answer()], "self-ask", config=TWO_CALL)
+    trace, calls = await run_strategy(index, [json.dumps({"followups": asked}), answer()], "self-ask", config=TWO_CALL)
     assert len(calls) == 2
     assert (trace.answer.stop, trace.answer.usage.retrievals, len(trace.answer.hits)) == ("answered", 1, 10)
     assert kinds(trace) == ["Retrieved", *["SubQuestion", "IntermediateAnswer"] * followups, "Answer"]
@@ -133,7 +133,7 @@ async def test_self_ask_searches_for_every_follow_up(index):
         "So the final answer is: Varn Harbour",
         answer(),
     ]
-    trace, calls = await play(index, say, "self-ask")
+    trace, calls = await run_strategy(index, say, "self-ask")
     assert kinds(trace) == ["Retrieved", *["SubQuestion", "Retrieved", "IntermediateAnswer"] * 2, "Answer"]
     assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("answered", 3, 6)
     assert calls[0].body["stop"] == ["Intermediate answer:"]
@@ -155,12 +155,12 @@ async def test_self_ask_asks_four_times_at_most(index):
             "No idea" if "passages" in call.fields else f"Follow up: question {len(call.fields.get('followups', []))}?"
         )
 
-    trace, calls = await play(index, say, "self-ask")
+    trace, calls = await run_strategy(index, say, "self-ask")
     assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("step_limit", 5, 9)
 
 
 async def test_single_is_one_call_and_one_search(index):
-    trace, calls = await play(index, [answer()], "single", k=7)
+    trace, calls = await run_strategy(index, [answer()], "single", k=7)
     assert kinds(trace) == ["Retrieved", "Answer"]
     assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("answered", 1, 1)
     assert trace.answer.hits == tuple(await index.asearch(QUESTION, 7))
@@ -179,7 +179,7 @@ async def test_single_is_one_call_and_one_search(index):
 async def test_without_an_answer_the_reader_is_not_asked_and_the_evidence_is_there(
     index, strategy, settings, say, calls
 ):
-    trace, made = await play(index, say or ["never"], strategy, answer=False, **settings)
+    trace, made = await run_strategy(index, say or ["never"], strategy, answer=False, **settings)
     assert len(made) == calls
     assert (trace.answer.text, trace.answer.sufficient, trace.answer.citations) == ("", False, ())
     assert len(trace.answer.hits) >= 6
@@ -199,7 +199,7 @@ async def test_without_an_answer_the_reader_is_not_asked_and_the_evidence_is_the
     ],
 )
 async def test_a_repeated_query_stops(index, strategy, settings, say):
-    trace, calls = await play(index, say, strategy, **settings)
+    trace, calls = await run_strategy(index, say, strategy, **settings)
     assert trace.answer.stop == "repeated_query"
     assert len(calls) == len(say)
     assert trace.answer.text == "Varn Harbour [1]"
@@ -215,7 +215,7 @@ async def test_a_repeated_query_stops(index, strategy, settings, say):
 )
 async def test_a_malformed_answer_becomes_the_query(index, garbage, query):
     # Every garbled answer is repaired once, in vain: two requests a round.
-    trace, calls = await play(index, [garbage, garbage, DONE, answer()])
+    trace, calls = await run_strategy(index, [garbage, garbage, DONE, answer()])
     assert [step.text for step in trace.steps if isinstance(step, SubQuestion)] == [query]
     assert (trace.answer.stop, len(calls)) == ("done", 4)
 
@@ -230,35 +230,37 @@ async def test_garbage_without_end_stops_and_never_fails(index):
         ("single", {}),
     ):
         for fault in ("garbage", "wrong_schema", "half_answer", "fenced"):
-            trace, _ = await play(index, ["Some words about islands."], strategy, {"faults": always(fault)}, **settings)
+            trace, _ = await run_strategy(
+                index, ["Some words about islands."], strategy, {"faults": always(fault)}, **settings
+            )
             assert trace.answer.stop in ("repeated_query", "answered", "no_question", "step_limit")
             assert trace.answer.text
             assert trace.answer.hits
 
 
 async def test_prose_instead_of_a_reading_is_an_answer(index):
-    trace, _ = await play(index, ["She was born in Varn Harbour [2]."], "single")
+    trace, _ = await run_strategy(index, ["She was born in Varn Harbour [2]."], "single")
     assert (trace.answer.text, trace.answer.citations) == ("She was born in Varn Harbour [2].", (2,))
-    trace, _ = await play(index, ["Insufficient evidence."], "single")
+    trace, _ = await run_strategy(index, ["Insufficient evidence."], "single")
     assert not trace.answer.sufficient
 
 
 @pytest.mark.parametrize("settings", [{}, {"config": HIPPORAG}, {"config": ORIGINAL}])
 async def test_an_empty_answer_is_no_question(index, settings):
     faults = {"faults": lambda call: "empty" if "sufficient" not in call.instructions else None}
-    trace, _ = await play(index, [answer()], "ircot", faults, **settings)
+    trace, _ = await run_strategy(index, [answer()], "ircot", faults, **settings)
     assert (trace.answer.stop, trace.answer.text) == ("no_question", "Varn Harbour [1]")
 
 
 async def test_self_ask_without_a_question_reads_what_there_is(index):
-    trace, calls = await play(index, ["I do not understand.", answer()], "self-ask")
+    trace, calls = await run_strategy(index, ["I do not understand.", answer()], "self-ask")
     assert (trace.answer.stop, len(calls), trace.answer.usage.retrievals) == ("no_question", 2, 1)
 
 
 @pytest.mark.parametrize("strategy", ["single", "ircot", "self-ask"])
 async def test_an_empty_index_or_filter_stops_without_a_call(index, empty_index, strategy):
     for searched, filter_ in ((empty_index, None), (index, {"kind": "no such kind"})):
-        trace, calls = await play(searched, ["never"], strategy, filter=filter_)
+        trace, calls = await run_strategy(searched, ["never"], strategy, filter=filter_)
         assert calls == []
         assert (trace.answer.stop, trace.answer.hits, trace.answer.text) == ("empty_index", (), "")
 
@@ -266,7 +268,9 @@ async def test_an_empty_index_or_filter_stops_without_a_call(index, empty_index,
 @pytest.mark.parametrize("fault", ["server_error", "refusal", "content_filter", "not_json", "reset"])
 async def test_a_failing_model_leaves_the_evidence(index, fault):
     for at in (1, 2, 3):
-        trace, calls = await play(index, [search("more?"), DONE, answer()], "ircot", {"faults": at_calls({at: fault})})
+        trace, calls = await run_strategy(
+            index, [search("more?"), DONE, answer()], "ircot", {"faults": at_calls({at: fault})}
+        )
         assert (trace.answer.stop, trace.answer.text) == ("model_failed", "")
         assert trace.answer.note
         assert len(trace.answer.hits) == 10
@@ -291,33 +295,35 @@ async def test_call_limit_keeps_one_call_for_the_answer(index, strategy, max_cal
             return answer()
         return search(f"question {call.number}?") if call.schema is not None else f"Follow up: question {call.number}?"
 
-    trace, made = await play(index, say, strategy, limits=ReasoningLimits(max_calls=max_calls))
+    trace, made = await run_strategy(index, say, strategy, limits=ReasoningLimits(max_calls=max_calls))
     assert (trace.answer.stop, len(made), trace.answer.text) == (stop, calls, text)
     assert len(trace.answer.hits) == 10
 
 
 async def test_repairs_count_as_calls(index):
-    trace, calls = await play(index, ["no json"], "ircot", limits=ReasoningLimits(max_calls=4))
+    trace, calls = await run_strategy(index, ["no json"], "ircot", limits=ReasoningLimits(max_calls=4))
     assert (trace.answer.stop, len(calls)) == ("call_limit", 4)  # 2 for the thought, 2 for the answer, none beyond
 
 
 async def test_token_limit(index):
     asked = [search("one?"), search("two?"), search("three?"), answer()]
-    whole, _ = await play(index, asked)
+    whole, _ = await run_strategy(index, asked)
     used = whole.answer.usage.input_tokens + whole.answer.usage.output_tokens
-    trace, calls = await play(index, [search("one?"), answer()], limits=ReasoningLimits(max_tokens=used * 3 // 4))
+    trace, calls = await run_strategy(
+        index, [search("one?"), answer()], limits=ReasoningLimits(max_tokens=used * 3 // 4)
+    )
     assert (trace.answer.stop, trace.answer.text) == ("token_limit", "Varn Harbour [1]")
     assert 1 <= len(calls) < 4
     assert trace.answer.usage.input_tokens + trace.answer.usage.output_tokens <= used * 3 // 4
-    trace, calls = await play(index, asked, limits=ReasoningLimits(max_tokens=10))
+    trace, calls = await run_strategy(index, asked, limits=ReasoningLimits(max_tokens=10))
     assert (trace.answer.stop, trace.answer.text, len(calls)) == ("token_limit", "", 0)
     assert len(trace.answer.hits) == 10
 
 
 async def test_step_limit(index):
-    trace, calls = await play(index, [search("one?"), answer()], limits=ReasoningLimits(max_steps=1))
+    trace, calls = await run_strategy(index, [search("one?"), answer()], limits=ReasoningLimits(max_steps=1))
     assert (trace.answer.stop, len(calls), trace.answer.usage.retrievals) == ("step_limit", 2, 2)
-    trace, calls = await play(index, [answer()], limits=ReasoningLimits(max_steps=0))
+    trace, calls = await run_strategy(index, [answer()], limits=ReasoningLimits(max_steps=0))
     assert (trace.answer.stop, len(calls), trace.answer.usage.retrievals) == ("step_limit", 1, 1)
 
 
@@ -419,3 +425,40 @@ async def test_many_questions_at_once_keep_apart(index):
     for question, trace in zip(questions, traces, strict=True):
         assert trace.answer.text == f"{question} [1]"
         assert (trace.answer.usage.calls, trace.answer.usage.retrievals) == (3, 2)
+
+
+# --- what models write instead of what they were asked for ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["Done!", '"DONE"', "[DONE]", "null", None])
+async def test_done_in_any_dress_ends_the_search(index, word):
+    trace, calls = await run_strategy(index, [json.dumps({"reasoning": "Enough.", "search": word}), answer()])
+    assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("done", 1, 2)
+    said = f"Enough.\nSearch: {word or 'null'}"
+    trace, calls = await run_strategy(index, [said, said, answer()], limits=ReasoningLimits(max_calls=4))
+    assert (trace.answer.stop, trace.answer.usage.retrievals) == ("done", 1)
+    sentence = word or "null"
+    trace, calls = await run_strategy(index, [sentence, answer()], config=HIPPORAG)
+    assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("done", 1, 2)
+
+
+@pytest.mark.parametrize("said", ["I do not know.", "Sorry, I cannot help."])
+async def test_an_admission_in_prose_is_no_sufficient_answer(index, said):
+    # The repair of the answer's form is asked for once, and comes to the same.
+    for reply in (said, json.dumps({"answer": said, "citations": [], "sufficient": True})):
+        trace, _ = await run_strategy(index, [DONE, reply, reply])
+        assert (trace.answer.text, trace.answer.sufficient, trace.answer.stop) == (said, False, "done")
+        trace, _ = await run_strategy(index, ["So the answer is: x.", reply, reply], config=HIPPORAG)
+        assert (trace.answer.sufficient, trace.answer.stop) == (False, "done")
+    song = json.dumps({"answer": "I Don't Know", "citations": [1], "sufficient": True})
+    trace, _ = await run_strategy(index, [DONE, song])
+    assert (trace.answer.text, trace.answer.sufficient) == ("I Don't Know [1]", True)
+
+
+async def test_a_final_answer_inside_of_thinking_does_not_count(index):
+    say = ["<think>So the final answer is: x? No.</think>I wonder.", answer()]
+    trace, _ = await run_strategy(index, say, "self-ask")
+    assert trace.answer.stop == "no_question"
+    say = ["<think>Follow up: Who?</think>So the final answer is: x", answer()]
+    trace, _ = await run_strategy(index, say, "self-ask")
+    assert (trace.answer.stop, trace.answer.usage.retrievals) == ("answered", 1)

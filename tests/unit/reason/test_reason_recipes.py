@@ -105,21 +105,21 @@ async def test_context_is_distinct_bounded_and_repeatable(shared):
 
 async def test_single_gives_what_search_gives(shared):
     trace = await collect(single(shared, QUESTION, k=8, answer=False))
-    assert trace.answer.hits == tuple(await shared.asearch(QUESTION, 8))
+    assert trace.answer.hits == tuple(await shared.asearch(QUESTION, 8, returns="units"))
 
 
 # --- selection ------------------------------------------------------------------------------------------------------
 
 
-async def test_selection_happens_once_at_the_end_over_merged_scores():
+async def test_quotas_hold_in_every_search_and_over_all_of_them():
     with Index(recipe="indexrag", embedder=HashEmbedder(), chunker=None) as index:
         index.build(demo_documents())
         queries = [QUESTION, "Who commanded the Northern Wren?", "Which lighthouse did Maren Holt build?"]
         model = ScriptedModel([search(queries[1]), search(queries[2]), search("DONE"), answer()])
         trace = await collect(ircot(index, QUESTION, model=model))
         found = [step for step in trace.steps if isinstance(step, Retrieved)]
-        # Steps are the ranker's own: the quota of three bridges does not hold in them.
-        assert max(Counter(str(hit.unit.kind) for hit in step.hits)["bridge"] for step in found) > 3
+        # One store of facts and bridges, as published: no raw passages, and at most three bridges in each search.
+        assert [Counter(str(hit.unit.kind) for hit in step.hits) for step in found] == [{"aku": 17, "bridge": 3}] * 3
         best = {}
         for step in found:
             for hit in step.hits:
@@ -128,8 +128,7 @@ async def test_selection_happens_once_at_the_end_over_merged_scores():
         assert Counter(str(hit.unit.kind) for hit in hits)["bridge"] == 3
         assert [hit.score for hit in hits] == pytest.approx([best[hit.unit.id] for hit in hits])
         kinds = {hit.unit.id: str(hit.unit.kind) for step in found for hit in step.hits}
-        place = {unit.decode(): position for position, unit in enumerate(index.view().ids.tolist())}
-        order = sorted(best, key=lambda unit: (-best[unit], place[unit]))
+        order = sorted(best, key=lambda unit: -best[unit])  # of equal ones the one that was found first
         bridges = [unit for unit in order if kinds[unit] == "bridge"][:3]
         expected = [unit for unit in order if kinds[unit] == "aku" or unit in bridges][:10]
         assert [hit.unit.id for hit in hits] == expected
@@ -147,14 +146,18 @@ async def test_calls_of_a_selector_are_on_the_same_bill():
         index.build(demo_documents()[:12])
         reranker.log.clear()
         trace = await collect(ircot(index, QUESTION))
-        assert len(reranker.log) == trace.answer.usage.calls == 4  # two thoughts, one rerank, one answer
+        assert len(reranker.log) == trace.answer.usage.calls == 5  # two thoughts, two reranks, one answer
         assert trace.answer.text == "Varn Harbour [1]"
+        # The order that the model gave the first places of each search is the one that is merged and shown.
+        for step in (step for step in trace.steps if isinstance(step, Retrieved)):
+            places = [found.note for hit in step.hits for found in hit.path if found.step == "rerank"]
+            assert places[:2] == ["place 1 after the language model looked", "place 2 after the language model looked"]
         reranker.log.clear()
         trace = await collect(ircot(index, QUESTION, limits=ReasoningLimits(max_calls=0)))
         assert reranker.log == []
         assert (trace.answer.stop, len(trace.answer.hits)) == ("call_limit", 10)
         trace = await collect(ircot(index, QUESTION, limits=ReasoningLimits(max_calls=2)))
-        assert len(reranker.log) == 2  # the reranker does without, so that there is an answer
+        assert len(reranker.log) == 2  # one rerank, and the call that is kept for the answer
         assert (trace.answer.stop, trace.answer.text) == ("call_limit", "Varn Harbour [1]")
 
 

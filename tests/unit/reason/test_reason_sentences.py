@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sire_core.reason.answer_text import AnswerText
+from sire_core.reason.citations import tidy_citations
+from sire_core.reason.ircot import _SEARCH
 from sire_core.reason.paragraphs import admit_paragraphs, nearly_equal
 from sire_core.reason.prompts import cut_words, prompt
 from sire_core.reason.sentences import (
+    abstains,
     as_query,
     choose_query,
     first_sentence,
+    is_done,
     is_factual,
+    labelled_line,
     states_answer,
     without_question_words,
     without_thinking,
@@ -82,6 +89,7 @@ def test_a_stated_answer_ends_the_reasoning(sentence, states):
         ("1. One thing. 2. Another", "One thing."),
         ("<think>Hm. Let me see.</think>\nOne thing.", "One thing."),
         ("<think>never closed. cut off", ""),
+        ("It must be Holm.</think> One thing.", "One thing."),  # it opens in the prompt's template
         ("  \n ", ""),
         ("Dr. Who met J. Smith in 1.5 hours. Then not.", "Dr. Who met J. Smith in 1.5 hours."),
     ],
@@ -145,3 +153,99 @@ def test_nearly_equal_means_nine_tenths():
     assert not nearly_equal("abcdefghij", "abcdefghXY")
     assert nearly_equal("", "")
     assert not nearly_equal("", "abc")
+
+
+@pytest.mark.parametrize("text", ["DONE", "Done!", '"DONE"', "[DONE]", "null", "None", "**done**.", " <done> ", "n/a"])
+def test_nothing_more_to_search_for(text):
+    assert is_done(text)
+
+
+@pytest.mark.parametrize("text", ["Who is done?", "Done by whom?", "", "The Nones of March", "abandoned"])
+def test_something_to_search_for(text):
+    assert not is_done(text)
+
+
+ABSTENTIONS = """\
+I do not know.
+I don\u2019t know
+Sorry, I cannot help.
+I'm sorry, but I can't answer that from the passages.
+Unfortunately the passages are silent.
+I cannot determine who directed it.
+I could not find the answer.
+I am not able to tell.
+The passages do not mention her birthplace.
+The provided context doesn't contain this information.
+The answer is not stated.
+It is unknown.
+It cannot be determined from the text.
+There is no information on this.
+Not enough information.
+Unknown
+**N/A**
+""".splitlines()
+
+
+@pytest.mark.parametrize("text", ABSTENTIONS)
+def test_an_admission_is_no_answer(text):
+    assert abstains(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Varn Harbour",
+        "no",
+        "No.",
+        "Unknown Pleasures",
+        "The Passages of the North",
+        "Sorrow",
+        "It is knowingly vague",
+        "I Can See Clearly Now",
+        "The documents were burnt in 1931",
+        "Nothing Compares 2 U",
+        "1931",
+        "Not until 1931",
+    ],
+)
+def test_an_answer_is_no_admission(text):
+    assert not abstains(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " * 100_000 + "x",
+        "answer" + " " * 100_000 + "x",
+        "answer to " + "x " * 50_000,
+        "search" + " " * 100_000,
+        "\n" * 100_000 + "search:" + " " * 100_000,
+        "Search: " + "x" + " " * 100_000 + "y",
+        "Follow up: " + "- " * 50_000,
+        "[1" + " " * 100_000,
+        "[1, " * 30_000,
+        "x" * 100_000 + " ",
+        "<think>" * 12_000,
+        "</think>" * 12_000,
+        "I do not " * 10_000,
+        "provided " * 12_000,
+        "1 + " * 25_000,
+        "the answer is " + " " * 100_000,
+    ],
+    ids=range(16),
+)
+def test_what_a_model_writes_is_read_in_linear_time(text):
+    begin = time.process_time()
+    without_thinking(text)
+    first_sentence(text)
+    is_done(text)
+    abstains(text)
+    states_answer(text)
+    is_factual(text)
+    labelled_line(text, _SEARCH)
+    tidy_citations(text, 9)
+    shown = AnswerText(9)
+    shown.add('{"answer": "')
+    shown.add(text)
+    # A hundredth of what reading a run of white space from each of its places would take.
+    assert time.process_time() - begin < 2

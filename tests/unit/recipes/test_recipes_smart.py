@@ -47,7 +47,7 @@ def test_the_passages_of_a_context_are_those_of_the_base_in_its_order(base):
         for index in (with_reports, without):
             index.build(CORPUS)
         for question in QUESTIONS:
-            hits = with_reports.search(question.question, 24)
+            hits = with_reports.search(question.question, 24, returns="units")
             passages = [hit.unit.id for hit in hits if hit.unit.kind.value == "chunk"]
             assert passages == [hit.unit.id for hit in without.search(question.question, len(passages))]
             reports = [hit for hit in hits if hit.unit.kind.value == "report"]
@@ -67,7 +67,7 @@ def test_explain_and_stats_show_the_trees():
 def test_without_a_cap_every_report_above_the_hits_joins():
     with Index(recipe=smart(cap=None), embedder=HashEmbedder()) as index:
         index.build(CORPUS)
-        hits = index.search("Corrow Lighthouse", 3)
+        hits = index.search("Corrow Lighthouse", 3, returns="units")
         assert [hit.unit.kind.value for hit in hits[:3]] == ["chunk"] * 3
         assert len(hits) > 9
         assert {hit.unit.kind.value for hit in hits[3:]} == {"report"}

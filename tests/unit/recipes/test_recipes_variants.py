@@ -8,7 +8,6 @@ import pytest
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.recipes import REGISTRY, flat, recipe_by_name, sirerag
-from sire_core.recipes.flat import FlatConfig
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
@@ -40,7 +39,8 @@ COUNTS = {
 def built(path, variant):
     # A level over the limit is cut into the fewest parts: 4 x 30 tokens of passages, 44 tokens of aggregates.
     switch = {"cross": variant} if variant in ("replace", "add") else {"variant": variant}
-    recipe = sirerag(**switch, singleton_rule="code", entity_key="lower", depth=1)
+    related = {} if variant == "E" else {"singleton_rule": "code", "entity_key": "lower"}
+    recipe = sirerag(**switch, **related, depth=1)
     limits = {"similarity_tree": 70, "relatedness_tree": 30, "cross_tree": 70}
     organizers = tuple(
         replace(organizer, tree=replace(organizer.tree, max_cluster_tokens=limits[organizer.name]))
@@ -136,6 +136,3 @@ def test_unknown_names_and_settings_say_what_there_is():
         sirerag(cross="replace", hierarchy=True)
     with pytest.raises(ConfigurationError, match="ranker"):
         flat(ranker="psychic")
-    with pytest.raises(ConfigurationError, match="not both"):
-        flat(FlatConfig(), ranker="bm25")
-    assert flat(FlatConfig("bm25")) == flat(ranker="bm25")

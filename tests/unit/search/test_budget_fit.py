@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
-from sire_core.search.budget import fit
+from sire_core.search.chains.evidence_chain import fit
 
 LENGTHS = st.lists(st.integers(0, 200), max_size=30)
 

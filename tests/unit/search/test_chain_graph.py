@@ -10,8 +10,8 @@ from sire_core import Index
 from sire_core.algorithms.packed_words import join_words, split_words
 from sire_core.data import demo_documents
 from sire_core.recipes import flat, iier
-from sire_core.search.chain_graph import ChainGraph
-from sire_core.search.passage_words import PassageWords
+from sire_core.search.chains.graph import ChainGraph
+from sire_core.search.chains.keywords import PassageWords
 from sire_core.testing.hash_embedder import HashEmbedder
 
 

@@ -6,8 +6,8 @@ import pytest
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
 from sire_core.recipes import flat
-from sire_core.search import late_interaction
-from sire_core.search.late_interaction import LateInteraction, max_similarity
+from sire_core.search.rankers import late_interaction
+from sire_core.search.rankers.late_interaction import LateInteraction, max_similarity
 from sire_core.testing.hash_embedder import HashEmbedder
 
 CORPUS = [
@@ -105,5 +105,5 @@ def test_a_filter_holds():
 def test_an_embedder_without_tokens_is_told():
     with pytest.raises(ConfigurationError, match="st:NAME_OR_FOLDER"):
         built(HashEmbedder()).search("Port Amber")
-    with pytest.raises(ConfigurationError, match="at least one"):
+    with pytest.raises(ConfigurationError, match="at least 1, not 0"):
         LateInteraction(0)

@@ -6,8 +6,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, ModelError, RefusalError
 from sire_core.recipes import msrag
-from sire_core.search.relation_graph import RelationGraph
-from sire_core.search.relation_walk import RelationWalk
+from sire_core.search.rankers.relation_graph import RelationGraph, RelationWalk
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 

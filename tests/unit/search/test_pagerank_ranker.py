@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.recipes import pagerank
-from sire_core.search.entity_graph import EntityGraph
-from sire_core.search.spelled_names import SpelledNames
+from sire_core.search.rankers.entity_graph import EntityGraph
+from sire_core.search.rankers.spelled_names import SpelledNames
 from sire_core.testing.hash_embedder import HashEmbedder
 
 CHAIN = [
@@ -68,7 +68,7 @@ def test_questions_without_a_known_name_start_at_similar_passages(index):
 def test_entities_and_relations_come_behind_all_passages():
     with Index(recipe=pagerank(index_units=True), embedder=HashEmbedder()) as index:
         index.build(CHAIN)
-        kinds = [hit.unit.kind.value for hit in index.search("Who made The Long Tide?", 1000)]
+        kinds = [hit.unit.kind.value for hit in index.search("Who made The Long Tide?", 1000, returns="units")]
     assert kinds[: len(CHAIN)] == ["chunk"] * len(CHAIN)
     assert {"entity", "relation"} <= set(kinds[len(CHAIN) :])
 

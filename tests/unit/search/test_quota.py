@@ -1,6 +1,7 @@
 """Quotas: IndexRAG's balanced selection and its generalisation."""
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 
 from sire_core.algorithms.quotas import Band, choose
 from sire_core.errors import ConfigurationError
-from sire_core.search.quota import Quota
 from sire_core.search.ranking import ScoredRanking
+from sire_core.search.selectors.quota import Quota
 from sire_core.types import Step, Unit, UnitKind
 
 RANKED = ["B1", "A1", "B2", "B3", "B4", "A2", "B5", "A3", "A4"]
@@ -79,7 +80,9 @@ def test_choice_keeps_every_band_and_the_order(groups, k, bands):
 class Pool:
     """A view of a few units whose scores fall with their position."""
 
-    def __init__(self, kinds):
+    def __init__(self, kinds, documents=None):
+        self.chunk_documents = np.array(documents or range(len(kinds)))
+        self.chunk_pointers = np.arange(len(kinds) + 1), np.arange(len(kinds))
         self.kinds = np.array([NAMES.index(kind) for kind in kinds], dtype=np.uint8)
         self.kind_names = NAMES
         self.read = 0
@@ -98,8 +101,8 @@ class Pool:
         return SimpleNamespace(top=top, scores_at=inner.scores_at, path=inner.path)
 
 
-def select(kinds, k, quota, n=None):
-    pool = Pool(kinds)
+def select(kinds, k, quota, n=None, documents=None):
+    pool = Pool(kinds, documents)
 
     async def run():
         ranking = await quota.select("?", pool.ranking(), k, pool)
@@ -122,10 +125,47 @@ def test_ranking_is_read_until_the_context_is_full():
     assert [step.step for step in ranking.path(31)] == ["rank"]
 
 
-def test_depth_limits_the_candidates_and_short_contexts_are_filled_up():
+def test_depth_limits_the_candidates_and_short_contexts_are_filled_up_within_the_bands():
     quota = Quota((("bridge", Band(high=2)),), depth=20)
-    assert select(MANY, 5, quota)[0] == [0, 1, 2, 3, 4]
     assert select(MANY, 5, Quota(quota.bands, 20, top_up=False))[0] == [0, 1]
+    positions, ranking, _ = select(MANY, 5, quota)
+    assert positions == [0, 1, 30, 31, 32]
+    assert [step.step for step in ranking.path(30)] == ["rank", "below_depth"]
+    assert select(MANY, 7, quota)[0] == [0, 1, 30, 31, 32, 33, 2]  # nothing else is left
+
+
+def algorithm_1(ranked, k, k_b):
+    """Algorithm 1 of IndexRAG, line by line, over (document or None for a bridging fact) best first."""
+    context, bridges = [], 0
+    for place, document in ranked:
+        if len(context) == k:
+            break
+        if document is not None or bridges < k_b:
+            context.append(place)
+            bridges += document is None
+    return context
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["aku", "aku", "bridge", "chunk"]), st.integers(0, 6)), max_size=60),
+    st.integers(1, 8),
+    st.integers(0, 4),
+    st.none() | st.integers(1, 25),
+)
+def test_passages_and_further_parts_of_a_document_are_no_candidates_of_algorithm_1(pool, k, k_b, depth):
+    kinds, documents = [kind for kind, _ in pool], [document for _, document in pool]
+    store, seen = [], set()
+    for place, (kind, document) in enumerate(pool):  # one entry per document, at the place of its best part
+        if kind == "bridge" or (kind == "aku" and document not in seen):
+            store.append((place, None if kind == "bridge" else document))
+            seen.update([document] if kind == "aku" else [])
+    quota = Quota((("bridge", Band(high=k_b)),), depth, top_up=False, outside=("chunk",), parts=("aku",))
+    wanted = algorithm_1(store[:depth], k, k_b)
+    assert select(kinds, k, quota, documents=documents)[0] == wanted
+    filled = select(kinds, k, replace(quota, top_up=True), documents=documents)[0]
+    assert filled[: len(wanted)] == wanted
+    assert len(filled) == len(set(filled)) == min(k, len(pool))
+    assert sum(kinds[place] == "bridge" for place in filled) <= k_b or len(seen) < k
 
 
 def test_kinds_left_out_come_last_and_nothing_is_lost():
@@ -157,6 +197,7 @@ def test_empty_pool():
         {"bands": (("aku", Band(low=-1)),)},
         {"bands": (("aku", Band(max_tokens=-1)),)},
         {"bands": (), "depth": 0},
+        {"bands": (), "parts": ("akus",)},
     ],
 )
 def test_impossible_quotas_are_refused(settings):

@@ -11,10 +11,10 @@ from sire_core.data import demo_documents
 from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.recipes import sirerag
-from sire_core.search.flat import Flat
-from sire_core.search.hybrid import Hybrid
-from sire_core.search.lexical import Lexical
+from sire_core.search.rankers.hybrid import Hybrid
+from sire_core.search.rankers.lexical import Lexical
 from sire_core.search.ranking import ScoredRanking, best_first
+from sire_core.search.vectors.flat import Flat
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
 from sire_core.types import Document, UnitKind
@@ -73,11 +73,10 @@ def test_rankers_list_everything_once_best_first_ties_by_position(ranker, questi
 def test_rankers_keep_to_the_filter(ranker, view):
     where = parse_filter({"half": "odd"})
     allowed = view.allowed(where)
-    documents = dict(view.pool.document_metadata())
-    owners = [doc for doc, _ in view.pool.document_metadata()]
+    metadata = view.pool.distinct_metadata()
     for position, unit in enumerate(view.units(range(view.size))):
         chunks = view.pool.indices[view.pool.indptr[position] : view.pool.indptr[position + 1]]
-        halves = {documents[owners[view.pool.chunk_documents[chunk]]]["half"] for chunk in chunks}
+        halves = {metadata[view.pool.chunk_metadata[chunk]]["half"] for chunk in chunks}
         assert allowed[position] == (halves == {"odd"}), unit
     positions, _ = top(ranker, QUESTIONS[0], view.size, view, where)
     assert sorted(positions) == np.flatnonzero(allowed).tolist()
@@ -134,8 +133,8 @@ def test_hybrid_gives_no_credit_for_the_corpus_order():
 def test_explanations_show_the_way_down_the_tree():
     index = Index(recipe=sirerag(), embedder=HashEmbedder(), extractor=PlainExtractor())
     index.build(demo_documents())
-    hits = index.search("harbor ferry school", 200)
-    text = index.explain("harbor ferry school", 200)
+    hits = index.search("harbor ferry school", 200, returns="units")
+    text = index.explain("harbor ferry school", 200, returns="units")
     assert f"{len(hits)} of {len(hits)} units" in text
     for hit in hits:
         assert f"{hit.score:.4f}" in text

@@ -1,7 +1,5 @@
 """The names that a question spells out are those that a linker of all names finds, in its order."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,10 +9,10 @@ from sire_core import Document, Index
 from sire_core.algorithms.neighborhood import Incidence
 from sire_core.extraction.titles import TitleLinker
 from sire_core.recipes import msrag, pagerank
-from sire_core.search.entity_graph import EntityGraph
-from sire_core.search.id_places import IdPlaces
-from sire_core.search.relation_graph import RelationGraph
-from sire_core.search.spelled_names import SpelledNames
+from sire_core.search.rankers.entity_graph import EntityGraph
+from sire_core.search.rankers.relation_graph import RelationGraph
+from sire_core.search.rankers.spelled_names import SpelledNames
+from sire_core.search.vectors.id_places import IdPlaces
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import digest
 
@@ -68,22 +66,23 @@ CORPUS = [
 
 
 @pytest.mark.parametrize("recipe", [pagerank(), pagerank(index_units=True), msrag()], ids=["edges", "units", "msrag"])
-def test_what_was_noted_for_queries_is_what_the_edges_say(recipe):
+def test_the_graph_of_a_pool_is_what_its_edges_say(recipe):
     with Index(recipe=recipe, embedder=HashEmbedder()) as index:
         index.build(CORPUS)
         view = index.view()
-        noted, noted_relations = EntityGraph.of(view), RelationGraph.of(view)
-        silent = SimpleNamespace(
-            **{name: getattr(view, name) for name in ("kinds", "kind_names", "ids", "chunk_pointers", "size", "edges")},
-            note=lambda _: None,
-            derived=lambda _, make: make(),
-        )
-        told, told_relations = EntityGraph.of(silent), RelationGraph.of(silent)
-    for name in ("chunk_positions", "passages", "entities", "titles", "entity_ids"):
-        assert np.array_equal(getattr(noted, name), getattr(told, name)), name
-    mentions = range(len(told.passages))
-    assert mentions
-    assert [noted.names.names(number) for number in mentions] == [told.names.names(number) for number in mentions]
-    assert noted.link("Is The Long Tide by Anna Vale?") == told.link("Is The Long Tide by Anna Vale?")
-    assert dict(noted_relations.incidence.entities_of) == dict(told_relations.incidence.entities_of)
-    assert np.array_equal(noted_relations.passages_of_chunk, told_relations.passages_of_chunk)
+        graph, relations = EntityGraph.of(view), RelationGraph.of(view)
+        edges = [edge for edge in view.edges() if edge.kind == "mentions"]
+        passage = [view.ids[place].decode() for place in graph.chunk_positions.tolist()]
+        relates = {(edge.source, edge.target) for edge in view.edges() if edge.kind == "relates"}
+    found = {
+        (passage[p], graph.entity_ids[e]): (graph.names.names(number), bool(graph.titles[number]))
+        for number, (p, e) in enumerate(zip(graph.passages.tolist(), graph.entities.tolist(), strict=True))
+    }
+    expected = {(e.source, e.target): (e.metadata["names"], bool(e.metadata.get("title"))) for e in edges}
+    assert found == expected
+    assert list(graph.passages) == sorted(graph.passages)
+    named = graph.link("Is The Long Tide by Anna Vale?")
+    assert list(named.values())[-1] == "Anna Vale"
+    ids = [found.decode() for found in view.ids.tolist()]
+    joined = {(ids[r], ids[e]) for r, ends in relations.incidence.entities_of.items() for e in ends}
+    assert joined == {(relation, end) for relation, end in relates if end in set(ids)}

@@ -9,6 +9,7 @@ import pytest
 from mcp import Client
 
 from sire_core import Document, Index
+from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import IndexMissingError, ModelError
 from sire_core.reason import ReasoningLimits
 from sire_core.serve.mcp_server import make_server
@@ -47,7 +48,7 @@ def text_of(result):
 async def test_the_tools_explain_themselves(index):
     async with Client(make_server(index)) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert list(tools) == ["search", "ask", "explain"]
+    assert list(tools) == ["search", "ask", "explain", "fetch"]
     for tool in tools.values():
         assert len(tool.description) > 60
         assert tool.annotations.read_only_hint
@@ -55,7 +56,15 @@ async def test_the_tools_explain_themselves(index):
         assert all(given["description"] for given in tool.input_schema["properties"].values())
     assert tools["search"].input_schema["required"] == ["query"]
     assert list(tools["search"].input_schema["properties"]) == ["query", "k", "filter"]
-    assert list(tools["ask"].input_schema["properties"]) == ["question", "via", "k", "filter"]
+    assert list(tools["ask"].input_schema["properties"]) == [
+        *("question", "k", "filter", "show_steps", "via", "flavor", "max_steps", "timeout")
+    ]
+    assert {name: list(tool.output_schema["properties"])[-1] for name, tool in tools.items()} == {
+        "search": "hits",
+        "ask": "note",
+        "explain": "explanation",
+        "fetch": "next_start",
+    }
     assert tools["ask"].input_schema["properties"]["via"]["enum"] == ["single", "ircot", "self-ask"]
     assert "no language model is configured" in tools["ask"].description
 
@@ -111,11 +120,11 @@ async def test_explain_gives_reasons(call, index):
         ("search", {"query": "x", "k": 51}, "k: Input should be less than or equal to 50."),
         ("search", {"query": "x", "k": "many", "filter": 3}, "k: Input should be a valid integer"),
         ("search", {"query": "   "}, "The question is empty. Ask something."),
-        ("search", {"query": "x", "filter": "year"}, "Cannot read the filter term 'year'"),
+        ("search", {"query": "x", "filter": "year"}, "Cannot read the filter at character 5"),
         ("search", {"query": "x", "filter": {"year": {"near": 3}}}, "Unknown filter operator 'near'"),
         ("ask", {"question": "x", "via": "guess"}, "via: Input should be 'single', 'ircot' or 'self-ask'."),
         ("ask", {"question": "x"}, "no language model to answer with: use search, or start it with"),
-        ("delete", {}, "There is no tool 'delete'; there are search, ask, explain."),
+        ("delete", {}, "There is no tool 'delete'; there are search, ask, explain, fetch."),
     ],
 )
 async def test_mistakes_are_tool_errors_in_our_words(call, name, given, message):
@@ -153,10 +162,15 @@ async def test_ask_reasons_and_cites(index):
     assert (data["answer"], data["stop"], data["sufficient"], data["citations"]) == ("Lindle [1]", "done", True, [1])
     assert data["usage"]["calls"] == 3
     assert len(data["hits"]) == 3
-    answer, evidence = text_of(result).split("\n\nEvidence:\n")
-    assert answer == "Lindle [1]"
-    assert evidence.startswith(f"[1] [{', '.join(data['hits'][0]['doc_ids'])}] ")
-    assert "\n\n[3] [" in evidence
+    cited = data["hits"][0]
+    source = ", ".join(cited["doc_ids"])
+    assert text_of(result).split("\n\n") == [
+        f"Lindle [{source}]",
+        f"Sources:\n[{source}] {cited['title']}",
+        "The evidence is sufficient: yes.",
+    ]
+    assert (data["doc_ids"], data["steps"]) == (cited["doc_ids"], [])
+    assert (data["recipe"], data["k"], data["filter"]) == ("sirerag", 3, None)
     # Every step is told as soon as it is there: the searches before the next call to the model.
     assert [(number, calls) for number, _, calls in told] == [(1, 0), (2, 1), (3, 1), (4, 1), (5, 2)]
     assert told[1][1] == THINK["reasoning"]
@@ -183,11 +197,76 @@ async def test_ask_says_when_the_evidence_does_not_suffice_or_the_model_fails(in
     async with Client(make_server(index, playing({"answer": "insufficient evidence", "sufficient": False}))) as client:
         result = await client.call_tool("ask", {**ASKED, "via": "single"})
     assert not result.is_error
-    assert "The evidence is not sufficient" in text_of(result)
+    assert text_of(result).endswith("The evidence is sufficient: no (stopped by done).")
+    assert "Read, but not cited:\n[m-" in text_of(result)
     async with Client(make_server(index, playing(ModelError("out of order")))) as client:
         result = await client.call_tool("ask", ASKED)
     assert "model_failed: out of order" in text_of(result)
     assert len(result.structured_content["hits"]) == 3
+
+
+async def test_ask_shows_its_steps_when_it_is_asked_to(index):
+    async with Client(make_server(index, playing(THINK, DONE, READ))) as client:
+        result = await client.call_tool("ask", {**ASKED, "show_steps": True})
+    steps = text_of(result).split("Steps:\n")[1].splitlines()
+    assert steps[1:3] == ["2. Ada Holm founded Brackwater Press.", "3. Searching: Where was Ada Holm mayor?"]
+    made = result.structured_content["steps"]
+    assert [step["step"] for step in made] == ["retrieved", "thought", "sub_question", "retrieved", "thought"]
+    assert set(made[0]["ids"]) >= {hit["id"] for hit in result.structured_content["hits"][:1]}
+
+
+async def test_flavor_steps_and_timeout_of_one_question(index):
+    model = playing("Ada Holm founded it.", READ)
+    async with Client(make_server(index, model)) as client:
+        result = await client.call_tool("ask", {**ASKED, "flavor": "hipporag", "max_steps": 1})
+        assert (result.structured_content["stop"], len(model.log)) == ("step_limit", 2)
+        wrong = await client.call_tool("ask", {**ASKED, "flavor": "two_call"})
+        assert "flavor is 'original', 'hipporag' or 'indexrag'" in text_of(wrong)
+        wrong = await client.call_tool("ask", {**ASKED, "via": "single", "flavor": "hipporag"})
+        assert text_of(wrong) == "A flavor is for ircot and self-ask only."
+    slow = playing(THINK, DONE, READ, latency=5.0)
+    async with Client(make_server(index, slow, ReasoningLimits(timeout=60))) as client:
+        result = await client.call_tool("ask", {**ASKED, "timeout": 0.2})
+    assert result.structured_content["stop"] == "timeout"
+    assert len(result.structured_content["hits"]) == 3
+
+
+async def test_fetch_gives_a_document_in_parts(call):
+    whole = await call("fetch", {"doc_id": "m-2"})
+    data = whole.structured_content
+    assert data["text"] == "Brackwater Press stood in Lindle. It burnt down."
+    assert (data["title"], data["metadata"], data["next_start"]) == ("Brackwater Press", {"year": 1930}, None)
+    assert text_of(whole) == f"[m-2] Brackwater Press\n\n{data['text']}"
+    first = (await call("fetch", {"doc_id": "m-2", "length": 10})).structured_content
+    rest = (await call("fetch", {"doc_id": "m-2", "start": first["next_start"]})).structured_content
+    assert (first["text"] + rest["text"], first["length"]) == (data["text"], len(data["text"]))
+    missing = await call("fetch", {"doc_id": "m2"})
+    assert (missing.is_error, text_of(missing)) == (True, "There is no document 'm2'. Similar ids: m-2.")
+
+
+async def test_a_fetched_document_repeats_nothing_where_passages_overlap(tmp_path):
+    text = " ".join(f"Sentence number {number} tells of the island." for number in range(120))
+    with Index(recipe="flat", chunker=SentenceChunker(40, overlap_tokens=16)) as index:
+        index.build([Document("long", text)])
+        async with Client(make_server(index)) as client:
+            fetched = await client.call_tool("fetch", {"doc_id": "long"})
+    assert " ".join(fetched.structured_content["text"].split()) == text
+
+
+async def test_half_a_character_does_not_end_the_connection(index):
+    said = {"answer": "Lin\ud83ddle [1]", "citations": [1], "sufficient": True}
+    model = playing({**THINK, "reasoning": "A \udc00 thought."}, DONE, said, READ)
+    told = []
+
+    async def on_progress(number, total, message):
+        told.append(message)
+
+    async with Client(make_server(index, model)) as client:
+        result = await client.call_tool("ask", {**ASKED, "show_steps": True}, progress_callback=on_progress)
+        assert result.structured_content["answer"] == "Lin\ufffddle [1]"
+        again = await client.call_tool("ask", {**ASKED, "via": "single"})
+        assert again.structured_content["answer"] == "Lindle [1]"
+    assert "A \ufffd thought." in told
 
 
 async def test_one_question_keeps_to_its_limits(index):

@@ -21,7 +21,9 @@ def test_derived_files_are_made_again_when_they_are_gone(folder, ids):
     assert derived(folder).name.endswith("-1")
 
 
-@pytest.mark.parametrize("name", ["matrix.npy", "ids.npy", "offsets.npy", "indptr.npy", "rows.bin", "documents.json"])
+@pytest.mark.parametrize(
+    "name", ["matrix.npy", "ids.npy", "offsets.npy", "indptr.npy", "rows.bin", "documents.json", "metadata.json"]
+)
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut", "noise"])
 def test_damaged_derived_files_are_made_again(folder, name, damage, opened, ids):
     expected = ids(folder)

@@ -136,11 +136,11 @@ def test_files_of_a_mapped_generation_may_disappear(folder, opened):
         view, recipe = index._session.reader()
         with opened(folder, recipe="flat") as writer:
             writer.add([Document("x", "More.")])
-        assert not view.directory.exists()
+        assert not view.pool.files.directory.exists()
         ranking = asyncio.run(recipe.ranker.rank("Drava", 3, view))
         positions, scores = asyncio.run(ranking.top(3))
         assert len(view.hits(positions, scores, ranking)) == 3
-        assert not view.directory.exists()
+        assert not view.pool.files.directory.exists()
 
 
 def test_an_index_that_is_not_closed_leaves_no_open_files(tmp_path):

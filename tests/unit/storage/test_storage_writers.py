@@ -1,15 +1,17 @@
 """Writers, and folders that cannot be written."""
 
+import asyncio
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from sire_core.errors import (
-    IndexLockedError,
-)
+from sire_core.errors import ConfigurationError, IndexLockedError, StorageError
 from sire_core.storage.folder import Folder
 from sire_core.types import Document
 
@@ -29,7 +31,7 @@ with Folder(sys.argv[1]).writing():
     holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with holder:
         assert holder.stdout.readline() == "held\n"
-        with opened(folder) as index:
+        with opened(folder, lock_timeout=0) as index:
             with pytest.raises(IndexLockedError, match="Another process"):
                 index.add([Document("x", "X.")])
             assert index.search(QUESTION, 1)
@@ -40,8 +42,41 @@ with Folder(sys.argv[1]).writing():
 
 
 def test_two_writers_in_one_process(folder, opened):
-    with Folder(folder).writing(), opened(folder) as index, pytest.raises(IndexLockedError):
+    with Folder(folder).writing(), opened(folder, lock_timeout=0) as index, pytest.raises(IndexLockedError):
         index.add([Document("x", "X.")])
+
+
+def test_a_writer_waits_for_the_other_one(folder, opened):
+    held, free = threading.Event(), threading.Event()
+
+    def hold():
+        with Folder(folder).writing():
+            held.set()
+            free.wait(30)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait(30)
+    threading.Timer(0.3, free.set).start()
+    with opened(folder) as index:
+        assert index.add([Document("x", "X.")]).added == 1
+        assert free.is_set()
+    other.join()
+
+
+def test_two_tasks_change_one_index_one_after_the_other(folder, opened):
+    async def both():
+        with opened(folder) as index:
+            await asyncio.gather(*(index.aadd([Document(f"x{i}", f"X {i}.")]) for i in range(3)))
+            return index.stats()["documents"]
+
+    assert asyncio.run(both()) == 8
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan")])
+def test_a_wait_has_a_length(folder, opened, seconds):
+    with pytest.raises(ConfigurationError, match="lock_timeout"):
+        opened(folder, lock_timeout=seconds)
 
 
 def test_the_lock_of_a_killed_writer_is_free(folder, opened, run):
@@ -107,3 +142,95 @@ def test_a_read_only_folder_can_be_searched_but_not_changed(world_readable, embe
     assert before == after
     assert refusal.startswith("StorageError")
     assert "writable" in refusal
+
+
+@pytest.fixture
+def mount(tmp_path):
+    """Mounts file systems of its own; only root can, and not in every container."""
+    mounted = []
+
+    def make(size):
+        place = tmp_path / f"mount{len(mounted)}"
+        place.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("cannot mount a file system here")
+        mounted.append(place)
+        return place
+
+    yield make
+    for place in mounted:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.parametrize("derived", ["there", "gone"])
+def test_a_full_disk_can_be_searched_by_a_new_process(folder, mount, run, ids, derived):
+    expected = ids(folder)
+    place = mount("4m") / "index"
+    shutil.copytree(folder, place)
+    if derived == "gone":
+        shutil.rmtree(place / "derived")
+    with (place.parent / "rest").open("wb", buffering=0) as rest:
+        try:
+            while rest.write(b"x" * 4096):
+                pass
+        except OSError:
+            pass
+    script = """
+        import sys
+        from sire_core import Document, Index
+        from sire_core.errors import StorageError
+        from sire_core.testing.hash_embedder import HashEmbedder
+
+        with Index(sys.argv[1], embedder=HashEmbedder()) as index:
+            print(*[hit.unit.id for hit in index.search("Who lives in Drava 3?", 4)])
+            print(index.stats()["documents"])
+            try:
+                index.add([Document("x", "X. " * 1000)])
+            except StorageError as error:
+                print(error)
+    """
+    done = run(script, place)
+    assert done.returncode == 0, done.stderr
+    found, documents, refusal = done.stdout.splitlines()
+    assert found.split() == expected
+    assert documents == "5"
+    assert "free some space" in refusal or "make room" in refusal
+
+
+def test_a_read_only_file_system_can_be_searched(folder, mount, ids, opened):
+    expected = ids(folder)
+    place = mount("4m")
+    shutil.copytree(folder, place / "index")
+    subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+    assert ids(place / "index") == expected
+    with opened(place / "index") as index, pytest.raises(StorageError, match="writable"):
+        index.add([Document("x", "X.")])
+    subprocess.run(["mount", "-o", "remount,rw", str(place)], check=True)
+    with opened(place / "index") as index:
+        assert index.add([Document("x", "X.")]).added == 1
+
+
+def test_threads_that_search_while_another_one_closes(folder, opened, monkeypatch):
+    """Each search answers, or raises one error of ours; never SQLite's own."""
+    index, ended, answers, wrong = opened(folder), threading.Event(), set(), []
+    monkeypatch.setattr(threading, "excepthook", lambda raised: wrong.append(repr(raised.exc_value)))
+
+    def search():
+        while not ended.is_set():
+            with suppress(StorageError):
+                found = len(index.search(QUESTION, 4)), index.stats()["documents"], len(index.documents())
+                answers.add(found)
+
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(60):
+        index.close()
+        ended.wait(0.005)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    index.close()
+    assert wrong == []
+    assert answers == {(4, 5, 5)}

@@ -1,8 +1,7 @@
-"""What one passage contributes to the knowledge graph, small enough to be kept as a note."""
+"""What one passage contributes to the knowledge graph."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -89,25 +88,3 @@ class PassageNames:
             for triple in fact.triples
         )
         return cls(chunk.id, key, names, entities, statements)
-
-    def to_note(self) -> bytes:
-        """Bytes for the store."""
-        facts = {fact: place for place, fact in enumerate(dict.fromkeys(row.fact for row in self.statements))}
-        rows = [(head, predicate, tail, facts[fact]) for head, predicate, tail, fact in self.statements]
-        body = [self.title_key, self.title_names, self.entities, rows, list(facts)]
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-
-    @classmethod
-    def from_note(cls, chunk_id: str, note: bytes) -> PassageNames:
-        """What `to_note` wrote."""
-        key, names, entities, rows, facts = json.loads(note.decode("utf-8", "surrogatepass"))
-        return cls(
-            chunk_id,
-            key,
-            tuple(names),
-            tuple(
-                NamedEntity(found, name, kind, own, tuple(said), tuple(aliases))
-                for found, name, kind, own, said, aliases in entities
-            ),
-            tuple(Statement(head, predicate, tail, facts[place]) for head, predicate, tail, place in rows),
-        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.organize.facts.aggregates import hash64
+from sire_core.types import hash64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

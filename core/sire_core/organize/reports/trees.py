@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.encoding_tree import EncodingTree
-from sire_core.algorithms.entropy_repair import repaired_clusters
+from sire_core.algorithms.entropy_levels import repaired_clusters
 from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.organize.reports.entity_network import id_hashes
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sire_core.errors import ConfigurationError
+from sire_core.settings import check_settings, setting
 
 __all__ = ["TreeSettings"]
 
@@ -24,19 +24,14 @@ class TreeSettings:
             11 nodes; `none` never (the released SiReRAG code, which summarises a single summary again).
     """
 
-    depth: int = 3
-    clustering: str = "leiden"
-    max_cluster_tokens: int = 3500
-    summary_tokens: int = 200
-    stop_rule: str = "default"
+    depth: int = setting(3, low=0)
+    clustering: str = setting("leiden", choices=("leiden", "paper"))
+    max_cluster_tokens: int = setting(3500, low=1)
+    summary_tokens: int = setting(200, low=1)
+    stop_rule: str = setting("default", choices=("default", "official", "none"))
 
     def __post_init__(self) -> None:
-        if self.depth < 0 or self.max_cluster_tokens < 1 or self.summary_tokens < 1:
-            raise ConfigurationError("A tree needs depth >= 0, max_cluster_tokens >= 1 and summary_tokens >= 1.")
-        if self.clustering not in ("leiden", "paper"):
-            raise ConfigurationError(f"clustering is 'leiden' or 'paper', not {self.clustering!r}.")
-        if self.stop_rule not in ("default", "official", "none"):
-            raise ConfigurationError(f"stop_rule is 'default', 'official' or 'none', not {self.stop_rule!r}.")
+        check_settings(self)
 
     def as_mapping(self) -> Mapping[str, Any]:
         """The settings as JSON-serialisable values."""

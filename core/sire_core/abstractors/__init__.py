@@ -1,1 +1,0 @@
-"""Abstractors that are trained (extra `torch`); those that are not live in `algorithms/perspectives.py`."""

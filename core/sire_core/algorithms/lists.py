@@ -1,0 +1,73 @@
+"""`Lists`: many short lists of numbers as two arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.grouping import ranges
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["Lists"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """List i is `values[starts[i]:starts[i + 1]]`.
+
+    Attributes:
+        starts: int64 `[lists + 1]`.
+        values: int32 `[total]`.
+    """
+
+    starts: Ints
+    values: NDArray[np.int32]
+
+    @classmethod
+    def of_pairs(cls, lists: Ints, values: Ints, size: int) -> Lists:
+        """From pairs of a list and a value of it; repeated pairs count once, values ascend.
+
+        Args:
+            lists: Number of the list, `[pairs]`.
+            values: At least 0, `[pairs]`.
+            size: How many lists there are.
+        """
+        width = int(values.max(initial=0)) + 1
+        pairs = np.unique(lists.astype(np.int64) * width + values)
+        return cls(
+            np.searchsorted(pairs, np.arange(size + 1, dtype=np.int64) * width).astype(np.int64),
+            (pairs % width).astype(np.int32),
+        )
+
+    def __len__(self) -> int:
+        """How many lists."""
+        return len(self.starts) - 1
+
+    def lengths(self, rows: Ints) -> Ints:
+        """Lengths of some lists."""
+        return self.starts[rows + 1] - self.starts[rows]
+
+    def take(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Some lists, one after the other.
+
+        Returns:
+            For every value the place in `rows` of its list; and the values.
+        """
+        lengths = self.lengths(rows)
+        found = self.values[ranges(self.starts[rows], lengths)]
+        return np.repeat(np.arange(len(rows)), lengths), found.astype(np.int64)
+
+    def of(self, row: int) -> Ints:
+        """One list."""
+        return self.values[self.starts[row] : self.starts[row + 1]].astype(np.int64)
+
+    def inverted(self, size: int) -> Lists:
+        """The lists that hold each of `size` values."""
+        owners = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        return Lists.of_pairs(self.values.astype(np.int64), owners, size)

@@ -1,0 +1,191 @@
+"""Sections of Markdown: text without what readers never see, cut at headings, each part with its path of headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["SEPARATOR", "Section", "clean_markdown", "is_cut", "path_of", "section_title", "sections_of_markdown"]
+
+SEPARATOR = " > "
+"""Stands between the headings of a section's path where the path is written as a title."""
+
+_HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
+_UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t]*$")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+_ANCHOR = re.compile(r"<a (?:id|name)=[\"']?[^<>\"']{0,200}[\"']?\s*/?>(?:</a>)?")
+_ATTRIBUTES = re.compile(r"[ \t]*\{[#:.][^{}\s]{1,100}(?: [^{}\n]{0,100})?\}[ \t]*$")
+_LINK = re.compile(r"!?\[[^\[\]]{0,200}\]\([^()\s]{0,500}\)")
+_BETWEEN_LINKS = re.compile(r"[\s|\u00b7\u2022\u2039\u203a\u00ab\u00bb<>*/,\u2190\u2192-]*")
+_MARKS = re.compile(r"`|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)|<[^<>]{0,200}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,500}\)")
+_LEVEL = re.compile(r"[Hh](?:eader|eading)?[ _]?([1-6])")
+_LONGEST_LINE = 2_000
+
+
+class Section(NamedTuple):
+    """A heading and the text up to the next one.
+
+    Attributes:
+        path: Headings from the outermost to the section's own; empty in front of the first.
+        text: The text, its heading line included.
+    """
+
+    path: tuple[str, ...]
+    text: str
+
+
+def clean_markdown(text: str) -> str:
+    """Leave out front matter, comments, anchors and lines of nothing but links to other pages.
+
+    Code keeps every character. Text without any of these comes back as it is.
+    """
+    lines = text.split("\n")
+    if lines[0].strip() == "---":
+        lines = lines[_front_matter(lines) :]
+    kept: list[str] = []
+    fence, comment = "", False
+    for line in lines:
+        if fence or (not comment and _FENCE.match(line)):
+            closes = fence and line.strip().startswith(fence)
+            fence = "" if closes else fence or line.lstrip()[:3]
+            kept.append(line)
+            continue
+        _, seen, rest = line.partition("-->") if comment else ("", "", line)
+        if comment and not seen:
+            continue
+        cleaned, comment = _without_comments(rest)
+        cleaned = _without_anchors(cleaned)
+        if (cleaned == line or cleaned.strip()) and not _navigates(cleaned):
+            kept.append(cleaned)
+    return "\n".join(kept)
+
+
+def _without_anchors(line: str) -> str:
+    if len(line) > _LONGEST_LINE:
+        return line
+    line = _ANCHOR.sub("", line) if "<a " in line else line
+    return _ATTRIBUTES.sub("", line) if line.endswith("}") else line
+
+
+def _front_matter(lines: Sequence[str]) -> int:
+    """Number of lines of front matter with its marks; 0 when the first rule is just a rule."""
+    for place, line in enumerate(lines[1:200], start=1):
+        if line.strip() in ("---", "..."):
+            return place + 1
+        if line.strip() and not line.startswith((" ", "\t", "-", "#")) and ":" not in line:
+            return 0
+    return 0
+
+
+def _without_comments(line: str) -> tuple[str, bool]:
+    """A line without comments, and whether one goes on behind it."""
+    while (start := line.find("<!--")) >= 0:
+        end = line.find("-->", start + 4)
+        if end < 0:
+            return line[:start], True
+        line = line[:start] + line[end + 3 :]
+    return line, False
+
+
+def _navigates(line: str) -> bool:
+    """Whether a line is two or more links side by side and nothing else."""
+    if "](" not in line or len(line) > _LONGEST_LINE or line.lstrip().startswith(("- ", "* ", "+ ")):
+        return False
+    links = len(_LINK.findall(line))
+    return links > 1 and _BETWEEN_LINKS.fullmatch(_LINK.sub("", line)) is not None
+
+
+def sections_of_markdown(text: str) -> list[Section]:
+    """Cut a text at its headings.
+
+    A heading is a line of `#` with a blank line before or behind it, or a line underlined by `=` or `-`, outside of
+    code. Text without headings is one section with an empty path.
+    """
+    found: list[Section] = []
+    path: list[tuple[int, str]] = []
+    part: list[str] = []
+    for level, heading, lines in _runs(text.split("\n")):
+        if level:
+            _close(found, path, part)
+            path = [(above, name) for above, name in path if above < level] + [(level, heading)]
+        part += lines
+    _close(found, path, part)
+    return found
+
+
+def _close(found: list[Section], path: Sequence[tuple[int, str]], part: list[str]) -> None:
+    body = "\n".join(part).strip("\n")
+    if body.strip():
+        found.append(Section(tuple(name for _, name in path), body))
+    part.clear()
+
+
+def _runs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
+    """Lines one by one, with the level and words of the heading that each is; 0 for all others."""
+    fence, place = "", 0
+    while place < len(lines):
+        line = lines[place]
+        if fence:
+            fence = "" if line.strip().startswith(fence) else fence
+        elif opened := _FENCE.match(line):
+            fence = opened.group(1)
+        elif _stands_apart(lines, place):
+            match = _HEADING.match(line)
+            if match and (heading := plain_heading(line[match.end() :])):
+                yield len(match.group(1)), heading, [line]
+                place += 1
+                continue
+            under = _UNDERLINE.match(lines[place + 1]) if place + 1 < len(lines) and _could_be_heading(line) else None
+            if under:
+                yield 1 if under.group(1)[0] == "=" else 2, plain_heading(line), [line, lines[place + 1]]
+                place += 2
+                continue
+        yield 0, "", [line]
+        place += 1
+
+
+def _stands_apart(lines: Sequence[str], place: int) -> bool:
+    """Whether a line may be a heading: a comment in the middle of code that nothing fences is none."""
+    before = place == 0 or not lines[place - 1].strip() or lines[place - 1].startswith("#")
+    return before or place + 1 == len(lines) or not lines[place + 1].strip()
+
+
+def _could_be_heading(line: str) -> bool:
+    return 0 < len(line.strip()) <= 200 and "|" not in line and not line.lstrip().startswith(("#", "-", "*", ">", "+"))
+
+
+def plain_heading(line: str) -> str:
+    """Words of a heading without marks of code, emphasis, links, anchors."""
+    text = line.strip()
+    text = _ATTRIBUTES.sub("", text) if text.endswith("}") and len(text) <= _LONGEST_LINE else text
+    bare = text.rstrip("#")
+    text = bare.rstrip() if not bare or bare[-1:].isspace() else text
+    return " ".join(_MARKS.sub(lambda match: match.group(1) or "", text).split())
+
+
+def path_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """The path that a framework's splitter left in the metadata: `Header 1`, `Header 2` .. or `header_path`."""
+    path = metadata.get("header_path")
+    if isinstance(path, str):
+        return tuple(part.strip() for part in path.split("/") if part.strip())
+    levels = {
+        int(match.group(1)): " ".join(value.split())
+        for key, value in metadata.items()
+        if (match := _LEVEL.fullmatch(key)) and isinstance(value, str) and value.strip()
+    }
+    return tuple(levels[level] for level in sorted(levels))
+
+
+def is_cut(metadata: Mapping[str, Any]) -> bool:
+    """Whether the metadata say that a splitter cut the text already; it is not cut again then."""
+    return isinstance(metadata.get("start_index"), int) or bool(path_of(metadata))
+
+
+def section_title(title: str, path: Sequence[str]) -> str:
+    """What stands in front of a passage: the document's title, then the headings that it does not repeat."""
+    names = [" ".join(title.split())] if title.strip() else []
+    for name in path:
+        if name and (not names or name.casefold() != names[-1].casefold()):
+            names.append(name)
+    return SEPARATOR.join(names)

@@ -1,0 +1,260 @@
+"""Runs the steps of a derivation after a change: what differs, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sire_core.derive.rows import Entry, Item, Output, Passage, StoredOutput, encode, place_of
+from sire_core.derive.step import PASSAGES, Context
+from sire_core.derive.tables import Table, group
+from sire_core.protocols import Delta
+
+if TYPE_CHECKING:
+    from sire_core.derive.rows import Group
+    from sire_core.derive.step import Step
+    from sire_core.protocols import BuildView, Change, TableStore
+    from sire_core.types import Failure, Unit
+
+__all__ = ["ItemChange", "OutputChange", "Result", "derive", "run_steps"]
+
+_ROWS = 1 << 12
+"""Places that the rows of an output have behind each row of a passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputChange:
+    """An output before and after a change; None where there is none."""
+
+    key: str
+    before: StoredOutput | None
+    after: StoredOutput | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a change does to a derivation.
+
+    Attributes:
+        delta: Units, tables and failures.
+        outputs: Outputs that differ, by step.
+        tables: All tables after the change, by step.
+        is_new: Whether there was nothing before.
+    """
+
+    delta: Delta
+    outputs: Mapping[str, Sequence[OutputChange]]
+    tables: Mapping[str, Table]
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ItemChange:
+    """What changed for a step.
+
+    Attributes:
+        items: Items that are new or may have changed, in corpus order, with their values now.
+        touched: Ids of these and of those that are gone.
+    """
+
+    items: Sequence[Item]
+    touched: Collection[str]
+
+
+@dataclass(slots=True)
+class _Units:
+    """Units that are put and dropped so far."""
+
+    put: dict[str, Unit] = field(default_factory=dict)
+    dropped: dict[str, None] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+
+
+async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> Result:
+    """Bring the steps of an organizer up to date with a change of the corpus.
+
+    Args:
+        steps: In an order in which sources come first.
+        change: What happened to the corpus.
+        view: The corpus after it, and what is stored.
+    """
+    stored = view.tables()
+    is_new = not any(step.name in stored for step in steps)
+    again = is_new or view.state().get("extractor") != view.makers[1]
+    passages = await asyncio.to_thread(_passages, change, view, everything=again)
+    found = await derive(steps, passages, stored, view, view.state().get("limits", {}))
+    limits = {step.name: step.size_limit() for step in steps if step.size_limit() is not None}
+    left_over = [unit.id for unit in view.units()] if is_new else []
+    delta = Delta(
+        put_units=found.delta.put_units,
+        drop_units=(*found.delta.drop_units, *left_over),
+        state={"extractor": view.makers[1], **({"limits": limits} if limits else {})},
+        tables=found.delta.tables,
+        failures=found.delta.failures,
+    )
+    return replace(found, delta=delta)
+
+
+async def derive(
+    steps: Sequence[Step],
+    passages: ItemChange,
+    stored: TableStore,
+    view: BuildView,
+    limits: Mapping[str, int] | None = None,
+) -> Result:
+    """Run steps one after the other over passages that changed.
+
+    Args:
+        steps: In an order in which sources come first.
+        passages: What changed.
+        stored: Tables before the change.
+        view: What steps may look at beside their rows.
+        limits: `Step.size_limit` of every step before the change, where there was one.
+    """
+    tables: dict[str, Table] = {}
+    changed: dict[str, list[OutputChange]] = {}
+    units = _Units()
+    context = Context(view, tables)
+    for step in steps:
+        table = tables[step.name] = Table(step.name, stored, step.name not in stored)
+        items = passages if step.source == PASSAGES else _of_outputs(changed[step.source])
+        dirty = await asyncio.to_thread(_update_rows, step, table, items)
+        if step.merged_by == step.name:
+            table.names = Table(f"{step.name}/names", stored, table.is_new)
+            table.names.resolve(await step.resolve(table, context))
+        if step.merged_by:
+            dirty = await asyncio.to_thread(_regrouped, step, table, dirty, context)
+        dirty |= await asyncio.to_thread(_near_limit, step, table, (limits or {}).get(step.name), context)
+        changed[step.name] = await _reduce(step, table, dirty, context, units) if step.reduces else []
+    delta = Delta(
+        put_units=tuple(units.put.values()),
+        drop_units=tuple(found for found in units.dropped if found not in units.put),
+        tables={part.name: part.change() for table in tables.values() for part in table.parts()},
+        failures=tuple(units.failures),
+    )
+    return Result(delta, changed, tables, all(table.is_new for table in tables.values()))
+
+
+def _passages(change: Change, view: BuildView, *, everything: bool) -> ItemChange:
+    """Passages that are new, changed or gone, and those whose records changed; or all of them."""
+    touched = view.touched(change)
+    units = [unit for unit in view.chunk_units if everything or unit.id in touched]
+    chunks = {chunk.id: chunk for chunk in view.chunks}
+    records = view.records(None if everything else {unit.id for unit in units})
+    items = [
+        Item(
+            unit.id,
+            _place(view, unit),
+            0,
+            Passage(unit, tuple(chunks[c] for c in unit.chunk_ids), records.get(unit.id)),
+        )
+        for unit in units
+    ]
+    return ItemChange(items, touched)
+
+
+def _place(view: BuildView, unit: Unit) -> int:
+    return place_of(*view.place(unit.chunk_ids[0]))
+
+
+def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:
+    """Outputs of a step that differ, as items of the next."""
+    changes = list(changes)
+    items = [
+        Item(c.key, c.after.place, c.after.number, c.after.data)
+        for c in changes
+        if c.after is not None and c.after.data is not None
+    ]
+    items.sort(key=lambda item: (item.place, item.number, item.id))
+    return ItemChange(items, {change.key for change in changes})
+
+
+def _update_rows(step: Step, table: Table, items: ItemChange) -> set[str]:
+    scale = _ROWS if step.source == PASSAGES else 1
+    entries = []
+    for item in items.items:
+        for number, row in enumerate(step.map(item)):
+            place, inside = row.at or (item.place, item.number + number * scale)
+            entries.append(Entry(place, inside, item.id, row.key, row.body))
+    return table.replace_items(items.touched, entries)
+
+
+def _regrouped(step: Step, table: Table, dirty: set[str], context: Context) -> set[str]:
+    """Groups of the keys whose rows differ, and of those that are resolved in another way than before."""
+    names = context.tables[step.merged_by]
+    before, after = names.merged_before, names.merged
+    moved = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    raw = dirty.union(step.renamed(moved, table, context) if moved and not table.is_new else ())
+    return {step.group_of(key, merged) for key in raw for merged in (before, after)}
+
+
+def _near_limit(step: Step, table: Table, before: int | None, context: Context) -> set[str]:
+    """Keys that may be on the other side of the limit now."""
+    now = step.size_limit()
+    if table.is_new or now == before or now is None or before is None:
+        return set()
+    merged = set(context.tables[step.merged_by].merged.values()) if step.merged_by else set()
+    return merged.union(table.keys_above(min(now, before)))
+
+
+async def _reduce(step: Step, table: Table, dirty: set[str], context: Context, units: _Units) -> list[OutputChange]:
+    """Reduce the keys that need it and compare with what is stored."""
+    groups = await asyncio.to_thread(_groups, step, table, dirty, context)
+    outputs = await step.reduce_many(groups, context)
+    return await asyncio.to_thread(_compare, table, dirty, groups, outputs, units)
+
+
+def _groups(step: Step, table: Table, dirty: set[str], context: Context) -> list[Group]:
+    dirty.update(table.failed())
+    more: set[str] = set() if table.is_new else dirty
+    while more:
+        more = set(step.dependents(more, table, context)) - dirty
+        dirty |= more
+    raw: dict[str, Sequence[str]] = {}
+    if step.merged_by:
+        merged = context.tables[step.merged_by].merged
+        members: dict[str, list[str]] = {}
+        for name, found in merged.items():
+            members.setdefault(found, [found]).append(name)
+        raw = {key: [k for k in step.keys_of(key, members) if step.group_of(k, merged) == key] for key in dirty}
+    return group(table, dirty, raw)
+
+
+def _compare(
+    table: Table, dirty: Collection[str], groups: Sequence[Group], outputs: Sequence[Output | None], units: _Units
+) -> list[OutputChange]:
+    stored = table.stored_outputs(dirty)
+    changes = []
+    for found, output in zip(groups, outputs, strict=True):
+        before = stored.pop(found.key, None)
+        after = None if output is None else StoredOutput.of(found.entries[0], output)
+        if output is not None and output.failure is not None:
+            units.failures.append(output.failure)
+        if not _same(before, after):
+            changes.append(OutputChange(found.key, before, after))
+            _apply(table, changes[-1], output.units if output else (), units)
+    for key, before in stored.items():  # no rows are left
+        changes.append(OutputChange(key, before, None))
+        _apply(table, changes[-1], (), units)
+    return changes
+
+
+def _same(before: StoredOutput | None, after: StoredOutput | None) -> bool:
+    if before is None or after is None:
+        return before is after
+    return encode([before.place, before.number, before.failed, before.units, before.data]) == encode(
+        [after.place, after.number, after.failed, after.units, after.data]
+    )
+
+
+def _apply(table: Table, change: OutputChange, made: Sequence[Unit], units: _Units) -> None:
+    known = change.before.units if change.before else {}
+    now = change.after.units if change.after else {}
+    units.put.update((unit.id, unit) for unit in made if known.get(unit.id) != now[unit.id])
+    units.dropped.update(dict.fromkeys(found for found in known if found not in now))
+    if change.after is None:
+        table.drop_output(change.key)
+    else:
+        table.put_output(change.key, change.after)

@@ -1,0 +1,176 @@
+"""What steps exchange: items, rows by key, outputs; and how they are written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sire_core.types import digest
+
+if TYPE_CHECKING:
+    from sire_core.types import Chunk, ExtractionRecord, Failure, Unit
+
+__all__ = [
+    "Entry",
+    "Group",
+    "Item",
+    "Output",
+    "Passage",
+    "Row",
+    "StoredOutput",
+    "decode",
+    "document_of",
+    "encode",
+    "place_of",
+]
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+_POSITIONS = 1 << 20
+"""Places of passages inside a document; what is behind them shares the last place."""
+
+
+def place_of(document: int, position: int) -> int:
+    """Place of a passage in the corpus, from its document's sequence number and its position there."""
+    return document * _POSITIONS + min(position, _POSITIONS - 1)
+
+
+def document_of(place: int) -> int:
+    """Sequence number of the document that a place belongs to."""
+    return place // _POSITIONS
+
+
+class Row(NamedTuple):
+    """What an item contributes to a key.
+
+    Attributes:
+        key: What rows are grouped by.
+        body: JSON-serialisable.
+        at: Place in the corpus and number inside the passage; None takes those of the item, and the rows in order.
+    """
+
+    key: str
+    body: Any = None
+    at: tuple[int, int] | None = None
+
+
+class Item(NamedTuple):
+    """What a step maps to rows: a passage, or an output of an earlier step.
+
+    Attributes:
+        id: Id of the passage, or key of the output.
+        place: Place of its passage in the corpus; smaller ones come first.
+        number: Place inside the passage.
+        value: A `Passage`, or the data of the output.
+    """
+
+    id: str
+    place: int
+    number: int
+    value: Any
+
+
+class Entry(NamedTuple):
+    """A row inside its group, with where it comes from.
+
+    Attributes:
+        place: See `Item.place`.
+        number: Place of the row inside the passage.
+        item: Id of the item.
+        key: The row's own key; differs from the group's where names were resolved.
+        body: See `Row.body`.
+    """
+
+    place: int
+    number: int
+    item: str
+    key: str
+    body: Any
+
+
+class Group(NamedTuple):
+    """All rows of a key, in corpus order; never empty."""
+
+    key: str
+    entries: Sequence[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A distinct passage of the corpus, as steps read it.
+
+    Attributes:
+        unit: Its chunk unit.
+        chunks: All chunks with these words and metadata, in corpus order.
+        record: What was extracted from it; None when nothing was.
+    """
+
+    unit: Unit
+    chunks: tuple[Chunk, ...]
+    record: ExtractionRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a step makes of a key.
+
+    Attributes:
+        data: JSON-serialisable; what later steps, rankers and exports read.
+        units: Units that stand for the key. Their ids must not be those of units of another key.
+        failure: Why there is nothing; the key is reduced again with the next change.
+        retry: Whether this is a makeshift: the key is reduced again with the next change, too.
+    """
+
+    data: Any = None
+    units: tuple[Unit, ...] = ()
+    failure: Failure | None = None
+    retry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutput:
+    """An output as it is written down: its data, and ids and digests of its units.
+
+    Attributes:
+        place: Of its first row.
+        number: Of its first row.
+        data: See `Output.data`.
+        units: Digest of every unit by id, in order.
+        failed: Whether it is reduced again with the next change.
+    """
+
+    place: int
+    number: int
+    data: Any
+    units: Mapping[str, str] = field(default_factory=dict)
+    failed: bool = False
+
+    @classmethod
+    def of(cls, first: Entry, output: Output) -> StoredOutput:
+        """What is kept of an output, given the first row of its key."""
+        return cls(
+            first.place,
+            first.number,
+            output.data,
+            {unit.id: _digest(unit) for unit in output.units},
+            output.failure is not None or output.retry,
+        )
+
+
+def encode(body: Any) -> bytes:
+    """JSON as bytes; lone surrogates, which foreign text may hold, survive."""
+    return _encode(body).encode("utf-8", "surrogatepass")
+
+
+def decode(body: bytes) -> Any:
+    """What `encode` wrote."""
+    return json.loads(body.decode("utf-8", "surrogatepass"))
+
+
+def _digest(unit: Unit) -> str:
+    """Changes with anything that a unit says or shows."""
+    names = (unit.kind.value, unit.text, str(unit.level), unit.tree, unit.title, *unit.entity_keys, "", *unit.chunk_ids)
+    return digest(*names, _encode(unit.metadata) if unit.metadata else "", size=8)

@@ -1,0 +1,147 @@
+"""`Step` and `Derivation`: how something derived from the corpus is described."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sire_core.derive.rows import Group, Item, Output, Row
+
+if TYPE_CHECKING:
+    from sire_core.derive.tables import Table
+    from sire_core.protocols import BuildView, Change, Delta
+
+__all__ = ["PASSAGES", "Context", "Derivation", "Step"]
+
+PASSAGES = "passages"
+"""Source of the steps that read the passages of the corpus."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a step may look at beside its own rows.
+
+    Attributes:
+        view: The corpus after the change, models, vectors.
+        tables: Tables of this and all earlier steps, by name of the step.
+    """
+
+    view: BuildView
+    tables: Mapping[str, Table]
+
+
+class Step:
+    """Rows by key, and one output per key.
+
+    A step maps items (passages, or the outputs of an earlier step) to rows, and reduces all rows of a key to an output.
+    Both are pure functions: after a change of the corpus only items that changed are mapped again, and only keys whose
+    rows differ are reduced again.
+
+    Attributes:
+        name: Unique within its derivation.
+        source: `PASSAGES`, or the name of the earlier step whose outputs are the items.
+        merged_by: Name of the step whose `resolve` says which keys are one; its own, an earlier one's, or empty.
+        reduces: Whether keys have outputs; else only the rows are of use.
+    """
+
+    name: ClassVar[str]
+    source: ClassVar[str] = PASSAGES
+    merged_by: ClassVar[str] = ""
+    reduces: bool = True
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """Rows of an item, in its order."""
+        raise NotImplementedError
+
+    def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """Outputs of some keys, None where a key has none.
+
+        Args:
+            groups: Keys with all their rows, in corpus order.
+            context: Earlier steps' tables.
+        """
+        raise NotImplementedError
+
+    async def reduce_many(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """As `reduce`, where a model is asked; without one, off the event loop."""
+        import asyncio
+
+        return await asyncio.to_thread(self.reduce, groups, context)
+
+    def size_limit(self) -> int | None:
+        """A number of items above which a key is reduced in another way, where it depends on the whole corpus."""
+        return None
+
+    async def resolve(self, table: Table, context: Context) -> Mapping[str, str]:
+        """Which keys mean the same: the group of every key that does not stand for itself.
+
+        Asked after every change, when the rows are up to date; only for a step that is `merged_by` itself.
+        """
+        del table, context
+        return {}
+
+    def group_of(self, key: str, merged: Mapping[str, str]) -> str:
+        """Group of a row's key, by what `resolve` found."""
+        return merged.get(key, key)
+
+    def keys_of(self, group: str, members: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """Keys of the rows that may be in a group: the inverse of `group_of`.
+
+        Args:
+            group: The group.
+            members: Names by the name they were resolved to, for all that have more than their own.
+        """
+        return members.get(group, (group,))
+
+    def renamed(self, names: Collection[str], table: Table, context: Context) -> Iterable[str]:
+        """Keys of rows whose group may differ when names are resolved in another way than before."""
+        del table, context
+        return names
+
+    def dependents(self, keys: Collection[str], table: Table, context: Context) -> Iterable[str]:
+        """Keys whose outputs depend on the rows of others that changed; asked again until nothing is added."""
+        del keys, table, context
+        return ()
+
+
+class Derivation:
+    """An organizer that is a chain of steps. A subclass is a frozen dataclass whose fields are its settings."""
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of organizers that come before it in a recipe."""
+        return ()
+
+    @property
+    def needs_records(self) -> bool:
+        """Whether it reads extraction records."""
+        return True
+
+    @property
+    def needs_summaries(self) -> bool:
+        """Whether it has texts written, by a model where there is one."""
+        return False
+
+    @property
+    def name(self) -> str:
+        """Short name: that of the class, in lower case with underscores."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
+
+    def settings(self) -> Mapping[str, Any]:
+        """All fields as JSON-serialisable values."""
+        assert dataclasses.is_dataclass(self)
+        found = dataclasses.asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+    def steps(self, view: BuildView) -> Sequence[Step]:
+        """The steps, in the order in which they run."""
+        raise NotImplementedError
+
+    async def organize(self, change: Change, view: BuildView) -> Delta:
+        """Bring everything up to date with a change of the corpus."""
+        from sire_core.derive.engine import run_steps
+
+        return (await run_steps(self.steps(view), change, view)).delta

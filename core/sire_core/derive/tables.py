@@ -1,0 +1,234 @@
+"""`Table`: rows and outputs of one step, as stored and as a change leaves them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sire_core.derive.rows import Entry, Group, StoredOutput, decode, encode
+from sire_core.protocols import TableChange
+
+if TYPE_CHECKING:
+    from sire_core.protocols import StoredRow, TableStore
+
+__all__ = ["Table", "group"]
+
+
+@dataclass(slots=True)
+class Table:
+    """Rows and outputs of a step. Nothing is written: what differs from the store is kept in memory until the commit.
+
+    Attributes:
+        name: Key of the table in the store.
+        store: What is stored.
+        is_new: Whether nothing is stored, so that nothing has to be read.
+        names: What keys were resolved to, where the step does that.
+    """
+
+    name: str
+    store: TableStore
+    is_new: bool
+    names: Table | None = None
+    resolved: Mapping[str, str] = field(default_factory=dict)
+    resolved_before: Mapping[str, str] = field(default_factory=dict)
+    _gone: set[str] = field(default_factory=set)
+    _rows: dict[str, list[Entry]] = field(default_factory=dict)
+    _outputs: dict[str, StoredOutput] = field(default_factory=dict)
+    _dropped: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def merged(self) -> Mapping[str, str]:
+        """What every key was resolved to that does not stand for itself."""
+        return self.names.resolved if self.names else {}
+
+    @property
+    def merged_before(self) -> Mapping[str, str]:
+        """The same before the change."""
+        return self.names.resolved_before if self.names else {}
+
+    def resolve(self, names: Mapping[str, str]) -> None:
+        """Make this a table of names: what each was resolved to."""
+        if not self.is_new:
+            self.resolved_before = {key: decode(body)[0] for key, *_, body in self.store.all_outputs(self.name)}
+        self.resolved = names
+        for name, found in names.items():
+            if self.resolved_before.get(name) != found:
+                self.put_output(name, StoredOutput(0, 0, found))
+        for name in self.resolved_before:
+            if name not in names:
+                self.drop_output(name)
+
+    def parts(self) -> list[Table]:
+        """The table, and that of its names."""
+        return [self, self.names] if self.names else [self]
+
+    def replace_items(self, items: Collection[str], entries: Sequence[Entry]) -> set[str]:
+        """Give items other rows.
+
+        Args:
+            items: Ids of all items that changed or are gone.
+            entries: Their rows now.
+
+        Returns:
+            Keys whose rows differ.
+        """
+        if self.is_new:
+            for entry in entries:
+                self._rows.setdefault(entry.key, []).append(entry)
+            return set(self._rows)
+        before = _by_item_and_key(self.store.rows_of_items(self.name, list(items)))
+        after = _by_item_and_key([(e.key, e.place, e.number, e.item, encode(e.body)) for e in entries])
+        differing = {pair for pair in {*before, *after} if before.get(pair) != after.get(pair)}
+        changed = {item for item, _ in differing}
+        self._gone |= changed
+        for entry in entries:
+            if entry.item in changed:
+                self._rows.setdefault(entry.key, []).append(entry)
+        return {key for _, key in differing}
+
+    def entries(self, keys: Collection[str]) -> dict[str, list[Entry]]:
+        """Rows by their own key, in corpus order; keys without rows are left out."""
+        found: dict[str, list[Entry]] = {}
+        if not self.is_new:
+            for row in self.store.rows_of_keys(self.name, list(keys)):
+                if row[3] not in self._gone:
+                    found.setdefault(row[0], []).append(_entry(row))
+        for key in keys:
+            if key in self._rows:
+                entries = found.setdefault(key, [])
+                entries += self._rows[key]
+                if len(entries) > 1:
+                    entries.sort(key=_place)
+        return found
+
+    def entries_of(self, items: Collection[str]) -> list[Entry]:
+        """Rows of items."""
+        wanted = set(items)
+        found = [entry for entries in self._rows.values() for entry in entries if entry.item in wanted]
+        if not self.is_new:
+            found += map(_entry, self.store.rows_of_items(self.name, sorted(wanted - self._gone)))
+        return found
+
+    def all_entries(self) -> Iterable[Entry]:
+        """Every row of the table, in no particular order."""
+        if not self.is_new:
+            for row in self.store.all_rows(self.name):
+                if row[3] not in self._gone:
+                    yield _entry(row)
+        for entries in self._rows.values():
+            yield from entries
+
+    def sizes(self, keys: Collection[str]) -> dict[str, int]:
+        """Number of rows by key; keys without rows are left out."""
+        found = {} if self.is_new else self.store.sizes(self.name, list(keys), self._gone)
+        for key in keys:
+            if key in self._rows:
+                found[key] = found.get(key, 0) + len(self._rows[key])
+        return found
+
+    def sizes_before(self, keys: Collection[str]) -> dict[str, int]:
+        """The same before the change."""
+        return {} if self.is_new else self.store.sizes(self.name, list(keys), ())
+
+    def keys_above(self, items: int) -> list[str]:
+        """Keys that had rows of more items than a number before the change."""
+        return [] if self.is_new else self.store.keys_above(self.name, items)
+
+    def put_output(self, key: str, output: StoredOutput) -> None:
+        """Set the output of a key."""
+        self._dropped.pop(key, None)
+        self._outputs[key] = output
+
+    def drop_output(self, key: str) -> None:
+        """Leave a key without output."""
+        self._outputs.pop(key, None)
+        self._dropped[key] = None
+
+    def stored_outputs(self, keys: Collection[str]) -> dict[str, StoredOutput]:
+        """Outputs before the change, by key."""
+        if self.is_new:
+            return {}
+        return {key: _output(row) for key, *row in self.store.outputs(self.name, list(keys))}
+
+    def data(self, keys: Collection[str]) -> dict[str, Any]:
+        """Data of the outputs of some keys after the change; keys without output are left out."""
+        found = {key: self._outputs[key].data for key in keys if key in self._outputs}
+        if not self.is_new:
+            others = [key for key in keys if key not in found and key not in self._dropped]
+            found.update((key, _output(row).data) for key, *row in self.store.outputs(self.name, others))
+        return found
+
+    def all_outputs(self) -> dict[str, StoredOutput]:
+        """Outputs after the change by key, in corpus order of their first rows."""
+        found = dict(self._outputs)
+        if not self.is_new:
+            for key, *row in self.store.all_outputs(self.name):
+                if key not in found and key not in self._dropped:
+                    found[key] = _output(row)
+        return dict(sorted(found.items(), key=lambda pair: (pair[1].place, pair[1].number, pair[0])))
+
+    def failed(self) -> list[str]:
+        """Keys that failed before the change."""
+        return [] if self.is_new else self.store.failed(self.name)
+
+    def change(self) -> TableChange:
+        """What has to be written."""
+        return TableChange(
+            drop_items=tuple(sorted(self._gone)),
+            put_rows=tuple(
+                [
+                    (key, e.place, e.number, e.item, encode(e.body))
+                    for key in sorted(self._rows)
+                    for e in self._rows[key]
+                ]
+            ),
+            drop_outputs=tuple(self._dropped),
+            put_outputs=tuple(
+                [(key, o.place, o.number, o.failed, encode([o.data, o.units])) for key, o in self._outputs.items()]
+            ),
+        )
+
+
+def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str]]) -> list[Group]:
+    """Groups that have rows, in corpus order of their first rows.
+
+    Args:
+        table: Where the rows are.
+        keys: Keys of the groups.
+        raw_keys: Keys of the rows of a group, for groups of other keys than their own.
+    """
+    wanted = {key: raw_keys.get(key, (key,)) for key in keys}
+    rows = table.entries({raw for found in wanted.values() for raw in found})
+    groups = []
+    for key, raws in wanted.items():
+        if len(raws) == 1:
+            entries = rows.get(raws[0], [])
+        else:
+            entries = sorted([entry for raw in raws for entry in rows.get(raw, ())], key=_place)
+        if entries:
+            groups.append(Group(key, entries))
+    groups.sort(key=lambda found: _place(found.entries[0]))
+    return groups
+
+
+def _place(entry: Entry) -> tuple[int, int, str]:
+    return entry[:3]
+
+
+def _output(row: Sequence[Any]) -> StoredOutput:
+    place, number, failed, body = row
+    data, units = decode(body)
+    return StoredOutput(place, number, data, units, bool(failed))
+
+
+def _by_item_and_key(rows: Iterable[StoredRow]) -> dict[tuple[str, str], list[tuple[int, bytes]]]:
+    found: dict[tuple[str, str], list[tuple[int, bytes]]] = {}
+    for key, place, _, item, body in rows:
+        found.setdefault((item, key), []).append((place, body))
+    return found
+
+
+def _entry(row: StoredRow) -> Entry:
+    key, place, number, item, body = row
+    return Entry(place, number, item, key, decode(body))

@@ -1,0 +1,193 @@
+"""A passage as sections, each with what it is about, its sentences, and everything in them that may be a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sire_core.extraction.languages import (
+    has_unspaced_script,
+    language_of,
+    split_unspaced,
+    unspaced_names,
+    without_function_words,
+)
+from sire_core.extraction.pieces import Piece, pieces_of
+from sire_core.extraction.spans import Span, find_spans, sentences_of
+from sire_core.extraction.technical import CODE, code_terms, find_identifiers, without_backticks
+from sire_core.extraction.terms import (
+    TERM,
+    Definition,
+    definition_of,
+    heading_term,
+    long_forms,
+    recurring_phrases,
+    term_spans,
+)
+from sire_core.types import Chunk
+
+__all__ = ["VALUES", "Section", "merged", "other_forms", "sections_of"]
+
+_LONGEST_SENTENCE = 1_000
+_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,6}s")
+
+VALUES = frozenset(("Date", "Quantity"))
+"""Types of what is said of things rather than a thing."""
+
+_CERTAIN = VALUES | {"Work", CODE, TERM}
+
+
+@dataclass(slots=True)
+class Section:
+    """A heading and what follows it.
+
+    Attributes:
+        subject: What it is about: the passage's title, else what the heading names or the first sentence defines.
+        sentences: Of its prose and the rows of its tables, without marks of Markdown.
+        spans: What may be a name, per sentence.
+        definitions: What is said of each term that it defines.
+        others: Names outside of sentences, with types: its heading, identifiers in its code.
+    """
+
+    subject: str
+    sentences: list[str] = field(default_factory=list)
+    spans: list[list[Span]] = field(default_factory=list)
+    definitions: dict[str, str] = field(default_factory=dict)
+    others: list[tuple[str, str]] = field(default_factory=list)
+
+
+def sections_of(chunk: Chunk) -> list[Section]:
+    """The sections of a passage; always at least one."""
+    pieces = pieces_of(chunk.text)
+    title = " ".join(chunk.title.split())
+    if len(pieces) < 2 and not any("`" in piece.text for piece in pieces):  # prose in one piece: a page's paragraph
+        return [_section(title, "", pieces, [])]
+    parts = list(_parts(pieces))
+    phrases = recurring_phrases(
+        list(_bounded(piece.text for piece in pieces if piece.kind == "prose")),
+        [heading for heading, _ in parts if heading],
+    )
+    return [
+        _section(title if place == 0 else "", heading, part, phrases) for place, (heading, part) in enumerate(parts)
+    ]
+
+
+def _parts(pieces: Sequence[Piece]) -> Iterator[tuple[str, list[Piece]]]:
+    """Runs of pieces with the heading in front of them; of headings in a row the last one that names something."""
+    heading, part = "", list[Piece]()
+    for piece, following in zip(pieces, [*pieces[1:], Piece("prose", "")], strict=True):
+        if piece.kind != "heading":
+            part.append(piece)
+            continue
+        if part:
+            yield heading, part
+            heading, part = "", []
+        heading = heading_term(without_backticks(piece.text)[0], explained=_explains(following)) or heading
+    yield heading, part
+
+
+def _explains(piece: Piece) -> bool:
+    """Whether a piece begins as a glossary's entry does."""
+    return piece.kind == "prose" and piece.text.startswith(("A ", "An ", "The ", "Any ", "One "))
+
+
+def _section(title: str, heading: str, pieces: Sequence[Piece], phrases: Sequence[str]) -> Section:
+    section = Section(title or heading)
+    rows: list[tuple[str, list[tuple[int, int]], Definition | None]] = []
+    for piece in pieces:
+        if piece.kind == "code":
+            section.others += [(name, CODE) for name in code_terms(piece.text)]
+            continue
+        for place, marked in enumerate(_bounded(_sentences(piece.text))):
+            sentence, ticked = without_backticks(marked)
+            rows.append((sentence, ticked, definition_of(sentence) if place == 0 else None))
+    defined = [found for _, _, found in rows if found]
+    if not section.subject and defined and rows[0][2] is not None:
+        section.subject = defined[0].term
+    section.definitions = {found.term: found.description for found in reversed(defined)}
+    if heading:
+        section.others.insert(0, (heading, TERM))
+    wanted = [*phrases, *(found.term for found in defined if not found.term[0].isupper())]
+    for sentence, ticked, definition in rows:
+        section.sentences.append(sentence)
+        section.spans.append(_spans(sentence, ticked, definition, wanted))
+    _in_its_language(section)
+    return section
+
+
+def _in_its_language(section: Section) -> None:
+    """Names as the passage's language writes them, where it is not English."""
+    text = " ".join(section.sentences)
+    if has_unspaced_script(text):
+        for sentence, row in zip(section.sentences, section.spans, strict=True):
+            row[:] = merged([span._replace(type="Term") for span in unspaced_names(sentence)], row)
+    elif language := language_of(text):
+        for row in section.spans:
+            kept = (span if span.type in _CERTAIN else without_function_words(span, language) for span in row)
+            row[:] = [span for span in kept if span is not None]
+
+
+def _sentences(text: str) -> list[str]:
+    sentences = sentences_of(text)
+    if not has_unspaced_script(text):
+        return sentences
+    return [part for sentence in sentences for part in split_unspaced(sentence)]
+
+
+def _bounded(sentences: Iterable[str]) -> Iterator[str]:
+    """Sentences, the longest ones in parts: what is done with one may take time with the square of its length."""
+    for sentence in sentences:
+        start = 0
+        while len(sentence) - start > _LONGEST_SENTENCE:
+            stop = sentence.rfind(" ", start + _LONGEST_SENTENCE // 2, start + _LONGEST_SENTENCE) + 1
+            stop = stop or start + _LONGEST_SENTENCE
+            yield sentence[start:stop].strip()
+            start = stop
+        if rest := sentence[start:].strip():
+            yield rest
+
+
+def _spans(
+    sentence: str, ticked: list[tuple[int, int]], definition: Definition | None, terms: Sequence[str]
+) -> list[Span]:
+    identifiers, addresses = find_identifiers(sentence, ticked)
+    names = [span for span in find_spans(sentence) if not _overlaps(span, [(s.start, s.end) for s in identifiers])]
+    names = [span for span in names if not _overlaps(span, addresses)]
+    found = sorted([*names, *identifiers])
+    common = long_forms(sentence)
+    if definition is not None:
+        common.append(Span(definition.start, definition.end, definition.term, TERM))
+    common += [span for span in term_spans(sentence, terms) if not _overlaps(span, [(s.start, s.end) for s in common])]
+    common = [span for span in common if not _overlaps(span, [(s.start, s.end) for s in identifiers])]
+    return merged(common, found) if common else found
+
+
+def _overlaps(span: Span, places: Sequence[tuple[int, int]]) -> bool:
+    return any(start < span.end and span.start < end for start, end in places)
+
+
+def merged(preferred: Sequence[Span], found: Sequence[Span]) -> list[Span]:
+    """Both kinds of spans; where they overlap the preferred one wins, except over values, works and longer names."""
+
+    def yields(span: Span, other: Span) -> bool:
+        inside = span.start <= other.start and other.end <= span.end and span.end - span.start > other.end - other.start
+        return not (inside or span.type in VALUES or span.type == "Work")
+
+    kept = list(found)
+    for span in preferred:
+        clashes = [other for other in kept if other.start < span.end and span.start < other.end]
+        if all(yields(other, span) for other in clashes):
+            kept = [other for other in kept if other not in clashes] + [span]
+    return sorted(kept)
+
+
+def other_forms(name: str, kind: str) -> tuple[str, ...]:
+    """Forms of an identifier or common noun that mean the same: `lookup` for `lookup()`, `lease` for `leases`."""
+    if kind == CODE:
+        return (name[:-2],) if name.endswith("()") else ()
+    if _PLURAL_ACRONYM.fullmatch(name):
+        return (name[:-1],)
+    if kind == TERM and len(name) > 4 and name.endswith("s") and not name.endswith(("ss", "us", "is")):
+        return (name[:-1],)
+    return ()

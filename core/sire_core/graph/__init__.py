@@ -1,0 +1,1 @@
+"""The one stored form of graphs: columns in blocks of documents, and an index of the names in them."""

@@ -1,0 +1,157 @@
+"""`EdgeColumns`: edges of one kind as arrays, in blocks, so that a change rewrites those it touches and no others."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.graph.kinds import MENTIONS
+from sire_core.graph.name_lists import NameLists, list_hash
+from sire_core.types import Edge
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["EdgeChange", "EdgeColumns", "block_of", "updated_blocks"]
+
+_DOCUMENTS = 256
+"""Documents whose edges share a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeChange:
+    """An edge that is put or dropped.
+
+    Attributes:
+        edge: The edge; its metadata `names` and `title` count, where there are any.
+        document: Sequence number of the document that it belongs to; it decides about the block.
+        put: Whether it is put, perhaps in the place of one with the same ends, or dropped.
+    """
+
+    edge: Edge
+    document: int
+    put: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeColumns:
+    """Edges of one kind.
+
+    Attributes:
+        sources: Ids, `[m]`.
+        targets: Ids, `[m]`.
+        titles: Whether the target titles the source, `[m]`.
+        numbers: Number of the list of names of every edge, int64 `[m]`.
+        lists: Names under which sources know targets.
+    """
+
+    sources: NDArray[np.bytes_]
+    targets: NDArray[np.bytes_]
+    titles: NDArray[np.bool_]
+    numbers: NDArray[np.int64]
+    lists: NameLists
+
+    @classmethod
+    def empty(cls) -> EdgeColumns:
+        """No edges."""
+        ids = np.empty(0, dtype="S24")
+        return cls(ids, ids, np.empty(0, dtype=bool), np.empty(0, dtype=np.int64), NameLists())
+
+    @classmethod
+    def of_blocks(cls, blocks: Iterable[bytes]) -> EdgeColumns:
+        """All edges of some blocks, one block after the other."""
+        parts = [cls.from_bytes(block) for block in blocks]
+        if not parts:
+            return cls.empty()
+        starts = np.cumsum([0, *(len(part.lists.hashes) for part in parts)])
+        return cls(
+            np.concatenate([part.sources for part in parts]),
+            np.concatenate([part.targets for part in parts]),
+            np.concatenate([part.titles for part in parts]),
+            np.concatenate([part.numbers + start for part, start in zip(parts, starts[:-1], strict=True)]),
+            NameLists.joined([part.lists for part in parts]),
+        )
+
+    def updated(self, changes: Sequence[EdgeChange]) -> EdgeColumns:
+        """With some edges put and others dropped."""
+        ends = {(c.edge.source.encode(), c.edge.target.encode()) for c in changes}
+        sources = np.array(sorted({source for source, _ in ends}), dtype="S24")
+        near = np.flatnonzero(np.isin(self.sources, sources))
+        pairs = zip(self.sources[near].tolist(), self.targets[near].tolist(), strict=True)
+        kept = np.ones(len(self.sources), dtype=bool)
+        kept[near] = [pair not in ends for pair in pairs]
+        last = {(c.edge.source, c.edge.target): c for c in changes}  # the last word on an edge counts
+        put = [change.edge for change in last.values() if change.put]
+        names = [tuple(edge.metadata.get("names", ())) for edge in put]
+        new = np.array([list_hash(found) for found in names], dtype=np.uint64)
+        hashes = np.concatenate([self.lists.hashes[self.numbers[kept]], new])
+        lists = self.lists.updated(np.unique(hashes), dict(zip(new.tolist(), names, strict=True)))
+        return EdgeColumns(
+            np.concatenate([self.sources[kept], np.array([edge.source for edge in put], dtype="S24")]),
+            np.concatenate([self.targets[kept], np.array([edge.target for edge in put], dtype="S24")]),
+            np.concatenate([self.titles[kept], np.array([bool(e.metadata.get("title")) for e in put], dtype=bool)]),
+            lists.places(hashes),
+            lists,
+        )
+
+    def edges(self, kind: str) -> list[Edge]:
+        """The edges one by one, for exports."""
+        names = [self.lists.names(place) for place in range(len(self.lists.hashes))]
+        found = []
+        for source, target, title, number in zip(
+            self.sources.tolist(), self.targets.tolist(), self.titles.tolist(), self.numbers.tolist(), strict=True
+        ):
+            metadata: dict[str, Any] = {"names": names[number]} if kind == MENTIONS else {}
+            found.append(
+                Edge(kind, source.decode(), target.decode(), 1.0, metadata | ({"title": True} if title else {}))
+            )
+        return found
+
+    def to_bytes(self) -> bytes:
+        """As a block."""
+        buffer = io.BytesIO()
+        arrays: dict[str, NDArray[Any]] = {
+            "sources": self.sources,
+            "targets": self.targets,
+            "titles": self.titles,
+            "numbers": self.numbers.astype(np.int32),
+            **self.lists.arrays(),
+        }
+        np.savez(buffer, **arrays)  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, block: bytes) -> EdgeColumns:
+        """What `to_bytes` wrote."""
+        with np.load(io.BytesIO(block), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        numbers = arrays["numbers"].astype(np.int64)
+        return cls(arrays["sources"], arrays["targets"], arrays["titles"], numbers, NameLists.from_arrays(arrays))
+
+
+def block_of(kind: str, document: int) -> str:
+    """Key of the block that holds the edges of a document."""
+    return f"{kind}/{document // _DOCUMENTS:08d}"
+
+
+def updated_blocks(kind: str, changes: Iterable[EdgeChange], stored: Mapping[str, bytes]) -> dict[str, bytes | None]:
+    """Blocks after a change of edges; None for one that is left without any.
+
+    Args:
+        kind: Of the edges.
+        changes: What changes.
+        stored: The blocks of these edges before the change, by key, as far as there are any.
+    """
+    by_block: dict[str, list[EdgeChange]] = {}
+    for change in changes:
+        by_block.setdefault(block_of(kind, change.document), []).append(change)
+    found: dict[str, bytes | None] = {}
+    for key, own in sorted(by_block.items()):
+        before = EdgeColumns.from_bytes(stored[key]) if key in stored else EdgeColumns.empty()
+        after = before.updated(own)
+        found[key] = after.to_bytes() if len(after.sources) else None
+    return found

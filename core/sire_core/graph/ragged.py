@@ -1,0 +1,86 @@
+"""`Ragged`: rows of arrays that belong to passages, so many each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.grouping import ranges
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Ragged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Columns of equal length, cut into groups.
+
+    Attributes:
+        counts: Rows of each group, int64 `[groups]`.
+        columns: Arrays by name, `[sum(counts)]` each.
+    """
+
+    counts: NDArray[np.int64]
+    columns: Mapping[str, NDArray[Any]]
+
+    @classmethod
+    def of(cls, groups: Sequence[Sequence[tuple[Any, ...]]], types: Mapping[str, Any]) -> Ragged:
+        """From rows by group.
+
+        Args:
+            groups: Rows, each with one value per column.
+            types: Type of every column, by name.
+        """
+        rows = [row for group in groups for row in group]
+        columns = zip(*rows, strict=True) if rows else [()] * len(types)
+        return cls(
+            np.array([len(group) for group in groups], dtype=np.int64),
+            {name: np.array(column, dtype=kind) for (name, kind), column in zip(types.items(), columns, strict=True)},
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Ragged]) -> Ragged:
+        """The groups of several, one after the other."""
+        columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
+        return cls(np.concatenate([part.counts for part in parts]), columns)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """A column."""
+        return self.columns[name]
+
+    def starts(self) -> NDArray[np.int64]:
+        """First row of every group."""
+        return np.asarray(np.cumsum(self.counts) - self.counts, dtype=np.int64)
+
+    def groups(self) -> NDArray[np.int64]:
+        """Group of every row."""
+        return np.repeat(np.arange(len(self.counts), dtype=np.int64), self.counts)
+
+    def chosen(self, others: Ragged, groups: NDArray[np.int64]) -> Ragged:
+        """Some of these groups and of others, which are numbered behind them; in the order given."""
+        counts = np.concatenate([self.counts, others.counts])
+        starts = np.cumsum(counts) - counts
+        rows = ranges(starts[groups], counts[groups])
+        both = {name: np.concatenate([column, others.columns[name]]) for name, column in self.columns.items()}
+        return Ragged(counts[groups], {name: column[rows] for name, column in both.items()})
+
+    def take(self, groups: NDArray[np.int64]) -> Ragged:
+        """Some groups, in the order given."""
+        rows = ranges(self.starts()[groups], self.counts[groups])
+        return Ragged(self.counts[groups], {name: column[rows] for name, column in self.columns.items()})
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """All arrays by name, for a file."""
+        return {f"{prefix}.counts": self.counts, **{f"{prefix}.{name}": found for name, found in self.columns.items()}}
+
+    @classmethod
+    def from_arrays(cls, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Ragged:
+        """What `arrays` gave."""
+        names = [name.removeprefix(f"{prefix}.") for name in arrays if name.startswith(f"{prefix}.")]
+        columns = {name: arrays[f"{prefix}.{name}"] for name in names if name != "counts"}
+        return cls(arrays[f"{prefix}.counts"], columns)

@@ -1,0 +1,45 @@
+"""Keyword arguments that are passed on: one name each, several spellings, and an error that names what was called."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+__all__ = ["named", "parameters"]
+
+
+def parameters(function: Callable[..., Any], *, without: Collection[str] = ()) -> tuple[str, ...]:
+    """Names that a function takes as keywords, except some; `self` and catch-all parameters are left out."""
+    found = inspect.signature(function).parameters.values()
+    named_ones = (p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
+    return tuple(name for name in named_ones if name != "self" and name not in without)
+
+
+def named(
+    called: str, given: Mapping[str, Any], known: Collection[str], spellings: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Arguments under their own names.
+
+    Args:
+        called: What the user called, for errors: `SireRetriever.from_documents`.
+        given: The keywords as they were written.
+        known: Names that are taken.
+        spellings: Other words for some of them, by word.
+
+    Raises:
+        TypeError: A keyword is unknown, or one argument was given under two names.
+    """
+    other = dict(spellings or {})
+    found: dict[str, Any] = {}
+    for word, value in given.items():
+        name = other.get(word, word)
+        if name not in known:
+            nearest = difflib.get_close_matches(word.lower(), [*known, *other], n=1, cutoff=0.6)
+            advice = f"did you mean {nearest[0]!r}?" if nearest else f"known are {', '.join(sorted(known))}."
+            raise TypeError(f"{called}() has no argument {word!r}; {advice}")
+        if name in found:
+            raise TypeError(f"{called}() got {name!r} twice: {word!r} is another word for it.")
+        found[name] = value
+    return found

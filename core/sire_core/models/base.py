@@ -1,0 +1,201 @@
+"""What language models have in common: their two methods, wrappers of other models, and the parse ladder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Union
+
+from sire_core.models.structured import ask_checked
+from sire_core.protocols import Completion, ModelRequest, StreamingModel
+
+if TYPE_CHECKING:
+    from sire_core.protocols import LanguageModel, Prompt
+
+__all__ = ["AnswerParts", "CheckedModel", "ModelBase", "ModelWrapper", "StopCutter", "cut_at", "stream_answer"]
+
+
+def cut_at(text: str, stop: Sequence[str]) -> str:
+    """The text up to the stop text that is complete first: a server that writes on would end there."""
+    found = ((text.find(word), len(word)) for word in stop if word)
+    ends = [(at + length, at) for at, length in found if at >= 0]
+    return text[: min(ends)[1]] if ends else text
+
+
+class StopCutter:
+    """`cut_at` for a text that comes in pieces; what may be the beginning of a stop text waits for the next piece.
+
+    Args:
+        stop: Texts that end the answer.
+    """
+
+    def __init__(self, stop: Sequence[str]) -> None:
+        self._stop = [word for word in stop if word]
+        self._waiting = ""
+        self._ended = False
+
+    def add(self, piece: str) -> str:
+        """What is certain of the text so far and was not given yet."""
+        if self._ended:
+            return ""
+        text = self._waiting + piece
+        whole = cut_at(text, self._stop)
+        self._ended = len(whole) < len(text)
+        sure = len(whole) if self._ended else len(text) - self._begun(text)
+        self._waiting = whole[sure:]
+        return whole[:sure]
+
+    def end(self) -> str:
+        """What was still waiting."""
+        rest, self._waiting = self._waiting, ""
+        return rest
+
+    def _begun(self, text: str) -> int:
+        """Letters at the end that a stop text begins with."""
+        longest = max(map(len, self._stop), default=1) - 1
+        tails = range(min(longest, len(text)), 0, -1)
+        return next((n for n in tails if any(word.startswith(text[-n:]) for word in self._stop)), 0)
+
+
+AnswerParts = AsyncGenerator[Union[str, Completion], None]
+"""Pieces of an answer, then the whole of it; see `StreamingModel`."""
+
+_CONCURRENCY = 8
+
+
+async def stream_answer(model: LanguageModel, request: ModelRequest) -> AnswerParts:
+    """Ask any model; one that cannot stream gives its answer in one piece. See `StreamingModel.stream`."""
+    if not isinstance(model, StreamingModel):
+        answer = await model.complete(request.prompt, **request.settings)
+        yield answer.text
+        yield answer
+        return
+    async with aclosing(model.stream(request.prompt, **request.settings)) as walk:
+        async for part in walk:
+            yield part
+
+
+class ModelBase(ABC):
+    """A `StreamingModel` that answers a `ModelRequest`; without a `parts` of its own it gives answers in one piece."""
+
+    concurrency: int = _CONCURRENCY
+    """How many calls it takes at once."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Names the model and every setting that changes its answers."""
+
+    @abstractmethod
+    async def answer(self, request: ModelRequest) -> Completion:
+        """Answer a request; raises as `LanguageModel.complete` does."""
+
+    async def parts(self, request: ModelRequest) -> AnswerParts:
+        """Answer a request in pieces, then as a whole; raises as `StreamingModel.stream` does."""
+        answer = await self.answer(request)
+        yield answer.text
+        yield answer
+
+    async def complete(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+    ) -> Completion:
+        """Answer a prompt; see `LanguageModel.complete`."""
+        return await self.answer(ModelRequest(prompt, schema, tuple(stop), max_tokens, temperature))
+
+    def stream(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+    ) -> AnswerParts:
+        """Answer a prompt in pieces; see `StreamingModel.stream`."""
+        return self.parts(ModelRequest(prompt, schema, tuple(stop), max_tokens, temperature))
+
+
+class ModelWrapper(ModelBase):
+    """A model in front of another one, whose answers it stores, counts, bounds or records.
+
+    Args:
+        model: Who is asked; `_model` in subclasses.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+        self.concurrency = int(getattr(model, "concurrency", _CONCURRENCY))
+
+    @property
+    def fingerprint(self) -> str:
+        """The wrapped model's: a wrapper changes no answer."""
+        return self._model.fingerprint
+
+    async def answer(self, request: ModelRequest) -> Completion:
+        """Ask the wrapped model."""
+        return await self._model.complete(request.prompt, **request.settings)
+
+    def parts(self, request: ModelRequest) -> AnswerParts:
+        """Ask the wrapped model for its answer in pieces."""
+        return stream_answer(self._model, request)
+
+    async def aclose(self) -> None:
+        """Close the wrapped model's connections, where it has any."""
+        close = getattr(self._model, "aclose", None)
+        if close is not None:
+            await close()
+
+
+class CheckedModel(ModelBase):
+    """A model whose raw answers go through the parse ladder (see `ask_structured`) and end at the stop texts.
+
+    A subclass sends one request: `send`, and `pieces` where it can stream.
+    """
+
+    @abstractmethod
+    async def send(self, request: ModelRequest) -> Completion:
+        """One answered request, unchecked."""
+
+    async def pieces(self, request: ModelRequest) -> AnswerParts:
+        """One streamed request, its completion unchecked."""
+        answer = await self.send(request)
+        yield answer.text
+        yield answer
+
+    async def answer(self, request: ModelRequest) -> Completion:
+        """Answer a request: validated, repaired once where it does not fit, never empty."""
+        return await ask_checked(self._ask, request)
+
+    async def parts(self, request: ModelRequest) -> AnswerParts:
+        """Pass pieces on, then the answer as `answer` has it; one that does not fit is asked for again as a whole."""
+        cutter = StopCutter(request.stop)
+        came: list[Completion] = []
+        async with aclosing(self.pieces(request)) as walk:
+            async for part in walk:
+                if isinstance(part, Completion):
+                    came.append(_cut(part, request.stop))
+                elif piece := cutter.add(part):
+                    yield piece
+        if rest := cutter.end():
+            yield rest
+
+        async def first_then_ask(asked: ModelRequest) -> Completion:
+            return came.pop() if came else await self._ask(asked)
+
+        yield await ask_checked(first_then_ask, request)
+
+    async def _ask(self, request: ModelRequest) -> Completion:
+        return _cut(await self.send(request), request.stop)
+
+
+def _cut(answer: Completion, stop: Sequence[str]) -> Completion:
+    """End the text at the first stop text, for servers that ignore or refuse `stop`."""
+    return replace(answer, text=cut_at(answer.text, stop)) if stop else answer

@@ -1,0 +1,1 @@
+"""Chat models and embedders behind OpenAI-compatible servers, over the official `openai` package."""

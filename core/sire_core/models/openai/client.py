@@ -1,0 +1,272 @@
+"""Chat models behind any OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from sire_core.errors import ConfigurationError, ModelError
+from sire_core.models.base import CheckedModel
+from sire_core.models.openai.endpoint import OpenAIEndpoint
+from sire_core.models.openai.features import FORMATS, Features
+from sire_core.models.openai.responses import BadRequest, TimedOut, joined
+from sire_core.models.openai.transport import UsageSink
+from sire_core.models.prompt_format import render
+from sire_core.models.structured import schema_hint
+from sire_core.models.usage import estimate_tokens
+from sire_core.protocols import Completion, ModelRequest
+from sire_core.telemetry import Span, start
+from sire_core.types import digest
+
+if TYPE_CHECKING:
+    from sire_core.models.base import AnswerParts
+    from sire_core.models.openai.retry import RetryPolicy
+    from sire_core.models.usage import UsageLimits, UsageMeter
+
+__all__ = ["OpenAIChat"]
+
+# Reserved for an answer whose length is not bounded.
+_UNBOUNDED_ANSWER = 4096
+_MAX_BYTES = 16 * 2**20
+_IMAGE_TOKENS = 800
+_IMAGE_TYPES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"RIFF", "webp"))
+
+
+class OpenAIChat(OpenAIEndpoint, CheckedModel):
+    """A `StreamingModel` over the official `openai` package: OpenAI, Azure, vLLM, llama.cpp, Ollama and others.
+
+    Structured output is used where the server has it: `json_schema`, else `json_object`, else the schema stands in the
+    prompt; what the server refuses is remembered and not tried again. Requests are repeated on rate limits, server
+    errors, time-outs and broken connections; the number under way adapts to the server. May be used from several event
+    loops; `aclose` (or `async with`) closes the connections.
+
+    The fingerprint is the model's name, `revision` and `extra_body`. The address is left out on purpose: moving to
+    another server of the same model keeps every paid answer. Where one name stands for changing models (llama.cpp
+    answers to any name), tell them apart by `revision`.
+
+    Args:
+        model: The model's name, with Azure the deployment's.
+        base_url: Address of the server; None for OpenAI's own.
+        api_key: None takes `OPENAI_API_KEY`.
+        timeout: Seconds without anything new from the server. A model that needs longer for a whole answer is asked for
+            streamed answers from then on, so that slow servers work, too.
+        deadline: Seconds for a whole answer.
+        max_retries: Repetitions of a failed request.
+        retry: The whole back-off policy; overrides `max_retries`.
+        limits: Bounds of calls and tokens, counted on `meter`.
+        concurrency: Most requests under way at once.
+        structured: `auto`, `json_schema`, `json_object` or `none`.
+        vision: Whether prompts may carry images.
+        extra_body: More fields of every request (`top_p`, `seed`, `reasoning_effort` …).
+        revision: Free text; part of the fingerprint.
+        client_options: More arguments of the official client; `azure_endpoint` and `api_version` for Azure.
+
+    Raises:
+        ConfigurationError: The `openai` package is missing, or a setting makes no sense.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float = 60.0,
+        deadline: float = 900.0,
+        max_retries: int = 6,
+        retry: RetryPolicy | None = None,
+        limits: UsageLimits | None = None,
+        concurrency: int = 8,
+        structured: str = "auto",
+        vision: bool = False,
+        extra_body: Mapping[str, Any] | None = None,
+        revision: str = "",
+        client_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            model,
+            "",
+            _used,
+            base_url=base_url,
+            api_key=api_key,
+            timeout=timeout,
+            deadline=deadline,
+            max_bytes=_MAX_BYTES,
+            max_retries=max_retries,
+            retry=retry,
+            limits=limits,
+            concurrency=concurrency,
+            client_options=client_options,
+        )
+        self.vision = vision
+        self._extra = dict(extra_body or {})
+        self._revision = revision
+        self._features = Features.of(structured)
+
+    @property
+    def fingerprint(self) -> str:
+        """The model and the settings that change its answers; not its address."""
+        parts = ["openai", self.model]
+        if self._revision:
+            parts.append(self._revision)
+        if self._extra:
+            parts.append(digest(json.dumps(self._extra, sort_keys=True, default=str), size=6))
+        return ":".join(parts)
+
+    def metered(self, meter: UsageMeter, stage: str = "") -> OpenAIChat:
+        """A copy that also counts every request on `meter`; connections and what was learnt are shared."""
+        twin = copy.copy(self)
+        twin._sink = UsageSink((*self._sink.meters, (meter, stage)))  # noqa: SLF001 - a copy of ourselves
+        return twin
+
+    async def send(self, request: ModelRequest) -> Completion:
+        """One answered request, in the strongest form that the server accepts."""
+        while True:
+            may_stream = bool(self._features.streaming())
+            if self._features.slow and may_stream:
+                return await self._ask_streamed(request)
+            body, size = self._body(request)
+            sizes = (size, request.max_tokens or _UNBOUNDED_ANSWER)
+            try:
+                with self._span(request) as span, span.current():
+                    answer = await self._transport.post(
+                        "/chat/completions", body, sizes, self._sink, may_stream=may_stream
+                    )
+                    completion = _completion(answer, size)
+                    span.set(_usage(completion))
+            except TimedOut:
+                self._features.slow = True
+                continue
+            except BadRequest as error:
+                self._step_down(body, error)
+                continue
+            return completion
+
+    async def _ask_streamed(self, request: ModelRequest) -> Completion:
+        """The same from a slow server: while pieces come, it is at work."""
+        last: str | Completion = ""
+        async with aclosing(self.pieces(request)) as parts:
+            async for part in parts:
+                last = part
+        if not isinstance(last, Completion):
+            raise ModelError("the model's answer has no end; nothing of it was stored, ask again")
+        return last
+
+    async def pieces(self, request: ModelRequest) -> AnswerParts:
+        """One streamed request. A server that cannot stream gives one piece."""
+        while streaming := self._features.streaming():
+            body, size = self._body(request)
+            body |= streaming
+            sizes = (size, request.max_tokens or _UNBOUNDED_ANSWER)
+            try:
+                parts = self._transport.stream("/chat/completions", body, sizes, self._sink)
+                with self._span(request, stream=True) as span:
+                    async with aclosing(parts) as walk:
+                        async for part in walk:
+                            if isinstance(part, str):
+                                yield part
+                                continue
+                            completion = _completion(part, size)
+                            span.set(_usage(completion))
+                            yield completion
+            except BadRequest as error:
+                self._step_down(body, error)
+                continue
+            return
+        answer = await self.send(request)
+        yield answer.text
+        yield answer
+
+    def _span(self, request: ModelRequest, *, stream: bool = False) -> Span:
+        """Begin the span of a request."""
+        attributes = {
+            "gen_ai.provider.name": "openai",
+            "gen_ai.request.model": self.model,
+            "gen_ai.request.max_tokens": request.max_tokens,
+            "gen_ai.request.temperature": request.temperature,
+            "gen_ai.request.stream": stream or None,
+        }
+        return start("chat", self.model, attributes, remote=True)
+
+    def _body(self, request: ModelRequest) -> tuple[dict[str, Any], int]:
+        """The body of a request, and the tokens of its prompt."""
+        prompt, schema = request.prompt, request.schema
+        if prompt.images and not self.vision:
+            raise ConfigurationError(f"{self!r} got images; pass vision=True if the model can see")
+        native = schema is not None and FORMATS[self._features.format] == "json_schema"
+        rendered = render(prompt, suffix="" if schema is None or native else schema_hint(schema))
+        body = {
+            "model": self.model,
+            "messages": _messages(rendered.system, rendered.user, prompt.images),
+            **self._features.body(request),
+            **self._extra,
+        }
+        size = _instruction_tokens(rendered.system) + estimate_tokens(rendered.user)
+        return body, size + _IMAGE_TOKENS * len(prompt.images)
+
+    def _step_down(self, body: dict[str, Any], error: BadRequest) -> None:
+        """Learn from a refusal, or give up."""
+        if not self._features.step_down(body, str(error)):
+            raise ModelError(f"the model server refused the request: {error}") from error
+
+
+def _usage(completion: Completion) -> dict[str, int]:
+    """What a span says of an answer."""
+    return {
+        "gen_ai.usage.input_tokens": completion.input_tokens,
+        "gen_ai.usage.output_tokens": completion.output_tokens,
+    }
+
+
+@lru_cache(maxsize=128)
+def _instruction_tokens(text: str) -> int:
+    """Instructions are the same for thousands of calls."""
+    return estimate_tokens(text)
+
+
+def _messages(system: str, user: str, images: Sequence[bytes]) -> list[dict[str, Any]]:
+    if not user and not images:
+        return [{"role": "user", "content": system}]
+    content: Any = user
+    if images:
+        content = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
+        if user:
+            content.insert(0, {"type": "text", "text": user})
+    return [{"role": "system", "content": system}, {"role": "user", "content": content}]
+
+
+def _data_url(image: bytes) -> str:
+    kind = next((name for magic, name in _IMAGE_TYPES if image.startswith(magic)), "png")
+    return f"data:image/{kind};base64,{base64.b64encode(image).decode('ascii')}"
+
+
+def _completion(answer: Mapping[str, Any], prompt_tokens: int) -> Completion:
+    try:
+        choice = answer["choices"][0]
+        message = choice["message"]
+        refusal, text = message.get("refusal"), message.get("content")
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise ModelError("the response has no message; is base_url an OpenAI-compatible address?") from error
+    text = joined(text)
+    used = _used(answer, prompt_tokens)
+    finish = str(choice.get("finish_reason") or "stop")
+    if refusal or finish in ("content_filter", "refusal"):
+        return Completion(str(refusal or text or finish), None, *used, "refusal")
+    return Completion(text, None, *used, "length" if finish == "length" else "stop")
+
+
+def _used(answer: Mapping[str, Any], prompt_tokens: int) -> tuple[int, int]:
+    """Tokens as the server counts them, else estimated."""
+    usage = answer.get("usage")
+    if isinstance(usage, dict) and usage.get("prompt_tokens"):
+        return int(usage["prompt_tokens"]), int(usage.get("completion_tokens") or 0)
+    try:
+        text = answer["choices"][0]["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        text = None
+    return prompt_tokens, estimate_tokens(text) if isinstance(text, str) else 0

@@ -1,0 +1,213 @@
+"""Embeddings from any OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError, ModelError
+from sire_core.models.openai.endpoint import OpenAIEndpoint
+from sire_core.models.openai.responses import BadRequest
+from sire_core.models.usage import estimate_tokens
+from sire_core.telemetry import start
+from sire_core.types import digest
+
+if TYPE_CHECKING:
+    from sire_core.models.openai.retry import RetryPolicy
+    from sire_core.models.usage import UsageLimits
+    from sire_core.protocols import FloatArray
+
+__all__ = ["OpenAIEmbedder"]
+
+_KNOWN = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+_CHARS_PER_TOKEN = 4
+_DEADLINE = 600.0
+_MAX_BYTES = 256 * 2**20
+
+
+class OpenAIEmbedder(OpenAIEndpoint):
+    """An `Embedder` over the official `openai` package. Retries, limits and closing as with `OpenAIChat`.
+
+    Args:
+        model: The model's name, with Azure the deployment's.
+        base_url: Address of the server; None for OpenAI's own.
+        api_key: None takes `OPENAI_API_KEY`.
+        dimensions: Ask for shorter vectors, where the model can; part of the fingerprint.
+        batch_size: Most texts per request.
+        batch_tokens: Most tokens per request (estimated).
+        max_input_tokens: A longer text is embedded by its beginning, as local models do (estimated).
+        query_prefix: Put in front of questions; for models trained with one (`query: `).
+        document_prefix: Put in front of everything else.
+        timeout: Seconds for a request.
+        max_retries: Repetitions of a failed request.
+        retry: The whole back-off policy; overrides `max_retries`.
+        limits: Bounds of calls and tokens, counted on `meter`.
+        concurrency: Most requests under way at once.
+        client_options: More arguments of the official client.
+
+    Raises:
+        ConfigurationError: The `openai` package is missing, or a setting makes no sense.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        dimensions: int | None = None,
+        batch_size: int = 128,
+        batch_tokens: int = 100_000,
+        max_input_tokens: int = 8_000,
+        query_prefix: str = "",
+        document_prefix: str = "",
+        timeout: float = 60.0,
+        max_retries: int = 6,
+        retry: RetryPolicy | None = None,
+        limits: UsageLimits | None = None,
+        concurrency: int = 8,
+        client_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            model,
+            "embed",
+            _used,
+            base_url=base_url,
+            api_key=api_key,
+            timeout=timeout,
+            deadline=max(timeout, _DEADLINE),
+            max_bytes=_MAX_BYTES,
+            max_retries=max_retries,
+            retry=retry,
+            limits=limits,
+            concurrency=concurrency,
+            client_options=client_options,
+        )
+        if batch_size < 1 or batch_tokens < 1 or max_input_tokens < 1:
+            raise ConfigurationError("batch sizes and token limits of an embedder must be at least 1")
+        self._asked = dimensions
+        self._dimension = dimensions or _KNOWN.get(model)
+        self._batch_size = batch_size
+        self._batch_tokens = batch_tokens
+        self._max_chars = max_input_tokens * _CHARS_PER_TOKEN
+        self._prefix = {"query": query_prefix, "document": document_prefix}
+        self._encoding: str | None = "base64"
+
+    @property
+    def spec(self) -> str:
+        """What makes this embedder again, its address and key coming from the environment."""
+        return f"openai:{self.model}"
+
+    @property
+    def fingerprint(self) -> str:
+        """The model and what changes its vectors; not its address."""
+        parts = ["openai", self.model]
+        if self._asked:
+            parts.append(str(self._asked))
+        if any(self._prefix.values()):
+            parts.append(digest(json.dumps(self._prefix, sort_keys=True), size=6))
+        return ":".join(parts)
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector: as asked for, as known for the model, else as seen in the first answer.
+
+        Raises:
+            ConfigurationError: It is not known yet.
+        """
+        if self._dimension is None:
+            raise ConfigurationError(
+                f"the dimension of {self.model} is known after the first text; or pass dimensions="
+            )
+        return self._dimension
+
+    async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
+        """Embed texts; see `Embedder.embed`.
+
+        Raises:
+            ModelError: The server failed for good, or answered something else than one finite vector per text.
+            LimitExceededError: A usage limit would be passed.
+        """
+        if kind not in self._prefix:
+            raise ConfigurationError(f"kind must be document or query, not {kind!r}")
+        # An empty text is refused by most servers; a space is a text.
+        ready = [(self._prefix[kind] + text)[: self._max_chars] or " " for text in texts]
+        ready = [text.encode("utf-8", "replace").decode("utf-8") for text in ready]
+        if not ready:
+            return np.empty((0, self._dimension or 0), dtype=np.float32)
+        attributes = {"gen_ai.provider.name": "openai", "gen_ai.request.model": self.model, "sire.texts": len(ready)}
+        span = start("embeddings", self.model, attributes, remote=True)
+        with span, span.current():
+            return await self._all(ready)
+
+    async def _all(self, ready: list[str]) -> FloatArray:
+        """Vectors of texts, in batches that run at the same time."""
+        tasks = [asyncio.create_task(self._batch(batch)) for batch in self._batches(ready)]
+        try:
+            return np.concatenate(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[tuple[str, int]]]:
+        batch: list[tuple[str, int]] = []
+        total = 0
+        for text in texts:
+            size = estimate_tokens(text)
+            if batch and (len(batch) == self._batch_size or total + size > self._batch_tokens):
+                yield batch
+                batch, total = [], 0
+            batch.append((text, size))
+            total += size
+        yield batch
+
+    async def _batch(self, batch: Sequence[tuple[str, int]]) -> FloatArray:
+        size = sum(tokens for _, tokens in batch)
+        while True:
+            body: dict[str, Any] = {"model": self.model, "input": [text for text, _ in batch]}
+            if self._asked:
+                body["dimensions"] = self._asked
+            if self._encoding:
+                body["encoding_format"] = self._encoding
+            try:
+                answer = await self._transport.post("/embeddings", body, (size, 0), self._sink)
+            except BadRequest as error:
+                if "encoding_format" in body and "encoding" in str(error):
+                    self._encoding = None
+                    continue
+                raise ModelError(f"the embedding server refused the request: {error}") from error
+            return self._vectors(answer, len(batch))
+
+    def _vectors(self, answer: Mapping[str, Any], count: int) -> FloatArray:
+        try:
+            items = sorted(answer["data"], key=lambda item: int(item.get("index", 0)))
+            rows = [_vector(item["embedding"]) for item in items]
+            matrix = np.stack(rows).astype(np.float32, copy=False)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelError(f"the embedding server's answer cannot be read ({error!r})") from error
+        if matrix.ndim != 2 or len(matrix) != count or not np.isfinite(matrix).all():
+            raise ModelError(f"the embedding server answered an array {matrix.shape} for {count} texts, or no numbers")
+        if self._dimension is None:
+            self._dimension = matrix.shape[1]
+        if matrix.shape[1] != self._dimension:
+            raise ModelError(f"{self.model} answered vectors of length {matrix.shape[1]}, not {self._dimension}")
+        return matrix
+
+
+def _vector(raw: Any) -> FloatArray:
+    if isinstance(raw, str):
+        return np.frombuffer(base64.b64decode(raw), dtype="<f4").astype(np.float32)
+    return np.asarray(raw, dtype=np.float32)
+
+
+def _used(answer: Mapping[str, Any], prompt_tokens: int) -> tuple[int, int]:
+    usage = answer.get("usage")
+    if isinstance(usage, dict) and usage.get("prompt_tokens"):
+        return int(usage["prompt_tokens"]), 0
+    return prompt_tokens, 0

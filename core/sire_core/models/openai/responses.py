@@ -1,0 +1,171 @@
+"""What an OpenAI-compatible server answers: events of a stream, and faults that may be worth another try."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sire_core.errors import ModelError
+from sire_core.models.openai.bounds import UnacceptableResponseError
+
+__all__ = [
+    "REQUEST_FAULTS",
+    "BadRequest",
+    "BrokenResponseError",
+    "StreamedAnswer",
+    "TimedOut",
+    "broken_off",
+    "explain_fault",
+    "headers_of",
+    "is_timeout",
+    "is_transient",
+    "joined",
+    "status_of",
+    "unacceptable",
+]
+
+
+def joined(content: Any) -> str:
+    """The text of a message's content, which some servers give in parts."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _mapping(found: Any) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
+class StreamedAnswer:
+    """Takes the `chat.completion.chunk`s of a stream and has the `chat.completion` they stand for.
+
+    Attributes:
+        text: The text so far.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._refusal = ""
+        self._finish = ""
+        self._usage: Any = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the server has said how the answer ends; a stream without that was cut off."""
+        return bool(self._finish)
+
+    def add(self, event: Any) -> str:
+        """The piece of text of an event, which may be empty."""
+        if not isinstance(event, Mapping):
+            return ""
+        self._usage = event.get("usage") or self._usage
+        choices = event.get("choices")
+        choice = _mapping(choices[0] if isinstance(choices, list) and choices else None)
+        self._finish = str(choice.get("finish_reason") or self._finish)
+        delta = _mapping(choice.get("delta") or choice.get("message"))  # a server that cannot stream answers as a whole
+        self._refusal += str(delta.get("refusal") or "")
+        piece = joined(delta.get("content"))
+        self.text += piece
+        return piece
+
+    def whole(self) -> dict[str, Any] | None:
+        """What a server answers that does not stream; None before anything came."""
+        if not (self.text or self._refusal or self._finish or self._usage):
+            return None
+        message = {"role": "assistant", "content": self.text, "refusal": self._refusal or None}
+        choice = {"index": 0, "message": message, "finish_reason": self._finish or None}
+        return {"choices": [choice], "usage": self._usage}
+
+
+REQUEST_FAULTS = frozenset({400, 404, 413, 415, 422, 501})
+"""Statuses of servers that do not like the form of a request."""
+
+_TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 524, 529})
+_READ_FAULTS = frozenset({"TransportError", "ClientError"})  # of httpx, httpx2 and aiohttp, while a body is read
+
+
+_WRAPPED = 8
+
+
+class TimedOut(ModelError):  # noqa: N818 - an internal signal, as below
+    """Nothing came for as long as one waits; a model that is slow, but streams, would have been heard of."""
+
+
+class BadRequest(ModelError):  # noqa: N818 - an internal signal; users see the ModelError that it is
+    """The server refused the form of the request; carries what it said."""
+
+
+class BrokenResponseError(Exception):
+    """A response that is not what it should be; the server may do better next time."""
+
+
+def broken_off(fault: Exception, text: str) -> ModelError:
+    """The error of a stream that broke after its first pieces: they are passed on already, so it is not repeated."""
+    is_transient(fault)  # raises what is no fault of the server
+    return ModelError(
+        f"the model's answer broke off after {len(text)} characters: {explain_fault(fault)}; "
+        f"nothing of it was stored, ask again"
+    )
+
+
+def status_of(fault: Exception) -> int:
+    """HTTP status of a refusal, which may also come as an event of a stream; 0 for everything else."""
+    body = getattr(fault, "body", None)
+    code = getattr(fault, "status_code", None) or (body.get("code") if isinstance(body, dict) else None)
+    return code if isinstance(code, int) else 0
+
+
+def headers_of(fault: Exception) -> Mapping[str, str]:
+    """Headers of a refusal."""
+    response = getattr(fault, "response", None)
+    return getattr(response, "headers", None) or {}
+
+
+def is_transient(fault: Exception) -> bool:
+    """Whether the same request may succeed later.
+
+    Raises:
+        Exception: `fault` itself, when it has nothing to do with the server.
+    """
+    import openai
+
+    if status_of(fault):
+        # A spent account answers 429 too, and will not recover by waiting.
+        return status_of(fault) in _TRANSIENT and getattr(fault, "code", None) != "insufficient_quota"
+    if unacceptable(fault) is not None:
+        return False
+    if any(kind.__name__ in _READ_FAULTS for kind in type(fault).__mro__):
+        return True
+    # Reset, time-out, half a body; no JSON, or nested too deeply, or with a number too long.
+    if isinstance(fault, openai.APIConnectionError | ValueError | RecursionError | BrokenResponseError):
+        return True
+    if isinstance(fault, openai.APIError):
+        return False
+    raise fault
+
+
+def is_timeout(fault: Exception) -> bool:
+    """Whether nothing came for as long as one waits."""
+    import openai
+
+    return isinstance(fault, openai.APITimeoutError) and unacceptable(fault) is None
+
+
+def unacceptable(fault: BaseException | None) -> UnacceptableResponseError | None:
+    """The bound that a response broke, if that is behind a fault; clients wrap it in errors of their own."""
+    for _ in range(_WRAPPED):
+        if fault is None or isinstance(fault, UnacceptableResponseError):
+            return fault
+        fault = fault.__cause__ or fault.__context__
+    return None
+
+
+def explain_fault(fault: Exception) -> str:
+    """What happened, for people."""
+    if (broken := unacceptable(fault)) is not None:
+        return str(broken)
+    body = getattr(fault, "body", None)
+    message = body.get("message") if isinstance(body, dict) else None
+    cause = f" ({type(fault.__cause__).__name__})" if fault.__cause__ is not None else ""
+    status = f"HTTP {status_of(fault)}: " if status_of(fault) else ""
+    return f"{status}{str(message or fault or type(fault).__name__)[:300]}{cause}"

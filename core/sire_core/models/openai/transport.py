@@ -1,0 +1,303 @@
+"""Requests to an OpenAI-compatible server: one client per event loop, our retries, our limits."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import sys
+import urllib.request
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sire_core.errors import ConfigurationError, ModelError
+from sire_core.models.openai.connections import LoopClients
+from sire_core.models.openai.responses import (
+    REQUEST_FAULTS,
+    BadRequest,
+    BrokenResponseError,
+    StreamedAnswer,
+    TimedOut,
+    broken_off,
+    explain_fault,
+    headers_of,
+    is_timeout,
+    is_transient,
+    status_of,
+)
+from sire_core.models.openai.retry import RetryPolicy, retry_after
+from sire_core.models.usage import Reservation, UsageMeter
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+    from sire_core.models.openai.bounds import ResponseBounds
+
+__all__ = ["OpenAITransport", "UsageSink"]
+
+T = TypeVar("T")
+
+_LOCAL_KEY = "unused"  # servers of one's own take any key
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSink:
+    """Who counts a request: meters with the stage it belongs to."""
+
+    meters: tuple[tuple[UsageMeter, str], ...] = ()
+
+    async def reserve(self, tokens: int) -> list[tuple[UsageMeter, Reservation]]:
+        """Reserve one request on every meter, or on none."""
+        taken: list[tuple[UsageMeter, Reservation]] = []
+        try:
+            for meter, stage in self.meters:
+                taken.append((meter, await meter.reserve(tokens, stage)))
+        except BaseException:
+            for meter, reservation in taken:
+                meter.cancel(reservation)
+            raise
+        return taken
+
+
+class OpenAITransport:
+    """Sends JSON and returns JSON.
+
+    Args:
+        base_url: Address of the server; None for OpenAI's own (or the environment's).
+        api_key: Key; None takes `OPENAI_API_KEY`. A server given by `base_url` may do without.
+        timeout: Seconds without anything new.
+        bounds: Of every response.
+        retry: When to send again.
+        concurrency: Most requests under way at once.
+        client_options: More arguments of the official client (`default_headers`, `organization` …); with
+            `azure_endpoint` the Azure client is used.
+        usage: Reads (input, output) tokens from an answer, given the estimate of the former.
+
+    Raises:
+        ConfigurationError: The `openai` package is missing.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str | None,
+        api_key: str | None,
+        timeout: float,
+        bounds: ResponseBounds,
+        retry: RetryPolicy,
+        concurrency: int,
+        client_options: Mapping[str, Any] | None,
+        usage: Callable[[Mapping[str, Any], int], tuple[int, int]],
+    ) -> None:
+        if importlib.util.find_spec("openai") is None:
+            raise ConfigurationError('this model needs the openai package: pip install "sire-rag[openai]"')
+        self.retry = retry
+        self.concurrency = concurrency
+        self._usage = usage
+        self._jitter = retry.jitter()
+        self._bounds = bounds
+        # A function of the settings alone: one that knew this object would keep it alive.
+        settings = {"timeout": timeout, "max_retries": 0, **(client_options or {})}
+        make = partial(_client, base_url, api_key, settings, bounds)
+        self._clients = LoopClients(make, concurrency)
+
+    async def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        tokens: tuple[int, int],
+        sink: UsageSink,
+        *,
+        may_stream: bool = False,
+    ) -> Any:
+        """Send a request until it is answered.
+
+        Args:
+            path: `/chat/completions` or `/embeddings`.
+            body: The request.
+            tokens: Estimated tokens of the prompt and most tokens of the answer.
+            sink: Who counts it.
+            may_stream: Whether the caller would rather have it streamed than asked again after a time-out.
+
+        Raises:
+            BadRequest: The server refuses the form of the request.
+            TimedOut: See `may_stream`.
+            ModelError: It failed for good.
+            LimitExceededError: A limit would be passed.
+        """
+        client, gate = await self._clients.get()
+        attempt = 0
+        while True:
+            async with gate:
+                wave = gate.wave
+                taken = await sink.reserve(sum(tokens))
+                answer: Any = None
+                fault: Exception | None = None
+                try:
+                    answer = await self._in_time(client.post(path, cast_to=object, body=dict(body)))
+                    if not isinstance(answer, dict):
+                        answer, fault = None, BrokenResponseError("the response is not a JSON object")
+                except Exception as error:  # noqa: BLE001 - sorted out below; what is not the server's fault is raised
+                    fault = error
+                finally:
+                    self._settle(taken, answer, tokens[0])
+                if fault is None:
+                    gate.succeeded()
+                    return answer
+                if may_stream and is_timeout(fault):
+                    raise TimedOut(explain_fault(fault)) from fault
+                wait = self._wait(fault, attempt)
+                if status_of(fault) == 429:
+                    gate.throttled(wave, wait)
+            attempt += 1
+            await asyncio.sleep(wait)
+
+    async def _in_time(self, request: Awaitable[T]) -> T:
+        """Wait for a response; even one whose head comes a byte at a time."""
+        try:
+            if sys.version_info < (3, 11):
+                return await asyncio.wait_for(request, self._bounds.deadline)
+            # Stays in this task, so that what came before a connection broke is still read.
+            async with asyncio.timeout(self._bounds.deadline):
+                return await request
+        except (TimeoutError, asyncio.TimeoutError) as error:
+            raise self._bounds.too_late() from error
+
+    async def stream(
+        self, path: str, body: Mapping[str, Any], tokens: tuple[int, int], sink: UsageSink
+    ) -> AsyncGenerator[str | dict[str, Any], None]:
+        """Send a request and pass its answer on while it comes; repeated as in `post`, but only until the first piece.
+
+        Closing the generator closes the connection.
+
+        Args:
+            path: As for `post`, as for the rest.
+            body: The request, with `stream` in it.
+            tokens: See `post`.
+            sink: Who counts it; a stream that breaks off is counted with the tokens that came.
+
+        Yields:
+            Pieces of the text, then what a server answers that does not stream.
+
+        Raises:
+            BadRequest: The server refuses the form of the request.
+            ModelError: It failed for good, or broke off.
+            LimitExceededError: A limit would be passed.
+        """
+        client, gate = await self._clients.get()
+        attempt = 0
+        while True:
+            answer = StreamedAnswer()
+            async with gate:
+                wave = gate.wave
+                taken = await sink.reserve(sum(tokens))
+                fault: Exception | None = None
+                try:
+                    async with aclosing(self._events(client, path, body)) as events:
+                        async for event in events:
+                            if piece := answer.add(event):
+                                yield piece
+                    if not answer.ended:
+                        fault = BrokenResponseError("the stream ended before the answer did")
+                except Exception as error:  # noqa: BLE001 - as in `post`
+                    fault = error
+                finally:
+                    self._settle(taken, answer.whole(), tokens[0])
+                if fault is None:
+                    gate.succeeded()
+                    break
+                if answer.text:
+                    raise broken_off(fault, answer.text) from fault
+                wait = self._wait(fault, attempt)
+                if status_of(fault) == 429:
+                    gate.throttled(wave, wait)
+            attempt += 1
+            await asyncio.sleep(wait)
+        yield answer.whole() or {}
+
+    async def _events(self, client: AsyncOpenAI, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
+        """The events of a stream; of a server that cannot stream its answer."""
+        import openai
+
+        request = client.post(path, cast_to=object, body=dict(body), stream=True, stream_cls=openai.AsyncStream[object])
+        stream = await self._in_time(request)
+        try:
+            if "event-stream" in stream.response.headers.get("content-type", ""):
+                async for event in stream:
+                    yield event
+            else:
+                yield json.loads(await stream.response.aread())
+        finally:
+            await stream.close()
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop and of others."""
+        await self._clients.aclose()
+
+    def _settle(self, taken: list[tuple[UsageMeter, Reservation]], answer: Any, estimate: int) -> None:
+        # A request that failed is counted as a call; what it cost in tokens nobody knows.
+        read, wrote = (0, 0) if answer is None else self._usage(answer, estimate)
+        for meter, reservation in taken:
+            meter.settle(reservation, read, wrote)
+
+    def _wait(self, fault: Exception, attempt: int) -> float:
+        """Seconds before the next try, or the final error."""
+        status = status_of(fault)
+        asked = retry_after(headers_of(fault))
+        if status in REQUEST_FAULTS:
+            raise BadRequest(explain_fault(fault)) from fault
+        if not is_transient(fault):
+            raise ModelError(f"the model server refused the request: {explain_fault(fault)}") from fault
+        if asked is not None and asked > self.retry.max_retry_after:
+            raise ModelError(f"the model server asks to wait {asked:.0f} s; build again later, it resumes") from fault
+        if attempt >= self.retry.max_retries:
+            raise ModelError(
+                f"the model server failed {attempt + 1} times, last with: {explain_fault(fault)}; nothing of it was "
+                f"stored, the same command asks again"
+            ) from fault
+        return self.retry.delay(attempt, asked, self._jitter)
+
+
+def _client(
+    base_url: str | None, api_key: str | None, settings: Mapping[str, Any], bounds: ResponseBounds
+) -> AsyncOpenAI:
+    """Make the official client for the running event loop."""
+    import openai
+
+    options = dict(settings)
+    if api_key is not None:
+        options["api_key"] = api_key
+    elif (base_url or os.environ.get("OPENAI_BASE_URL")) and not os.environ.get("OPENAI_API_KEY"):
+        options.setdefault("api_key", _LOCAL_KEY)
+    if base_url:
+        options["base_url"] = base_url
+    if "http_client" not in options:
+        make = openai.DefaultAsyncHttpxClient
+        options["http_client"] = _fast_http_client(options["timeout"]) or make(timeout=options["timeout"])
+    bounds.apply(options["http_client"])
+    try:
+        if "azure_endpoint" in options:
+            return openai.AsyncAzureOpenAI(**options)
+        return openai.AsyncOpenAI(**options)
+    except (openai.OpenAIError, TypeError, ValueError) as error:
+        raise ConfigurationError(f"the OpenAI client cannot be made: {error}") from error
+
+
+def _fast_http_client(timeout: float) -> Any:
+    """The official aiohttp client where aiohttp is installed, which takes two thirds of the CPU time per request.
+
+    None behind a proxy, which the default client knows better, and with versions of `openai` that do not have it.
+    """
+    import openai
+
+    make = getattr(openai, "DefaultAioHttpClient", None)
+    if make is None or urllib.request.getproxies():
+        return None
+    try:
+        return make(timeout=timeout)
+    except RuntimeError:
+        return None

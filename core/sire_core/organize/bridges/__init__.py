@@ -1,1 +1,0 @@
-"""Documents, the entities that they share, and the texts that join them."""

@@ -1,1 +1,0 @@
-"""Facts of a corpus as arrays, and the aggregates that they form."""

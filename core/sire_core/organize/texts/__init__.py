@@ -1,0 +1,1 @@
+"""How the text of a unit is written."""

@@ -1,0 +1,109 @@
+"""`ModelBridges`: bridging facts written by a language model (IndexRAG, section 3.2.2)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import BaseModel, model_validator
+
+from sire_core.algorithms.text import normalize_answer, tokenize
+from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.errors import ModelError
+from sire_core.organize.texts.joined_facts import BridgeFact
+from sire_core.protocols import Prompt
+from sire_core.types import Failure
+
+if TYPE_CHECKING:
+    from sire_core.algorithms.bridge_evidence import Evidence
+    from sire_core.protocols import LanguageModel
+
+__all__ = ["BridgesAnswer", "ModelBridges"]
+
+_INSTRUCTIONS = """\
+Several documents name the same entity. Write bridging facts: each is one sentence that joins what at least two of the \
+documents say, so that a question whose answer needs both can be answered from the sentence alone. Name everybody and \
+everything in full, no pronouns and no mention of the documents. State only what follows from the given facts, without \
+guessing. Use their language. An empty list if the documents mean different things by the name or if their facts have \
+nothing to do with each other."""
+
+
+class BridgesAnswer(BaseModel):
+    """What the model answers; a bare list of sentences is accepted too."""
+
+    shape: ClassVar[str] = '{"facts":[""]}'
+
+    facts: list[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare_list(cls, data: Any) -> Any:
+        return {"facts": data} if isinstance(data, list) else data
+
+
+class ModelBridges:
+    """Asks once per entity, several entities at a time.
+
+    Args:
+        language_model: Who writes. With `with_sources` (see `CachedModel`) it is told the chunks of each entity.
+        max_chars: A longer answer is no bridging fact.
+    """
+
+    def __init__(self, language_model: LanguageModel, *, max_chars: int = 400) -> None:
+        self._model = language_model
+        self._max_chars = max_chars
+
+    async def write(self, evidence: Sequence[Evidence]) -> list[tuple[BridgeFact, ...] | Failure]:
+        """Bridging facts of each entity; an entity that fails gets a `Failure`.
+
+        A fact stands on everything that the model was shown, since it may have used any of it.
+
+        Raises:
+            LimitExceededError: A usage limit was reached.
+        """
+        found: list[tuple[BridgeFact, ...] | Failure] = [()] * len(evidence)
+
+        async def one(number: int) -> tuple[BridgeFact, ...] | Failure:
+            return await self._one(evidence[number])
+
+        workers = int(getattr(self._model, "concurrency", 8))
+        async with contextlib.aclosing(bounded_map(one, range(len(evidence)), workers)) as results:
+            async for batch in results:
+                for number, result in batch:
+                    found[number] = result
+        return found
+
+    async def _one(self, evidence: Evidence) -> tuple[BridgeFact, ...] | Failure:
+        bind = getattr(self._model, "with_sources", None)
+        model: LanguageModel = self._model if bind is None else bind(evidence.chunk_ids)
+        try:
+            answer = await model.complete(Prompt(_INSTRUCTIONS, _data(evidence)), schema=BridgesAnswer)
+        except ModelError as error:
+            return Failure(f"bridging facts about {evidence.name!r}", f"{type(error).__name__}: {error}"[:500])
+        texts = [" ".join(text.split()) for text in answer.parsed.facts]
+        return tuple(BridgeFact(text, _most_telling(text, evidence)) for text in self._valid(texts, evidence))
+
+    def _valid(self, texts: Sequence[str], evidence: Evidence) -> list[str]:
+        """Facts that are new and short; each once."""
+        known = {normalize_answer(fact.text) for _, facts in evidence.documents for fact in facts} | {""}
+        kept: dict[str, str] = {}
+        for text in texts:
+            said = normalize_answer(text)
+            if said not in known and len(text) <= self._max_chars:
+                kept.setdefault(said, text)
+        return list(kept.values())
+
+
+def _data(evidence: Evidence) -> str:
+    documents = [{"title": title, "facts": [fact.text for fact in facts]} for title, facts in evidence.documents]
+    return json.dumps({"entity": evidence.name, "documents": documents}, ensure_ascii=False)
+
+
+def _most_telling(text: str, evidence: Evidence) -> tuple[str, ...]:
+    """All chunks of the evidence, those of the facts that share most words with the text first."""
+    words = set(tokenize(text))
+    facts = [fact for _, shown in evidence.documents for fact in shown]
+    facts.sort(key=lambda fact: -len(words.intersection(tokenize(fact.text))))
+    return tuple(dict.fromkeys(chunk for fact in facts for chunk in fact.chunk_ids))

@@ -1,0 +1,44 @@
+"""`BuildContext`: who and what a build has to work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.models.usage import UsageLimits
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe
+
+__all__ = ["BuildContext"]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildContext:
+    """Who and what an `Index` was configured with.
+
+    Attributes:
+        recipe: What is built.
+        embedder: Makes vectors.
+        extractor: Makes records; None picks by `language_model`.
+        language_model: None works without models.
+        chunker: Cuts documents.
+        seed: Seed of every random choice.
+        workers: Calls in flight at once.
+        max_failure_ratio: Share of failed passages above which a build stops.
+        progress: Told about every batch.
+        limits: Bounds on model calls and tokens of one build.
+        native: Whether extraction uses the paper's own separate prompts.
+    """
+
+    recipe: Recipe
+    embedder: Embedder
+    extractor: Extractor | None
+    language_model: LanguageModel | None
+    chunker: SentenceChunker | None
+    seed: int
+    workers: int
+    max_failure_ratio: float
+    progress: Progress
+    limits: UsageLimits | None = None
+    native: bool = False

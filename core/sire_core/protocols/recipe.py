@@ -1,0 +1,68 @@
+"""`Recipe`: which organizers, which ranker, which selectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sire_core.protocols.building import Organizer
+    from sire_core.protocols.models import Embedder
+    from sire_core.protocols.searching import ContextProvider, Ranker, Selector, VectorIndex
+
+__all__ = ["Recipe"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A way to index and search.
+
+    Attributes:
+        name: Name in the registry.
+        summary: One line for people who choose.
+        paper: Where it comes from.
+        organizers: What is built, in an order that respects `requires`.
+        ranker: How the pool is ranked.
+        selectors: How the ranking becomes context, applied in order.
+        context: What an answer's prompt shows beside the selected hits; None for nothing.
+        vectors: What finds the nearest vectors in the place of our own scan: the user's store; None for our own.
+        config: The settings that the factory was called with; `REGISTRY[name](**config)` makes the same recipe.
+        texts: What each of these settings means.
+    """
+
+    name: str
+    summary: str
+    paper: str
+    organizers: tuple[Organizer, ...]
+    ranker: Ranker
+    selectors: tuple[Selector, ...] = ()
+    context: ContextProvider | None = None
+    vectors: VectorIndex | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def needs_records(self) -> bool:
+        """Whether an extraction pass is needed."""
+        return any(organizer.needs_records for organizer in self.organizers)
+
+    def check_embedder(self, embedder: Embedder) -> None:
+        """Refuse vectors that a trained ranker cannot read, before they are made or searched.
+
+        Raises:
+            EmbedderMismatchError: The ranker was trained on vectors of another embedder.
+        """
+        check = getattr(self.ranker, "check_embedder", None)
+        if check is not None:
+            check(embedder)
+
+    def describe(self) -> str:
+        """What will be built and what it costs, in a few lines."""
+        lines = [f"{self.name}: {self.summary} ({self.paper})"]
+        lines += [f"  builds {organizer.name}: {organizer.describe()}" for organizer in self.organizers]
+        if not self.organizers:
+            lines.append("  builds nothing beyond the passages and their vectors: no model calls.")
+        lines.append(f"  ranks with {type(self.ranker).__name__}")
+        lines += [f"  selects with {type(selector).__name__}" for selector in self.selectors]
+        return "\n".join(lines)

@@ -1,0 +1,166 @@
+"""What a reasoning searches: an index, or any retriever behind a function."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, Union
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+from sire_core.telemetry import Span
+
+if TYPE_CHECKING:
+    from sire_core.filters import Filter
+    from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking
+    from sire_core.types import Hit, Step
+
+__all__ = ["FilterLike", "Retrieve", "RetrieverSource", "Searchable", "Searcher"]
+
+FilterLike = Union["Filter", Mapping[str, Any], str, None]
+
+Retrieve = Callable[[str, int], Awaitable[Sequence["Hit"]]]
+"""From a query and a number to about so many hits, best first. Their scores must be finite."""
+
+
+class Searcher(Protocol):
+    """One state of a collection, searched as often as one likes."""
+
+    @property
+    def size(self) -> int:
+        """How many units there are at least; 0 means that there is nothing to search."""
+
+    @property
+    def lexical(self) -> bool:
+        """Whether it ranks by words alone."""
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """Whom its rankers and selectors ask."""
+
+    def with_language_model(self, language_model: LanguageModel | None) -> Searcher:
+        """The same, whose rankers and selectors ask another model, or none."""
+
+    def span(self, query: str, k: int) -> Span:
+        """Begin the span of a search."""
+
+    async def rank(self, query: str, n: int) -> Ranking:
+        """Rank for a question; about `n` positions will be read."""
+
+    async def selected(self, query: str, ranking: Ranking, k: int) -> Ranking:
+        """The ranking whose first `k` units are the context."""
+
+    async def hits(self, ranking: Ranking, k: int) -> list[Hit]:
+        """The best `k` of a ranking."""
+
+    async def background(self, hits: Sequence[Hit]) -> list[str]:
+        """What an answer is told beside the hits."""
+
+
+class Searchable(Protocol):
+    """What strategies take: an `Index`, or a `RetrieverSource`."""
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """Who thinks and answers when nobody else is given."""
+
+    async def asnapshot(self, *, filter: FilterLike = None) -> Searcher:  # noqa: A002 - the index's word
+        """The collection as of now."""
+
+
+class RetrieverSource:
+    """Any retriever as something to reason over: its hits are taken as they come, best first.
+
+    Args:
+        retrieve: Searches.
+        name: Of the retriever, for messages.
+    """
+
+    language_model: LanguageModel | None = None
+
+    def __init__(self, retrieve: Retrieve, name: str = "This retriever") -> None:
+        self._retrieve = retrieve
+        self._name = name
+
+    async def asnapshot(self, *, filter: FilterLike = None) -> Searcher:  # noqa: A002 - as above
+        """A collection of what its searches find.
+
+        Raises:
+            ConfigurationError: There is a filter: only the retriever's owner knows how it filters.
+        """
+        if filter is not None:
+            raise ConfigurationError(
+                f"{self._name} cannot be filtered from here: set the filter on the retriever itself, in its own way."
+            )
+        return _RetrieverSearcher(self._retrieve)
+
+
+class _RetrieverSearcher:
+    """Numbers the hits of all searches in the order in which they came; equal ids are one unit."""
+
+    size = 1  # unknown before the first search
+    lexical = False
+    language_model: LanguageModel | None = None
+
+    def __init__(self, retrieve: Retrieve) -> None:
+        self._retrieve = retrieve
+        self._hits: list[Hit] = []
+        self._positions: dict[str, int] = {}
+
+    def with_language_model(self, language_model: LanguageModel | None) -> _RetrieverSearcher:  # noqa: ARG002 - it asks nobody
+        """Itself."""
+        return self
+
+    def span(self, query: str, k: int) -> Span:  # noqa: ARG002 - the retriever's own framework traces it
+        """No span."""
+        return Span()
+
+    async def rank(self, query: str, n: int) -> _Listed:
+        """Search."""
+        found: dict[int, float] = {}
+        for hit in list(await self._retrieve(query, n))[:n]:
+            position = self._positions.setdefault(hit.unit.id, len(self._hits))
+            if position == len(self._hits):
+                self._hits.append(hit)
+            found.setdefault(position, float(hit.score))
+        return _Listed(found)
+
+    async def selected(self, query: str, ranking: Ranking, k: int) -> Ranking:  # noqa: ARG002 - there are no selectors
+        """The ranking as it is."""
+        return ranking
+
+    async def hits(self, ranking: Ranking, k: int) -> list[Hit]:
+        """Hits with the scores and reasons of the ranking."""
+        positions, scores = await ranking.top(k)
+        return [
+            replace(self._hits[position], score=score, path=ranking.path(position))
+            for position, score in zip(positions.tolist(), scores.tolist(), strict=True)
+        ]
+
+    async def background(self, hits: Sequence[Hit]) -> list[str]:  # noqa: ARG002 - it knows nothing more
+        """Nothing."""
+        return []
+
+
+class _Listed:
+    """A ranking that is all there."""
+
+    def __init__(self, scores: Mapping[int, float]) -> None:
+        self._scores = scores
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions and their scores."""
+        pairs = list(self._scores.items())[:n]
+        return (
+            np.array([position for position, _ in pairs], dtype=np.int64),
+            np.array([score for _, score in pairs], dtype=np.float32),
+        )
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """Scores; 0 for what was not found."""
+        return np.array([self._scores.get(position, 0.0) for position in positions.tolist()], dtype=np.float32)
+
+    def path(self, position: int) -> tuple[Step, ...]:  # noqa: ARG002 - the retriever gives no reasons
+        """No reasons."""
+        return ()

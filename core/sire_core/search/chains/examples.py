@@ -1,0 +1,164 @@
+"""From labels to rows of features: what a scorer is trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.errors import CorpusError
+from sire_core.search.chains.features import edge_features, pair_features, title_keywords
+from sire_core.search.chains.graph import ChainGraph
+from sire_core.search.chains.keywords import MOST_KEYWORDS, KeywordFinder
+from sire_core.search.chains.labels import path_labels
+from sire_core.search.chains.walk import ChainQuestion, find_seeds, frontier, walk_chains
+
+if TYPE_CHECKING:
+    from sire_core.corpus.benchmarks import Question
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, View
+    from sire_core.search.chains.evidence_chains import EvidenceChains
+    from sire_core.search.chains.labels import Decision
+    from sire_core.search.chains.scorers import ChainScorer
+    from sire_core.search.view import PoolView
+
+__all__ = ["Examples", "KnownQuestion", "known_questions", "make_examples", "match_rate", "without_shared_evidence"]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownQuestion:
+    """A question with its evidence.
+
+    Attributes:
+        question: What the walk reads.
+        seeds: Nodes where its chains start.
+        evidence: Nodes of its gold passages, each once.
+    """
+
+    question: ChainQuestion
+    seeds: Sequence[int]
+    evidence: tuple[int, ...]
+
+
+async def known_questions(
+    view: PoolView, questions: Sequence[Question], ranker: EvidenceChains
+) -> tuple[KnownQuestion, ...]:
+    """Prepare the questions that name gold documents; keywords are found by rules, as no model can be trained with.
+
+    Args:
+        view: The pool; it holds the documents. Of a document in several passages the one most similar to the question
+            counts.
+        questions: From a data set.
+        ranker: Its settings of seeds are used.
+    """
+    graph = ChainGraph.of(view)
+    finder = KeywordFinder.of(view, graph, None, strict=ranker.seed_match == "strict")
+    nodes = _nodes_of_documents(view, graph)
+    found = []
+    for question in questions:
+        if not question.supporting:
+            continue
+        vector = await view.embed_query(question.question)
+        cosines = graph.vectors @ vector
+        asked = finder.keywords(question.question)[:MOST_KEYWORDS]
+        seeds = find_seeds(asked, finder, cosines, None, ranker.fallback_seeds, ranker.similar_seeds)
+        gold = [max(nodes[name], key=lambda node: (cosines[node], -node)) for name in question.supporting]
+        known = ChainQuestion(question.question, vector, cosines, seeds.asked, seeds.coverage)
+        found.append(KnownQuestion(known, seeds.nodes, tuple(dict.fromkeys(gold))))
+    return tuple(found)
+
+
+async def match_rate(
+    view: PoolView, questions: Sequence[KnownQuestion], scorer: ChainScorer, max_length: int = 5
+) -> float:
+    """Share of the gold passages that are on some chain, a mean over questions, 0-100; 0 without questions."""
+    graph = ChainGraph.of(view)
+    rates = []
+    for known in questions:
+        chains = await walk_chains(graph, view, known.question, known.seeds, scorer, max_length)
+        on_chains = {node for chain in chains for node in chain.nodes}
+        rates.append(sum(node in on_chains for node in known.evidence) / len(known.evidence))
+    return 100 * sum(rates) / len(rates) if rates else 0.0
+
+
+def without_shared_evidence(
+    training: Sequence[KnownQuestion], held_out: Sequence[KnownQuestion]
+) -> tuple[KnownQuestion, ...]:
+    """The questions of `training` that share no gold passage with a held-out one: no test page is trained on."""
+    pages = {node for known in held_out for node in known.evidence}
+    return tuple(known for known in training if pages.isdisjoint(known.evidence))
+
+
+def _nodes_of_documents(view: PoolView, graph: ChainGraph) -> Mapping[str, list[int]]:
+    nodes: dict[str, list[int]] = {}
+    for node, position in enumerate(graph.positions.tolist()):
+        for document in view.pool.unit(position)[1]:
+            nodes.setdefault(document, []).append(node)
+    return nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Candidates of many decisions, one row each.
+
+    Attributes:
+        pair: Features, `[c, p]`; see `pair_features`.
+        edge: Features, `[c, e]`; see `edge_features`.
+        positive: Whether a candidate is right, `[c]`.
+        owners: Decision of every row, ascending from 0, `[c]`.
+        unreachable: Pairs of evidence that gave none.
+    """
+
+    pair: FloatArray
+    edge: FloatArray
+    positive: BoolArray
+    owners: IntArray
+    unreachable: int
+
+    @property
+    def decisions(self) -> int:
+        """Number of decisions."""
+        return int(self.owners[-1]) + 1
+
+
+def make_examples(view: View, questions: Sequence[KnownQuestion], labels: str, max_hops: int | None) -> Examples:
+    """Label the shortest paths of questions and describe every candidate on them as the walk would.
+
+    Args:
+        view: The pool.
+        questions: To learn from.
+        labels: See `labels.LABELS`.
+        max_hops: See `path_labels`.
+
+    Raises:
+        CorpusError: No question has two passages of evidence with a path between them.
+    """
+    graph = ChainGraph.of(view)
+    titles = title_keywords(graph, view)
+    parts: list[tuple[FloatArray, FloatArray, BoolArray]] = []
+    unreachable = 0
+    for known in questions:
+        found = path_labels(graph.indptr, graph.neighbors, known.evidence, labels, max_hops=max_hops)
+        unreachable += found.unreachable
+        parts += [_rows(graph, titles, known, decision) for decision in found.decisions]
+    if not parts:
+        raise CorpusError(
+            "There is nothing to learn from: no question has two gold passages ('supporting') that the interaction "
+            "graph joins. Give questions with two or more, or a graph with more edges (a larger n_sim)."
+        )
+    pairs, edges, positives = zip(*parts, strict=True)
+    return Examples(
+        np.concatenate(pairs),
+        np.concatenate(edges),
+        np.concatenate(positives),
+        np.repeat(np.arange(len(parts)), [len(right) for right in positives]),
+        unreachable,
+    )
+
+
+def _rows(
+    graph: ChainGraph, titles: IntArray, known: KnownQuestion, decision: Decision
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    state, _ = frontier(graph, known.question, np.array([decision.chain], dtype=np.int64))
+    return pair_features(state, graph), edge_features(state, graph, titles), decision.positive

@@ -1,0 +1,1 @@
+"""Rankers over any pool and over the graph of entities and relations."""

@@ -1,0 +1,147 @@
+"""The knowledge graph of a pool as arrays, and the entities that a question names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.graphs import CSRGraph
+from sire_core.algorithms.grouping import id_codes
+from sire_core.graph.columns import EdgeColumns
+from sire_core.graph.kinds import MENTIONS
+from sire_core.search.rankers.spelled_names import SpelledNames
+from sire_core.types import UnitKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sire_core.protocols import BoolArray, IntArray, View
+
+__all__ = ["EntityGraph", "Walk"]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A graph over passages (nodes 0..) and entities (the nodes behind them).
+
+    Attributes:
+        graph: The graph.
+        passages: Number of passages.
+        mentions: Passages that name each entity, `[entities]`; 0 for those that no allowed passage names.
+    """
+
+    graph: CSRGraph
+    passages: int
+    mentions: IntArray
+
+
+class EntityGraph:
+    """Mentions of a pool: which passage names which entity, under which names.
+
+    Args:
+        chunk_positions: Positions of the passages in the pool; passage number i is `chunk_positions[i]`.
+        passages: Passage number of every mention, `[m]`.
+        entities: Entity number of every mention, `[m]`.
+        titles: Whether the passage is titled by the entity, `[m]`.
+        names: Names that the passages spell out.
+        entity_ids: Ids of the entities by number.
+    """
+
+    def __init__(
+        self,
+        chunk_positions: IntArray,
+        passages: IntArray,
+        entities: IntArray,
+        titles: BoolArray,
+        names: SpelledNames,
+        entity_ids: Sequence[str],
+    ) -> None:
+        self.chunk_positions = chunk_positions
+        self.passages = passages
+        self.entities = entities
+        self.titles = titles
+        self.names = names
+        self.entity_ids = entity_ids
+
+    @classmethod
+    def of(cls, view: View) -> EntityGraph:
+        """The graph of a pool, made once per snapshot."""
+        graph: EntityGraph = view.derived("entity graph", lambda: cls._read(view))
+        return graph
+
+    @classmethod
+    def _read(cls, view: View) -> EntityGraph:
+        positions = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).astype(np.int64)
+        columns = EdgeColumns.of_blocks(view.notes(f"{MENTIONS}/"))
+        number = {found: i for i, found in enumerate(view.ids[positions].tolist())}
+        passages = np.array([number.get(found, -1) for found in columns.sources.tolist()], dtype=np.int64)
+        codes = id_codes(columns.targets)
+        rows = np.lexsort((codes, passages))
+        rows = rows[passages[rows] >= 0]  # another process may have changed the index meanwhile
+        _, first, inverse = np.unique(codes[rows], return_index=True, return_inverse=True)
+        by_first = np.argsort(first)
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[by_first] = np.arange(len(first))
+        titles = columns.titles[rows]
+        return cls(
+            chunk_positions=positions,
+            passages=passages[rows],
+            entities=rank[inverse.ravel()],
+            titles=titles,
+            names=SpelledNames(columns.lists, columns.numbers[rows], titles),
+            entity_ids=columns.targets[rows[first[by_first]]].astype(str).tolist(),
+        )
+
+    def link(self, question: str, allowed: BoolArray | None = None) -> Mapping[int, str]:
+        """Entities that a question names, with the name it was known by.
+
+        Args:
+            question: The question; titles count with and without their bracketed part, the longest name wins.
+            allowed: Passages that may be looked at, `[passages]`; a name has to be spelt out by one of them.
+
+        Returns:
+            Name by entity number, in order of mention.
+        """
+        found: dict[int, str] = {}
+        for name, mentions in self.names.said(question).items():
+            for mention in mentions:
+                if allowed is None or allowed[self.passages[mention]]:
+                    found.setdefault(int(self.entities[mention]), name)
+        return found
+
+    def frequency(self, entity: int) -> int:
+        """Number of passages that name an entity."""
+        return int((self.entities == entity).sum())
+
+    def walk(self, title_weight: float, rarity: float, allowed: BoolArray | None = None) -> Walk:
+        """The graph to walk on.
+
+        From a passage the walker goes to the entities it names, to rare ones more often; from an entity to the
+        passages that name it, above all to those that are titled by it.
+
+        Args:
+            title_weight: Weight of the step from an entity to a passage it titles; 1 is that of any other passage.
+            rarity: Power of the inverse document frequency that weighs the steps to entities; 0 for no weight.
+            allowed: Passages that may be walked through, `[passages]`; mentions of others do not exist.
+        """
+        keep = np.ones(len(self.passages), dtype=bool) if allowed is None else allowed[self.passages]
+        passages, entities, titles = self.passages[keep], self.entities[keep], self.titles[keep]
+        size = len(self.chunk_positions)
+        mentions = np.bincount(entities, minlength=len(self.entity_ids)).astype(np.int64)
+        alive = size if allowed is None else int(allowed.sum())
+        inverse = np.log1p(alive / np.maximum(mentions, 1)) ** rarity
+        graph = CSRGraph.from_edges(
+            size + len(self.entity_ids),
+            np.concatenate((passages, size + entities)),
+            np.concatenate((size + entities, passages)),
+            np.concatenate((inverse[entities], np.where(titles, title_weight, 1.0))),
+        )
+        return Walk(graph, size, mentions)
+
+    def name_in(self, passage: int, entity: int) -> str:
+        """How a passage names an entity; empty when it only refers to it."""
+        found = np.flatnonzero((self.passages == passage) & (self.entities == entity))
+        return next((name for mention in found.tolist() for name in self.names.names(mention)[:1]), "")

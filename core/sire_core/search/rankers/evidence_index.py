@@ -1,0 +1,292 @@
+"""`EvidenceIndex`: words, sentences and names of the passages of a pool, as arrays for `EvidencePaths`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.lists import Lists
+from sire_core.algorithms.packed_words import join_words, split_words
+from sire_core.search.rankers.entity_graph import EntityGraph
+from sire_core.search.rankers.evidence_texts import LONGEST_NAME, Texts, Vocabulary, name_words, phrase_keys
+from sire_core.types import digest, hash64
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from sire_core.algorithms.lists import Ints
+    from sire_core.protocols import FloatArray, View
+
+    Keys = NDArray[np.uint64]
+
+__all__ = ["EvidenceIndex"]
+
+_NAME = "evidence-1"
+_K1, _B = 1.5, 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceIndex:
+    """What a question meets in passages: words, sentences, names.
+
+    Passages, sentences, words (stems) and entities have numbers of their own. About 1 kB per passage of 100 words.
+
+    Attributes:
+        chunks: Position in the pool of every passage.
+        words: Sorted hashes of the stems; the number of a stem is its place.
+        idf: Inverse document frequency of the stems.
+        passages: Passages that have a stem.
+        impacts: BM25 of a stem in a passage, aligned with `passages.values`.
+        sentences: Sentences of a passage.
+        sentence_words: Stems of a sentence.
+        title_words: Stems of what the passage is about.
+        names: Sorted keys of names (see `phrase_keys`).
+        named: Entity of each name.
+        own: Entity that a passage is about, -1 for none.
+        mentions: Entities that a sentence names.
+        entities: Entities of a passage, its own among them.
+        holders: Passages of an entity.
+        owners: Passages that are about an entity.
+        labels: Names of the entities that only texts open with, as bytes (`packed_words`); the graph knows the others'.
+        entity_ids: Ids of the entities, as bytes.
+    """
+
+    chunks: Ints
+    words: Keys
+    idf: FloatArray
+    passages: Lists
+    impacts: FloatArray
+    sentences: Lists
+    sentence_words: Lists
+    title_words: Lists
+    names: Keys
+    named: Ints
+    own: Ints
+    mentions: Lists
+    entities: Lists
+    holders: Lists
+    owners: Lists
+    labels: NDArray[np.uint8]
+    entity_ids: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, view: View) -> EvidenceIndex:
+        """The arrays of a pool: made once per generation and kept in files."""
+        return view.kept(_NAME, lambda: cls._read(view), _save, _load)
+
+    @classmethod
+    def _read(cls, view: View) -> EvidenceIndex:
+        graph = EntityGraph.of(view)
+        return _made(Texts.of(view.units(graph.chunk_positions)), graph)
+
+    def stems(self, words: Sequence[str]) -> Ints:
+        """Numbers of the stems of a question's words that the corpus has, each once; function words left out."""
+        vocabulary = Vocabulary()
+        vocabulary.numbers(words)
+        keys = vocabulary.stems()
+        places = np.searchsorted(self.words, keys)
+        places = np.minimum(places, max(0, len(self.words) - 1))
+        known = (self.words[places] == keys) & (keys != 0) if len(self.words) else np.zeros(len(keys), dtype=bool)
+        return np.asarray(list(dict.fromkeys(places[known].tolist())), dtype=np.int64)
+
+    def entities_named(self, keys: Keys) -> list[Ints]:
+        """Entities of each of some names."""
+        first = np.searchsorted(self.names, keys, side="left").tolist()
+        last = np.searchsorted(self.names, keys, side="right").tolist()
+        return [self.named[start:end] for start, end in zip(first, last, strict=True)]
+
+    def display(self) -> tuple[list[str], list[str]]:
+        """Name and id of every entity."""
+        count = len(self.holders)
+        return split_words(self.labels, count), split_words(self.entity_ids, count)
+
+
+def _made(texts: Texts, graph: EntityGraph) -> EvidenceIndex:
+    size = len(graph.chunk_positions)
+    names = _Names.of(texts, graph)
+    own_words = [texts.vocabulary.numbers(name_words(name)) for name in texts.names]
+    stems = texts.vocabulary.stems()
+    words = np.unique(stems[stems != 0])
+    number = np.where(stems == 0, -1, np.searchsorted(words, stems))
+    said = number[texts.words] if len(texts.words) else np.zeros(0, dtype=np.int64)
+    postings, impacts, idf = _bm25(texts.passages[said >= 0], said[said >= 0], size, len(words))
+    inside = (said >= 0) & (texts.sentences >= 0)
+    owners = np.repeat(np.arange(size), [len(found) for found in own_words])
+    flat = number[np.array([word for found in own_words for word in found], dtype=np.int64)]
+    sentences = len(texts.sentence_passages)
+    mentions = names.mentions(texts, graph)
+    entities = names.entities(texts, graph, mentions)
+    return EvidenceIndex(
+        chunks=graph.chunk_positions,
+        words=words,
+        idf=idf,
+        passages=postings,
+        impacts=impacts,
+        sentences=Lists.of_pairs(texts.sentence_passages, np.arange(sentences), size),
+        sentence_words=Lists.of_pairs(texts.sentences[inside], said[inside], sentences),
+        title_words=Lists.of_pairs(owners[flat >= 0], flat[flat >= 0], size),
+        names=names.keys,
+        named=names.owners,
+        own=names.own,
+        mentions=mentions,
+        entities=entities,
+        holders=entities.inverted(len(names.labels)),
+        owners=Lists.of_pairs(names.own[names.own >= 0], np.flatnonzero(names.own >= 0), len(names.labels)),
+        labels=join_words(names.labels),
+        entity_ids=join_words(names.ids),
+    )
+
+
+def _bm25(passages: Ints, words: Ints, size: int, count: int) -> tuple[Lists, FloatArray, FloatArray]:
+    """Postings of stems, with BM25 (Lucene's form) of each stem in each passage, and idf of the stems."""
+    width = max(1, size)
+    pairs, frequencies = np.unique(words * width + passages, return_counts=True)
+    lists = Lists(
+        np.searchsorted(pairs, np.arange(count + 1, dtype=np.int64) * width).astype(np.int64),
+        (pairs % width).astype(np.int32),
+    )
+    df = np.diff(lists.starts)
+    idf = np.log1p((size - df + 0.5) / (df + 0.5))
+    lengths = np.bincount(passages, minlength=size) / max(1.0, len(passages) / width)
+    norm = _K1 * (1 - _B + _B * lengths[lists.values])
+    impacts = idf[pairs // width] * frequencies / (frequencies + norm)
+    return lists, impacts.astype(np.float32), idf.astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Names of a pool and the entities they stand for; entities that only texts open with stand behind the graph's."""
+
+    keys: Keys
+    owners: Ints
+    lengths: Ints
+    own: Ints
+    labels: Sequence[str]
+    ids: Sequence[str]
+
+    @classmethod
+    def of(cls, texts: Texts, graph: EntityGraph) -> _Names:
+        """Collect the names that passages spell out, and those that titles and first sentences give."""
+        spelled = defaultdict[int, dict[str, None]](dict)
+        pairs = np.unique(np.stack([graph.entities, graph.names.numbers], axis=1).astype(np.int64), axis=0)
+        for entity, place in pairs.tolist():
+            spelled[entity].update(dict.fromkeys(graph.names.lists.names(place)))
+        ids = list(graph.entity_ids)
+        labels = [""] * len(ids)
+        known: dict[tuple[str, ...], int] = {}
+        rows: list[tuple[tuple[str, ...], int]] = []
+        for entity, names in spelled.items():
+            for name in names:
+                words = tuple(name_words(name))
+                known.setdefault(words, entity)
+                rows.append((words, entity))
+        own = np.full(len(texts.names), -1, dtype=np.int64)
+        own[graph.passages[graph.titles]] = graph.entities[graph.titles]
+        for place in np.flatnonzero(own < 0).tolist():
+            words = tuple(name_words(texts.names[place]))
+            if words and words not in known:
+                known[words] = len(ids)
+                ids.append(digest("opening", " ".join(words)))
+                labels.append(texts.names[place])
+                rows.append((words, known[words]))
+            own[place] = known[words] if words else -1
+        rows = [(words, entity) for words, entity in dict.fromkeys(rows) if 0 < len(words) <= LONGEST_NAME]
+        keys = np.array([_key(words) for words, _ in rows], dtype=np.uint64)
+        order = np.argsort(keys, kind="stable")
+        owners = np.array([entity for _, entity in rows], dtype=np.int64)
+        lengths = np.array([len(words) for words, _ in rows], dtype=np.int64)
+        return cls(keys[order], owners[order], lengths[order], own, [_plain(name) for name in labels], ids)
+
+    def mentions(self, texts: Texts, graph: EntityGraph) -> Lists:
+        """Entities that sentences name: those that the passage's record has, and what other passages are about."""
+        words = texts.vocabulary.keys()[texts.words] if len(texts.words) else np.zeros(0, dtype=np.uint64)
+        about = np.zeros(len(self.labels), dtype=bool)
+        about[self.own[self.own >= 0]] = True
+        width = max(1, len(self.labels))
+        recorded = np.unique(graph.passages * width + graph.entities)
+        covered = np.zeros(len(words), dtype=bool)
+        found: list[tuple[Ints, Ints]] = []
+        for length in range(LONGEST_NAME, 0, -1):
+            starts, entities = self._places(words, texts.sentences, length)
+            inside = starts[:, None] + np.arange(length)
+            named = texts.capital[inside].any(axis=1) & ~covered[inside].any(axis=1) & about[entities]
+            if length == 1:
+                named &= _stands_alone(texts, starts)
+            codes = texts.passages[starts] * width + entities
+            keep = named | np.isin(codes, recorded)
+            covered[inside[named]] = True
+            found.append((texts.sentences[starts[keep]], entities[keep]))
+        sentences, entities = (np.concatenate(column) for column in zip(*found, strict=True))
+        return Lists.of_pairs(sentences, entities, len(texts.sentence_passages))
+
+    def _places(self, words: Keys, sentences: Ints, length: int) -> tuple[Ints, Ints]:
+        """Where sentences spell names of so many words: the first word and the entity."""
+        mine = self.lengths == length
+        keys, owners = self.keys[mine], self.owners[mine]
+        spelled = phrase_keys(words, length)
+        starts = np.flatnonzero((sentences[: len(spelled)] >= 0) & np.isin(spelled, keys))
+        starts = starts[sentences[starts] == sentences[starts + length - 1]]
+        first = np.searchsorted(keys, spelled[starts], side="left")
+        counts = np.searchsorted(keys, spelled[starts], side="right") - first
+        lists = np.repeat(starts, counts)
+        offsets = np.arange(len(lists)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return lists, owners[np.repeat(first, counts) + offsets]
+
+    def entities(self, texts: Texts, graph: EntityGraph, mentions: Lists) -> Lists:
+        """Entities of every passage."""
+        owners = texts.sentence_passages[np.repeat(np.arange(len(mentions)), np.diff(mentions.starts))]
+        mine = np.flatnonzero(self.own >= 0)
+        return Lists.of_pairs(
+            np.concatenate([owners, mine, graph.passages]),
+            np.concatenate([mentions.values.astype(np.int64), self.own[mine], graph.entities]),
+            len(self.own),
+        )
+
+
+def _stands_alone(texts: Texts, starts: Ints) -> NDArray[np.bool_]:
+    """Whether capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers."""
+    last = len(texts.words) - 1
+    after, before = np.minimum(starts + 1, last), np.maximum(starts - 1, 0)
+    stems = texts.vocabulary.stems()
+    joined = texts.capital[after] & (texts.sentences[after] == texts.sentences[starts]) & (after > starts)
+    led = texts.capital[before] & (texts.sentences[before] == texts.sentences[starts]) & (before < starts)
+    plain = texts.vocabulary.plain()
+    alone = ~joined & ~(led & (stems[texts.words[before]] != 0)) & plain[texts.words[starts]]
+    return np.asarray(alone, dtype=bool)
+
+
+def _key(words: Sequence[str]) -> int:
+    keys = np.array([hash64(word) for word in words], dtype=np.uint64)
+    return int(phrase_keys(keys, len(words))[0])
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.split())
+
+
+def _save(index: EvidenceIndex, directory: Path) -> None:
+    for field in fields(index):
+        value = getattr(index, field.name)
+        if isinstance(value, Lists):
+            np.save(directory / f"{field.name}.starts.npy", value.starts)
+            np.save(directory / f"{field.name}.values.npy", value.values)
+        else:
+            np.save(directory / f"{field.name}.npy", value)
+
+
+def _load(directory: Path) -> EvidenceIndex:
+    def array(name: str) -> Any:
+        return np.asarray(np.load(directory / f"{name}.npy", mmap_mode="r"))
+
+    values: dict[str, Any] = {}
+    for field in fields(EvidenceIndex):
+        listed = (directory / f"{field.name}.starts.npy").exists()
+        name = field.name
+        values[name] = Lists(array(f"{name}.starts"), array(f"{name}.values")) if listed else array(name)
+    return EvidenceIndex(**values)

@@ -1,0 +1,188 @@
+"""Passages as arrays of words, sentences and names: what `EvidenceIndex` is made from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.text import split_sentences
+from sire_core.extraction.lexicon import FUNCTION_WORDS
+from sire_core.extraction.subjects import base_title
+from sire_core.models.lexical_features import split_words
+from sire_core.types import hash64
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sire_core.algorithms.lists import Ints
+    from sire_core.types import Unit
+
+__all__ = ["LONGEST_NAME", "Texts", "Vocabulary", "name_words", "opening_name", "passage_sentences", "phrase_keys"]
+
+LONGEST_NAME = 8
+"""Words of the longest name that is looked for in text."""
+_LONGEST_SENTENCE = 400
+_SHORTEST_SENTENCE = 25
+_TOKEN = re.compile(r"\w+|&")
+_UPPER_MARK = 1
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+# A name at the start of a text, as far as the verb or bracket that begins to say what it is.
+_DEFINED = re.compile(r"\s*(?:\(|,|\b(?:is|was|are|were|refers?|also|or|born|has|had)\b)")
+_NO_NAME = FUNCTION_WORDS | frozenset(("according", "please", "note", "use", "using", "see", "click", "select"))
+_OPENING = 160
+_OPENING_WORDS = 9
+
+
+def passage_sentences(text: str) -> list[str]:
+    """Sentences of a passage, of 25 to about 400 letters: short ones are joined, long ones cut where lines end."""
+    found: list[str] = []
+    for sentence in split_sentences(text):
+        for piece in [sentence] if len(sentence) <= _LONGEST_SENTENCE else _cut(sentence):
+            if found and min(len(piece), len(found[-1])) < _SHORTEST_SENTENCE:
+                found[-1] = f"{found[-1]} {piece}"
+            else:
+                found.append(piece)
+    return found
+
+
+def _cut(sentence: str) -> list[str]:
+    pieces: list[str] = []
+    for line in filter(None, map(str.strip, sentence.split("\n"))):
+        if pieces and len(pieces[-1]) + len(line) < _LONGEST_SENTENCE:
+            pieces[-1] = f"{pieces[-1]}\n{line}"
+        else:
+            pieces.append(line)
+    return pieces
+
+
+def opening_name(text: str) -> str:
+    """The name that a text opens with when its first sentence says what it is (`Aylwin is a 1920 film`); else empty."""
+    start = text.lstrip(" \t\r\n\"'\u201c#*-")[:_OPENING]
+    match = _DEFINED.search(start)
+    name = start[: match.start()].strip(" \"'\u201d") if match else ""
+    words = name.split()
+    if not words or len(words) > _OPENING_WORDS or "\n" in name or re.search(r"\w{4}\. ", name):
+        return ""
+    if words[0].lower() in ("the", "a", "an"):
+        words = words[1:]
+    if not words or words[0].lower() in _NO_NAME:
+        return ""
+    proper = sum(word[0].isupper() or word[0].isdigit() for word in words)
+    first = words[0][0].isupper() or words[0][0].isdigit()
+    return " ".join(words) if first and proper >= max(1, (len(words) + 1) // 2) else ""
+
+
+def name_words(name: str) -> list[str]:
+    """Words of a name or a question, as names are compared: lower case, `&` as `and`."""
+    return split_words(name.replace("&", " and "))
+
+
+def phrase_keys(keys: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
+    """A key of every `length` consecutive words, `[len(keys) - length + 1]`."""
+    count = max(0, len(keys) - length + 1)
+    found = np.full(count, length, dtype=np.uint64)
+    for offset in range(length):
+        found = (found ^ keys[offset : offset + count]) * _STEP  # wraps around at 64 bits, as wanted
+        found ^= found >> np.uint64(29)
+    return found
+
+
+class Vocabulary:
+    """Numbers of words and of their stems; a dictionary that is filled while texts are read."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def numbers(self, words: Sequence[str]) -> list[int]:
+        """Numbers of words."""
+        known = self._numbers
+        return [known.setdefault(word, len(known)) for word in words]
+
+    def keys(self) -> NDArray[np.uint64]:
+        """Hash of every word by number."""
+        return np.fromiter(map(hash64, self._numbers), dtype=np.uint64, count=len(self._numbers))
+
+    def plain(self) -> NDArray[np.bool_]:
+        """Whether each word by number can be a name alone: three letters at least, no number, no function word."""
+        return np.array(
+            [len(word) > 2 and not word.isdigit() and word not in FUNCTION_WORDS for word in self._numbers], dtype=bool
+        )
+
+    def stems(self) -> NDArray[np.uint64]:
+        """Hash of every word's stem by number; 0 for function words, which say nothing."""
+        import Stemmer
+
+        words = list(self._numbers)
+        stems = Stemmer.Stemmer("english").stemWords(words)
+        pairs = zip(words, stems, strict=True)
+        return np.array([0 if word in FUNCTION_WORDS else hash64(stem) for word, stem in pairs], dtype=np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Words of passages, sentence by sentence.
+
+    Attributes:
+        words: Number of every word in the vocabulary, int64 `[words]`; the title of each passage first.
+        capital: Whether the word begins with a capital letter, a digit or a letter of a script without case.
+        sentences: Sentence of every word, -1 for words of titles.
+        passages: Passage of every word.
+        sentence_passages: Passage of every sentence.
+        names: Name that each passage is about: its title without brackets, or what its text opens with; may be empty.
+        vocabulary: Of the words.
+    """
+
+    words: Ints
+    capital: NDArray[np.bool_]
+    sentences: Ints
+    passages: Ints
+    sentence_passages: Ints
+    names: Sequence[str]
+    vocabulary: Vocabulary
+
+    @classmethod
+    def of(cls, units: Sequence[Unit]) -> Texts:
+        """Read passages."""
+        vocabulary = Vocabulary()
+        words, capital, sentences, passages, owners, names = [], bytearray(), [], [], list[int](), list[str]()
+        for place, unit in enumerate(units):
+            names.append(base_title(unit.title) if unit.title else opening_name(unit.text))
+            pieces = [(-1, unit.title)] if unit.title else []
+            for sentence in passage_sentences(unit.text):
+                pieces.append((len(owners), sentence))
+                owners.append(place)
+            for number, text in pieces:
+                found, marks = _read(text)
+                words += vocabulary.numbers(found)
+                capital += marks
+                sentences += [number] * len(found)
+                passages += [place] * len(found)
+        return cls(
+            np.array(words, dtype=np.int64),
+            np.frombuffer(bytes(capital), dtype=np.uint8) == _UPPER_MARK,
+            np.array(sentences, dtype=np.int64),
+            np.array(passages, dtype=np.int64),
+            np.array(owners, dtype=np.int64),
+            names,
+            vocabulary,
+        )
+
+
+def _read(text: str) -> tuple[list[str], bytes]:
+    """Words and whether they look like parts of a name."""
+    raw = _TOKEN.findall(text)
+    if text.isascii():
+        marks = bytes([not word[0].islower() for word in raw])
+        return ["and" if word == "&" else word.lower() for word in raw], marks
+    words: list[str] = []
+    capital = bytearray()
+    for word in raw:
+        parts = ["and"] if word == "&" else split_words(word)
+        words += parts
+        capital += bytes([not word[0].islower()]) * len(parts)
+    return words, bytes(capital)

@@ -1,0 +1,156 @@
+"""Rankers made of rankers: `Hybrid` fuses several, `ExcludeKinds` leaves kinds of units out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.search.rankers.lexical import Lexical
+from sire_core.search.ranking import ScoredRanking
+from sire_core.search.vectors.flat import Flat
+from sire_core.settings import check_settings, setting
+
+if TYPE_CHECKING:
+    from sire_core.filters import Filter
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranker, Ranking, View
+    from sire_core.types import Step
+
+__all__ = ["ExcludeKinds", "Hybrid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hybrid:
+    """Fuses rankings: a unit's score is the sum of 1 / (constant + rank) over the rankers that list it.
+
+    A score of 0 says nothing and is not counted. Units that no ranker has among its first `depth` come behind all
+    others, so that the order does not depend on how many are asked for.
+
+    Attributes:
+        rankers: What is fused.
+        constant: Damps the first ranks; 60 in the original paper of the method.
+        depth: How far down each ranking counts.
+    """
+
+    rankers: tuple[Ranker, ...] = (Flat(), Lexical())
+    constant: float = setting(60.0, low=0.0)
+    depth: int = setting(50, low=1)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
+        """Rank the units that pass the filter."""
+        reach = max(self.depth, n)
+        rankings = [await ranker.rank(query, reach, view, where) for ranker in self.rankers]
+        ranking = _Fused(rankings, view.allowed(where), view.size, self)
+        await ranking.top(n)
+        return ranking
+
+
+class _Fused:
+    """Reads the rankings as far as `depth`, and to their ends once more is wanted than they list so far."""
+
+    def __init__(self, rankings: Sequence[Ranking], allowed: BoolArray | None, size: int, settings: Hybrid) -> None:
+        self._rankings = rankings
+        self._allowed = allowed
+        self._size = size
+        self._settings = settings
+        self._reach = 0
+        self._listed = 0
+        self._fused = self._scored(np.zeros(size, dtype=np.float32))
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions and their scores."""
+        for reach in (self._settings.depth, self._size):
+            if self._listed < n and self._reach < reach:
+                self._reach = reach
+                scores = await self._fuse(reach)
+                self._listed = int(np.count_nonzero(scores))
+                self._fused = self._scored(scores)
+        return await self._fused.top(n)
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """The rankings' orders of just these positions, fused: the same however far the rankings were read.
+
+        Minus infinity where the filter hides a position, as in other rankings.
+        """
+        fused = np.zeros(len(positions), dtype=np.float32)
+        for ranking in self._rankings:
+            scores = ranking.scores_at(positions)
+            order = np.argsort(-scores, kind="stable")
+            fused[order] += self._parts(scores[order])
+        return fused if self._allowed is None else np.where(self._allowed[positions], fused, -np.inf).astype(np.float32)
+
+    def path(self, position: int) -> tuple[Step, ...]:
+        """Why a position is where it is, by each ranking."""
+        return tuple(step for ranking in self._rankings for step in ranking.path(position))
+
+    def _scored(self, scores: FloatArray) -> ScoredRanking:
+        return ScoredRanking(scores, self._allowed, self.path)
+
+    async def _fuse(self, reach: int) -> FloatArray:
+        depth = self._settings.depth
+        head = np.zeros(self._size, dtype=np.float32)
+        tail = np.zeros(self._size, dtype=np.float32)
+        for ranking in self._rankings:
+            positions, scores = await ranking.top(reach)
+            parts = self._parts(scores)
+            head[positions[:depth]] += parts[:depth]
+            tail[positions[depth:]] += parts[depth:]
+        # Scaled down, the sum of all tails stays below the least that a single listing gives.
+        return np.where(head > 0, head, tail / (2 * max(1, len(self._rankings))))
+
+    def _parts(self, scores: FloatArray) -> FloatArray:
+        """What each place of a ranking is worth; among scores of 0 the place is only corpus order."""
+        worth = 1.0 / (self._settings.constant + 1.0 + np.arange(len(scores)))
+        return np.where(scores == 0, 0.0, worth).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class ExcludeKinds:
+    """Leaves kinds out of a ranking, so that they take no ranks when it is fused with others.
+
+    Attributes:
+        ranker: Who ranks.
+        kinds: What is left out.
+    """
+
+    ranker: Ranker
+    kinds: tuple[str, ...]
+
+    async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
+        """Rank the units that pass the filter and are of other kinds."""
+        names = list(view.kind_names)
+        kept = ~np.isin(view.kinds, [names.index(kind) for kind in self.kinds])
+        return _Stripped(await self.ranker.rank(query, n, view, where), kept)
+
+
+class _Stripped:
+    """Reads the ranking as far as it takes."""
+
+    __slots__ = ("_kept", "_ranking")
+
+    def __init__(self, ranking: Ranking, kept: BoolArray) -> None:
+        self._ranking = ranking
+        self._kept = kept
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions of other kinds and their scores."""
+        reach = max(1, n)
+        while True:
+            positions, scores = await self._ranking.top(reach)
+            keep = self._kept[positions]
+            if np.count_nonzero(keep) >= n or len(positions) < reach:
+                return positions[keep][:n], scores[keep][:n]
+            reach *= 2
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """The ranker's scores."""
+        return self._ranking.scores_at(positions)
+
+    def path(self, position: int) -> tuple[Step, ...]:
+        """The ranker's reasons."""
+        return self._ranking.path(position)

@@ -1,0 +1,107 @@
+"""`Lexical`: BM25 over any pool, through `bm25s`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.search.ranking import ScoredRanking
+from sire_core.settings import check_settings, setting
+from sire_core.types import Step
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sire_core.filters import Filter
+    from sire_core.protocols import FloatArray, IntArray, Ranking, View
+
+__all__ = ["Lexical"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """Ranks every unit by BM25 between its text and the question.
+
+    Attributes:
+        k1: Saturation of term frequency.
+        b: Length normalisation.
+        language: Stop words (`bm25s`) and stemmer (Snowball) of the text.
+        leave_out: Kinds that are not indexed and count for nothing: their words make no word of the others frequent.
+    """
+
+    k1: float = setting(1.5, low=0.0)
+    b: float = setting(0.75, low=0.0, high=1.0)
+    language: str = "english"
+    leave_out: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
+        """Rank the units that pass the filter. Units that share no word with the question come last, by position."""
+        import asyncio
+
+        scores = await asyncio.to_thread(self.scores, query, view)
+
+        def explain(position: int) -> tuple[Step, ...]:
+            kind = view.kind_names[view.kinds[position]]
+            return (Step(f"words:{kind}", (view.ids[position].decode(),), f"BM25 {scores[position]:.2f}"),)
+
+        return ScoredRanking(scores, view.allowed(where), explain)
+
+    def scores(self, query: str, view: View) -> FloatArray:
+        """BM25 score of every unit, `[size]`."""
+        if not view.size:
+            return np.zeros(0, dtype=np.float32)
+        name = "-".join(("bm25", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
+        retriever = view.kept(name, lambda: self._index(view), _save, _load)
+        tokenize = view.derived(f"tokenizer-{self.language}", lambda: _tokenizer(self.language))
+        indexed = self._indexed(view)
+        scores = np.zeros(view.size, dtype=np.float32)
+        vocabulary = retriever.vocab_dict
+        tokens = [token for token in tokenize([query])[0] if token in vocabulary]
+        if tokens:
+            scores[indexed] = retriever.get_scores(tokens)
+        return scores
+
+    def _indexed(self, view: View) -> IntArray:
+        """Positions of the units that are indexed; one at least, since an index needs something."""
+        names = list(view.kind_names)
+        kept = np.flatnonzero(~np.isin(view.kinds, [names.index(kind) for kind in self.leave_out]))
+        return np.asarray(kept if len(kept) else [0], dtype=np.int64)
+
+    def _index(self, view: View) -> Any:
+        import bm25s
+
+        texts = [unit.index_text for unit in view.units(self._indexed(view))]
+        retriever = bm25s.BM25(k1=self.k1, b=self.b)
+        # A pool without a single word still needs a vocabulary.
+        retriever.index([tokens or [""] for tokens in _tokenizer(self.language)(texts)], show_progress=False)
+        return retriever
+
+
+def _load(directory: Path) -> Any:
+    import bm25s
+
+    return bm25s.BM25.load(str(directory), mmap=True)
+
+
+def _save(retriever: Any, directory: Path) -> None:
+    retriever.save(str(directory), show_progress=False)
+
+
+def _tokenizer(language: str) -> Any:
+    import bm25s
+    import Stemmer
+
+    stemmer = Stemmer.Stemmer(language)
+
+    def tokenize(texts: list[str]) -> list[list[str]]:
+        tokens: list[list[str]] = bm25s.tokenize(
+            texts, stopwords=language, stemmer=stemmer, return_ids=False, show_progress=False
+        )
+        return tokens
+
+    return tokenize

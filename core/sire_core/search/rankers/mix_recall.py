@@ -1,0 +1,255 @@
+"""`MixRecall`: entities, relations and passages recalled together elect passages: MS-RAG."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.neighborhood import nearby_entities, nearby_relations
+from sire_core.algorithms.voting import count_votes
+from sire_core.search.rankers.entity_graph import EntityGraph
+from sire_core.search.rankers.relation_graph import RelationGraph, RelationWalk
+from sire_core.search.ranking import ScoredRanking, best_first
+from sire_core.search.vectors.id_places import IdPlaces
+from sire_core.settings import check_settings, refuse_unused, setting
+from sire_core.types import Step
+
+if TYPE_CHECKING:
+    from sire_core.filters import Filter
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking, View
+
+__all__ = ["MixRecall"]
+
+_SHOWN = 5
+"""Votes that a path lists."""
+_TIE = 1e-4
+"""Worth of a cosine of 1 among passages with equal votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MixRecall:
+    """Ranks passages by the votes of what is similar to the question and of its neighbours in the graph.
+
+    Needs `KnowledgeGraph(index_units=True)`. Passages without a vote follow by cosine, entities and relations come
+    behind all passages. Entities and relations that a filter forbids are neither recalled nor walked through.
+
+    Attributes:
+        entities: Entities recalled by cosine (the paper's lambda 1); 0 turns it off.
+        relations: Relations recalled (lambda 2).
+        chunks: Passages recalled (lambda 3).
+        entity_hops: How far entities are expanded; the paper does not say.
+        relation_hops: How far relations are expanded (lambda h).
+        fanout: At every hop only so many relations most similar to the question are kept; None keeps all, the paper's
+            letter.
+        vote: `count` (as published: every item is worth its weight) or `similarity` (times its cosine).
+        hop_decay: An item found h hops away is worth this to the power of h; 1 is as published.
+        entity_weight: Worth of an entity's vote.
+        relation_weight: Worth of a relation's vote.
+        chunk_weight: Worth of a passage's vote.
+        fusion: `vote`, or `priority`: passages of entities, then of relations, then those recalled themselves (the
+            paper's row without voting).
+        extraction: What the entities and relations are recalled by: `vector`, the whole question (the paper's way), or
+            `llm`, what a language model finds in it, each item linked to its nearest unit (no change without a model).
+        link: Whether entities that the question names, by title, name or alias, are recalled before those similar to it
+            (not in the paper, whose names are written by a model). Their votes are worth `d ** -link_rarity` when d
+            passages name them.
+        link_rarity: See `link`.
+        expand: `nearby`, or `none`, or `ppr`: PageRank over the entities from those recalled ranks the passages.
+        damping: Probability of following an edge in `ppr`, as in PageRank.
+    """
+
+    entities: int = setting(5, low=0)
+    relations: int = setting(10, low=0)
+    chunks: int = setting(10, low=0)
+    entity_hops: int = setting(1, low=0)
+    relation_hops: int = setting(4, low=0)
+    fanout: int | None = setting(10, low=1)
+    vote: str = setting("similarity", choices=("count", "similarity"))
+    hop_decay: float = setting(0.5, low=0.0, high=1.0)
+    entity_weight: float = setting(1.0, low=0.0)
+    relation_weight: float = setting(1.0, low=0.0)
+    chunk_weight: float = setting(1.0, low=0.0)
+    fusion: str = setting("vote", choices=("vote", "priority"))
+    extraction: str = setting("vector", choices=("vector", "llm"))
+    link: bool = True
+    link_rarity: float = setting(0.5, low=0.0)
+    expand: str = setting("nearby", choices=("nearby", "ppr", "none"))
+    damping: float = setting(0.5, low=0.0, high=0.99)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        weights = ("entity_weight", "relation_weight", "chunk_weight")
+        if self.expand == "ppr":
+            idle = ("entity_hops", "relation_hops", "fanout", "vote", "hop_decay", "fusion", *weights)
+            refuse_unused(self, "expand='ppr'", idle)
+        else:
+            refuse_unused(self, f"expand={self.expand!r}", ("damping",))
+        if self.expand == "none":
+            refuse_unused(self, "expand='none'", ("entity_hops", "relation_hops", "fanout", "hop_decay"))
+        if self.fusion == "priority":
+            refuse_unused(self, "fusion='priority'", ("vote", "hop_decay", *weights))
+        if not self.link:
+            refuse_unused(self, "link=False", ("link_rarity",))
+
+    async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
+        """Rank the units that pass the filter."""
+        import asyncio
+
+        question = await view.embed_query(query)
+        named = await self._named(query, view) if view.size else None
+        allowed = view.allowed(where)
+        cosines = await view.cosines(query, question, allowed)
+        return await asyncio.to_thread(self._rank, query, cosines, named, view, allowed)
+
+    async def _named(self, query: str, view: View) -> tuple[FloatArray, FloatArray] | None:
+        """Vectors of the entities and of the relations that the model finds; None leaves it to the question's own."""
+        if self.extraction != "llm" or view.language_model is None:
+            return None
+        from sire_core.search.rankers.question_items import find_items, item_vectors
+
+        items = await find_items(query, view.language_model)
+        if not items.entities and not items.relations:
+            return None
+        return await item_vectors(items.entities, view), await item_vectors(items.relations, view)
+
+    def _rank(
+        self,
+        query: str,
+        cosines: FloatArray,
+        named: tuple[FloatArray, FloatArray] | None,
+        view: View,
+        allowed: BoolArray | None,
+    ) -> Ranking:
+        if not view.size:
+            return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
+        graph = RelationGraph.of(view)
+        closed = slice(0) if allowed is None else ~allowed
+        found = None if named is None else self._nearest(graph, cosines, named, view, closed)
+        spelled = _spelled(query, view, allowed) if self.link and self.entities and found is None else {}
+        for position, passages in spelled.items():
+            cosines[position] = max(cosines[position], passages**-self.link_rarity)
+        open_cosines = cosines.copy()
+        open_cosines[closed] = -np.inf
+        entities, relations = found or (
+            _top(graph.entities, open_cosines, self.entities),
+            _top(graph.relations, open_cosines, self.relations),
+        )
+        seeds = list(dict.fromkeys((*spelled, *entities))), relations
+        recalled = self._recall(graph, open_cosines, *seeds)
+        worth = {item: self._worth(kind, hop, float(cosines[item])) for item, (kind, hop) in recalled.items()}
+        voters: dict[int, list[int]] = {}
+        for item in recalled:
+            for passage in graph.passages(item, view):
+                voters.setdefault(passage, []).append(item)
+        scores = cosines - 5.0  # entities and relations
+        scores[graph.chunks] = cosines[graph.chunks] - 2.0  # passages without a vote
+        if self.expand == "ppr":
+            walked = RelationWalk.of(view, graph).scores(seeds[0], view.size, self.damping, allowed)
+            reached = np.flatnonzero(walked)
+            scores[reached] = walked[reached] + _TIE * cosines[reached]
+        elif self.fusion == "priority":
+            scores[list(voters)] = np.arange(len(voters), 0, -1)
+        else:
+            votes = count_votes((worth[item], graph.passages(item, view)) for item in recalled)
+            for passage, vote in votes.items():
+                if vote > 0:
+                    scores[passage] = vote + _TIE * max(float(cosines[item]) for item in voters[passage])
+        return ScoredRanking(scores, allowed, _Reasons(view, cosines, recalled, voters).path)
+
+    def _nearest(
+        self,
+        graph: RelationGraph,
+        cosines: FloatArray,
+        named: tuple[FloatArray, FloatArray],
+        view: View,
+        closed: BoolArray | slice,
+    ) -> tuple[list[int], list[int]]:
+        """The nearest unit of every item that the model named; raises `cosines` to those with the items."""
+        found: list[list[int]] = []
+        for kind, vectors, most in zip(
+            (graph.entities, graph.relations), named, (self.entities, self.relations), strict=True
+        ):
+            similarities = np.asarray(view.matrix @ vectors.T)
+            if len(vectors):
+                cosines[kind] = np.maximum(cosines[kind], similarities[kind].max(axis=1))
+            similarities[closed] = -np.inf
+            found.append(graph.nearest(kind, similarities) if most else [])
+        return found[0], found[1]
+
+    def _recall(
+        self, graph: RelationGraph, cosines: FloatArray, entities: list[int], relations: list[int]
+    ) -> dict[int, tuple[str, int]]:
+        """Kind and distance of every recalled unit: entities, relations, passages, each by distance and cosine."""
+        near_by = self.expand == "nearby"
+        hops = (self.entity_hops, self.relation_hops) if near_by else (0, 0)
+        near, on_the_way = nearby_entities(entities, graph.incidence, hops[0], self.fanout, cosines)  # type: ignore[arg-type]  # an array is indexed like a sequence
+        linked = nearby_relations(relations, graph.incidence, hops[1], self.fanout, cosines)  # type: ignore[arg-type]  # as above
+        for relation, hop in on_the_way.items():
+            linked[relation] = min(hop, linked.get(relation, hop))
+        found = {item: ("entity", hop) for item, hop in near.items()}
+        for relation in sorted(linked, key=lambda item: linked[item]):
+            found[relation] = ("relation", linked[relation])
+        found.update((chunk, ("chunk", 0)) for chunk in _top(graph.chunks, cosines, self.chunks))
+        return found
+
+    def _worth(self, kind: str, hop: int, cosine: float) -> float:
+        weights = {"entity": self.entity_weight, "relation": self.relation_weight, "chunk": self.chunk_weight}
+        similarity = max(0.0, cosine) if self.vote == "similarity" else 1.0
+        return float(weights[kind] * self.hop_decay**hop * similarity)
+
+
+def _top(positions: IntArray, cosines: FloatArray, n: int) -> list[int]:
+    """The `n` positions with the highest cosine, best first."""
+    if n < 1 or not len(positions):
+        return []
+    found: list[int] = positions[best_first(cosines[positions], n)].tolist()
+    return found
+
+
+def _spelled(query: str, view: View, allowed: BoolArray | None) -> dict[int, int]:
+    """Positions of the entities that a question names, with the number of passages that name them.
+
+    An entity that stands on a forbidden passage, too, is left out like any unit.
+    """
+    graph = EntityGraph.of(view)
+    linked = list(graph.link(query, None if allowed is None else allowed[graph.chunk_positions]))
+    places = IdPlaces.of(view).find(np.array([graph.entity_ids[entity] for entity in linked], dtype="S24"))
+    return {
+        position: max(1, graph.frequency(entity))
+        for position, entity in zip(places.tolist(), linked, strict=True)
+        if position >= 0 and (allowed is None or allowed[position])
+    }
+
+
+class _Reasons:
+    """Who voted for a passage; texts are read for the hits only."""
+
+    def __init__(
+        self,
+        view: View,
+        cosines: FloatArray,
+        recalled: Mapping[int, tuple[str, int]],
+        voters: Mapping[int, list[int]],
+    ) -> None:
+        self._view = view
+        self._cosines = cosines
+        self._recalled = recalled
+        self._voters = voters
+
+    def path(self, position: int) -> tuple[Step, ...]:
+        """One step per vote, then the cosine."""
+        view = self._view
+        steps = []
+        ordered = sorted(self._voters.get(position, ()), key=lambda item: self._recalled[item][1])[:_SHOWN]
+        for item, unit in zip(ordered, view.units(ordered), strict=True):
+            kind, hop = self._recalled[item]
+            what = "itself" if item == position else repr(unit.text)
+            where = f", {hop} hops from what the question recalls" if hop else ""
+            note = f"vote of {what}, cosine {self._cosines[item]:.3f} with the question{where}"
+            steps.append(Step(f"vote:{kind}", (unit.id,), note))
+        kind = view.kind_names[view.kinds[position]]
+        note = f"cosine {self._cosines[position]:.3f} with the question"
+        return (*steps, Step(f"vector:{kind}", (str(view.ids[position].decode()),), note))

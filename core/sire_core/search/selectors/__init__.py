@@ -1,0 +1,1 @@
+"""Selectors: from a ranking to the context of an answer."""

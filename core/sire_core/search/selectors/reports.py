@@ -1,0 +1,222 @@
+"""`ReportSelector`: reports above the entities of the hits join the context (SMART, eq. 12)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+from sire_core.search.selectors.report_trees import ReportTrees
+from sire_core.settings import check_settings, setting
+from sire_core.types import Step, UnitKind
+
+if TYPE_CHECKING:
+    from sire_core.protocols import FloatArray, IntArray, Ranking, View
+
+__all__ = ["ReportSelector"]
+
+_FIRST_BLOCK = 4
+_OVERLAP = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSelector:
+    """Puts reports behind the hits whose entities they are about; works over any ranker.
+
+    Reports are never hits of their own: the ranking's passages come in its order, in blocks of 4, 12, 36 ... hits, and
+    behind each block stand half as many reports: at most k // 3 of the first k, whatever k is. They are taken from the
+    ancestors of all entities that the hits so far name, in all trees, by cosine with the question + 0.2 * share of
+    these entities under the report, at most ceil(reports / trees) of each tree, none that says what a better one says.
+    A block whose hits name no entity is followed by the next hits. Reports that were not taken come behind everything
+    else.
+
+    Attributes:
+        cap: Most reports of a context: `third`, as above; a number, which stops there; or None, as published:
+            the first k hits of the ranking and then every ancestor's report, however many that makes.
+        overlap: Weight of the share of the hits' entities that stand under a report.
+
+    Raises:
+        ConfigurationError: `cap` is none of these.
+    """
+
+    cap: int | str | None = "third"
+    overlap: float = setting(_OVERLAP, low=0.0)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        number = isinstance(self.cap, int) and not isinstance(self.cap, bool) and self.cap >= 0
+        if not number and self.cap not in ("third", None):
+            raise ConfigurationError(f"cap is 'third', a number of reports or None, not {self.cap!r}.")
+
+    async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:
+        """Return a ranking whose first `k` are the context; with `cap=None` it is longer."""
+        import asyncio
+
+        trees = await asyncio.to_thread(ReportTrees.of, view)
+        if not trees.trees:
+            return ranking
+        reports = _Reports(await view.embed_query(query), ranking, view, trees, self.overlap)
+        selected = _Selected(self, ranking, k, view, reports, trees.count)
+        await selected.top(k)
+        return selected
+
+
+class _Reports:
+    """Chooses among the reports above the hits seen so far."""
+
+    def __init__(self, question: FloatArray, ranking: Ranking, view: View, trees: ReportTrees, overlap: float) -> None:
+        self._question = question
+        self._ranking = ranking
+        self._view = view
+        self._trees = trees
+        self._overlap = overlap
+        self._entities: dict[int, None] = {}
+        self._per_tree: Counter[str] = Counter()
+        self._texts: set[str] = set()
+        self.notes: dict[int, Step] = {}
+
+    def see(self, position: int) -> None:
+        """A hit: the entities that it names count from now on."""
+        self._entities.update(dict.fromkeys(self._trees.named(position)))
+
+    def choose(self, most: int, per_tree: int | None) -> list[int]:
+        """The best reports that were not chosen before.
+
+        Args:
+            most: How many at most.
+            per_tree: How many of a tree at most, those chosen before included; None for no bound.
+        """
+        counts = self._trees.counts(self._entities)
+        candidates = np.array([at for at in counts if at not in self.notes], dtype=np.int64)
+        if most < 1 or not len(candidates):
+            return []
+        # What a filter hides has no score in the ranking, and so stays hidden here.
+        candidates = candidates[self._ranking.scores_at(candidates) > -np.inf]
+        cosines = self._view.matrix[candidates] @ self._question
+        shares = np.array([counts[at] for at in candidates.tolist()]) / len(self._entities)
+        chosen: list[int] = []
+        for at in np.argsort(-(cosines + self._overlap * shares), kind="stable").tolist():
+            report = int(candidates[at])
+            if len(chosen) == most:
+                break
+            tree = self._trees.trees[report]
+            text = self._view.units([report])[0].text
+            if text in self._texts or (per_tree is not None and self._per_tree[tree] >= per_tree):
+                continue
+            self._texts.add(text)
+            self._per_tree[tree] += 1
+            chosen.append(report)
+            share = f"above {counts[report]} of the {len(self._entities)} entities that the hits before it name"
+            note = f"{tree}: {share}, cosine {cosines[at]:.3f} with the question"
+            self.notes[report] = Step("perspective", self._below(report), note)
+        return chosen
+
+    def _below(self, report: int) -> tuple[str, ...]:
+        """The entities of the hits that the report stands above, without units that a filter hides."""
+        found = [entity for entity in self._entities if report in self._trees.above(entity)]
+        places = self._trees.places[found]
+        units = np.flatnonzero(places >= 0)
+        hidden = units[self._ranking.scores_at(places[units]) == -np.inf].tolist() if len(units) else []
+        return tuple(self._trees.name(entity) for at, entity in enumerate(found) if at not in hidden)
+
+
+class _Selected:
+    """Hits and reports as far as they were read; the order never changes, it only grows."""
+
+    def __init__(
+        self, settings: ReportSelector, ranking: Ranking, k: int, view: View, reports: _Reports, trees: int
+    ) -> None:
+        self._cap = settings.cap
+        self._ranking = ranking
+        self._k = k
+        self._reports = reports
+        self._trees = trees
+        self._is_report = view.kinds == list(view.kind_names).index(UnitKind.REPORT.value)
+        self._order: list[int] = []
+        self._scores: list[float] = []
+        self._read: list[tuple[int, float]] = []
+        self._reach = 2 * max(k, _FIRST_BLOCK)
+        self._hits = 0
+        self._given = 0
+        self._block = _FIRST_BLOCK
+        self._left = _FIRST_BLOCK
+        self._topped: set[int] = set()
+        self._ended = False
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions, with `cap=None` and all reports; a report has the score of the hit before it."""
+        while len(self._order) < self._wanted(n) and not self._ended:
+            await self._grow()
+        end = self._wanted(n)
+        return np.asarray(self._order[:end], dtype=np.int64), np.asarray(self._scores[:end], dtype=np.float32)
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """The ranker's scores."""
+        return self._ranking.scores_at(positions)
+
+    def path(self, position: int) -> tuple[Step, ...]:
+        """Why the ranker chose a hit, or which entities a report was chosen for."""
+        if position in self._reports.notes:
+            return (self._reports.notes[position],)
+        steps = self._ranking.path(position)
+        if position in self._topped:
+            return (*steps, Step("top_up", (), "a report that no hit led to, behind everything else"))
+        return steps
+
+    def _wanted(self, n: int) -> int:
+        return n + self._given if self._cap is None else n
+
+    async def _grow(self) -> None:
+        """Add the next hit, and the reports that stand behind it."""
+        hit = await self._next_hit()
+        if hit is None:
+            await self._end()
+            return
+        self._order.append(hit[0])
+        self._scores.append(hit[1])
+        self._reports.see(hit[0])
+        self._hits += 1
+        self._left -= 1
+        if self._cap is None:
+            if self._hits == self._k:
+                self._append(len(self._is_report), None)
+        elif not self._left:
+            most = self._block // 2
+            if isinstance(self._cap, int):
+                most = min(most, self._cap - self._given)
+            self._append(most, ceil((self._given + most) / self._trees))
+            self._block *= 3
+            self._left = self._block
+
+    async def _next_hit(self) -> tuple[int, float] | None:
+        """The ranking's next unit that is no report."""
+        while self._hits >= len(self._read):
+            positions, scores = await self._ranking.top(self._reach)
+            keep = ~self._is_report[positions]
+            self._read = list(zip(positions[keep].tolist(), scores[keep].tolist(), strict=True))
+            if len(positions) < self._reach:
+                break
+            self._reach *= 2
+        return self._read[self._hits] if self._hits < len(self._read) else None
+
+    def _append(self, most: int, per_tree: int | None) -> None:
+        chosen = self._reports.choose(most, per_tree)
+        self._given += len(chosen)
+        self._order += chosen
+        self._scores += [self._scores[-1]] * len(chosen)
+
+    async def _end(self) -> None:
+        """No more hits: the reports that were not taken, in the ranking's order."""
+        self._ended = True
+        if self._cap is None and self._order and self._hits < self._k:
+            self._append(len(self._is_report), None)
+        positions, scores = await self._ranking.top(len(self._is_report))
+        for position, score in zip(positions.tolist(), scores.tolist(), strict=True):
+            if self._is_report[position] and position not in self._reports.notes:
+                self._topped.add(position)
+                self._order.append(position)
+                self._scores.append(score)

@@ -1,0 +1,176 @@
+"""`Rerank`: a language model says which of the first passages help most, in numbers only (MS-RAG)."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.voting import parse_order
+from sire_core.errors import ConfigurationError
+from sire_core.protocols import Prompt
+from sire_core.settings import check_settings, setting
+from sire_core.types import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, View
+
+__all__ = ["CrossEncoderRerank", "Reordered", "Rerank", "ask_order"]
+
+_INSTRUCTIONS = (
+    "The data holds a question and numbered passages. Name the two passages that help most to answer the question, the "
+    "more helpful one first. Answer with their numbers only, joined by #, for example 2#0."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rerank:
+    """Puts first what the language model picks from the head of a ranking. Without a model nothing changes.
+
+    Attributes:
+        pool: How many of the first hits the model sees (the paper's lambda 4); the order beyond them stays.
+    """
+
+    pool: int = setting(5, low=1)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:  # noqa: ARG002 - what the model sees does not depend on k
+        """One call of the model.
+
+        Raises:
+            ModelError: The call failed.
+        """
+        positions, scores = await ranking.top(self.pool)
+        if view.language_model is None or len(positions) < 2:
+            return ranking
+        texts = [unit.index_text for unit in view.units(positions)]
+        order = positions[await ask_order(view.language_model, query, texts)]
+        return Reordered(ranking, order, scores, "language model")
+
+
+async def ask_order(model: LanguageModel, query: str, texts: Sequence[str]) -> list[int]:
+    """Ask a language model which texts help most; one call.
+
+    Args:
+        model: Answers in numbers; what it does not name keeps its order behind what it names.
+        query: The question.
+        texts: The passages, at least one.
+
+    Returns:
+        Every place of `texts` once, the most helpful first.
+
+    Raises:
+        ModelError: The call failed.
+    """
+    passages = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts))
+    answer = await model.complete(Prompt(_INSTRUCTIONS, f"Question: {query}\n\n{passages}"), max_tokens=20)
+    return parse_order(answer.text, range(len(texts)))
+
+
+class Reordered:
+    """A ranking with another order of its first positions; their scores stay with the places.
+
+    Args:
+        ranking: The old order.
+        head: Its first positions in their new order.
+        scores: Of the places.
+        judge: Who reordered, for the paths.
+    """
+
+    def __init__(self, ranking: Ranking, head: IntArray, scores: FloatArray, judge: str) -> None:
+        self._ranking = ranking
+        self._head = head
+        self._scores = scores
+        self._judge = judge
+        self._place = {position: place for place, position in enumerate(head.tolist())}
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions and their scores."""
+        positions, scores = await self._ranking.top(max(n, len(self._head)))
+        rest = len(self._head)
+        return (
+            np.concatenate((self._head, positions[rest:]))[:n],
+            np.concatenate((self._scores, scores[rest:]))[:n],
+        )
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """Scores of given positions."""
+        scores = np.array(self._ranking.scores_at(positions))
+        for i, position in enumerate(positions.tolist()):
+            if position in self._place:
+                scores[i] = self._scores[self._place[position]]
+        return scores
+
+    def path(self, position: int) -> tuple[Step, ...]:
+        """The ranking's own steps, and the place that the model gave."""
+        steps = self._ranking.path(position)
+        if position not in self._place:
+            return steps
+        return (*steps, Step("rerank", (), f"place {self._place[position] + 1} after the {self._judge} looked"))
+
+
+@dataclass(frozen=True, slots=True)
+class CrossEncoderRerank:
+    """Orders the head of a ranking by a cross-encoder of the sentence-transformers library (extra `rerank`).
+
+    Attributes:
+        model: Folder, or name on the hub, which the library downloads.
+        pool: How many of the first hits the model reads; the order beyond them stays.
+    """
+
+    model: str
+    pool: int = setting(20, low=1)
+
+    def __post_init__(self) -> None:
+        if not self.model:
+            raise ConfigurationError("Name the cross-encoder: a folder, or a name on the hub such as org/model.")
+        check_settings(self)
+
+    async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:  # noqa: ARG002 - what the model reads does not depend on k
+        """Score the head in a worker thread; equal scores keep their order.
+
+        Raises:
+            ConfigurationError: The library is missing, or the model cannot be loaded.
+        """
+        import asyncio
+
+        positions, scores = await ranking.top(self.pool)
+        if len(positions) < 2:
+            return ranking
+        texts = [unit.index_text for unit in view.units(positions)]
+        found = await asyncio.to_thread(self._scores, query, texts)
+        order = positions[np.argsort(-found, kind="stable")]
+        return Reordered(ranking, order, scores, "cross-encoder")
+
+    def _scores(self, query: str, texts: Sequence[str]) -> FloatArray:
+        model, lock = _load(self.model)
+        with lock:  # the tokenizers are not made for two threads at once
+            scores = model.predict([(query, text) for text in texts], show_progress_bar=False)
+        found = np.asarray(scores, dtype=np.float32)
+        if found.shape != (len(texts),) or not np.isfinite(found).all():
+            raise ConfigurationError(
+                f"The cross-encoder {self.model} does not answer one number per passage but shape {found.shape}. "
+                "Take one that was trained for ranking."
+            )
+        return found
+
+
+@lru_cache(maxsize=2)
+def _load(model: str) -> tuple[Any, threading.Lock]:
+    try:
+        from sentence_transformers import CrossEncoder
+    except ImportError as error:
+        raise ConfigurationError(
+            'A cross-encoder needs sentence-transformers: pip install "sire-rag[rerank]"'
+        ) from error
+    try:
+        return CrossEncoder(model), threading.Lock()
+    except Exception as error:
+        raise ConfigurationError(f"The cross-encoder {model!r} cannot be loaded: {error}") from error

@@ -1,0 +1,190 @@
+"""`SearchSnapshot`: an index at one generation, searched in the recipe's way as often as one likes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.vectors import unit_rows
+from sire_core.errors import QueryError
+from sire_core.search.passages import check_returns, passage_hits
+from sire_core.search.ranking import ScoredRanking
+from sire_core.telemetry import Span, records_content, start
+from sire_core.types import UnitKind
+
+if TYPE_CHECKING:
+    from sire_core.filters import Filter
+    from sire_core.protocols import FloatArray, LanguageModel, Ranking, Recipe
+    from sire_core.search.view import PoolView
+    from sire_core.types import Hit
+
+__all__ = ["PoolCounts", "SearchSnapshot", "check_query"]
+
+
+def check_query(query: Any, k: Any) -> None:
+    """Refuse what cannot be searched for.
+
+    Raises:
+        QueryError: Empty question or k below one.
+    """
+    if not isinstance(query, str):
+        raise QueryError(f"The question is a {type(query).__name__}, not a text.")
+    if not query.strip():
+        raise QueryError("The question is empty. Ask something.")
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise QueryError(f"k must be a whole number of at least 1, not {k!r}.")
+
+
+def found(hits: Sequence[Hit]) -> dict[str, Any]:
+    """What a span says of what a search has found."""
+    documents = json.dumps([{"id": hit.unit.id, "score": float(hit.score)} for hit in hits])
+    return {"sire.hits": len(hits), "gen_ai.retrieval.documents": documents if records_content() else None}
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCounts:
+    """Units by kind, documents and passages."""
+
+    kinds: Mapping[str, int]
+    documents: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSnapshot:
+    """Ranking and selection over one snapshot; what is written to the index meanwhile does not show.
+
+    Attributes:
+        view: The pool.
+        recipe: Its ranker and selectors are used.
+        where: Filter of every search.
+    """
+
+    view: PoolView
+    recipe: Recipe
+    where: Filter | None = None
+
+    @property
+    def size(self) -> int:
+        """How many units there are."""
+        return self.view.size
+
+    def counts(self) -> PoolCounts:
+        """How much of the pool passes the filter."""
+        view = self.view
+        allowed = view.allowed(self.where)
+        units = np.ones(view.size, dtype=bool) if allowed is None else allowed
+        kinds = np.bincount(view.kinds[units], minlength=len(view.kind_names)).tolist()
+        named = {name: count for name, count in zip(view.kind_names, kinds, strict=True) if count}
+        return PoolCounts(named, len(self.document_ids()), int(view.passing_chunks(self.where).sum()))
+
+    def document_ids(self) -> list[str]:
+        """Ids of the documents that have a passage which passes the filter; without a filter, of all."""
+        ids = self.view.pool.document_ids()
+        if self.where is None:
+            return ids
+        numbers = np.unique(self.view.pool.chunk_documents[self.view.passing_chunks(self.where)])
+        return [ids[number] for number in numbers.tolist()]
+
+    def metadata(self) -> list[Mapping[str, Any]]:
+        """The different metadata of passages that pass the filter."""
+        return [
+            found for found in self.view.pool.distinct_metadata() if self.where is None or self.where.matches(found)
+        ]
+
+    @property
+    def lexical(self) -> bool:
+        """Whether the recipe ranks by words alone."""
+        from sire_core.search.rankers.lexical import Lexical
+
+        return isinstance(self.recipe.ranker, Lexical)
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """Whom rankers and selectors ask."""
+        return self.view.language_model
+
+    async def rank(self, query: str, n: int) -> Ranking:
+        """Rank the pool; about `n` positions will be read."""
+        return await self.recipe.ranker.rank(query, n, self.view, self.where)
+
+    async def selected(self, query: str, ranking: Ranking, k: int) -> Ranking:
+        """The ranking whose first `k` units are the context that the recipe's selectors make."""
+        for selector in self.recipe.selectors:
+            ranking = await selector.select(query, ranking, k, self.view)
+        return ranking
+
+    async def select(self, query: str, ranking: Ranking, k: int, *, returns: str = "units") -> list[Hit]:
+        """What the recipe's selectors make of a ranking: the context of `k` units, or the first `k` passages of it."""
+        ranking = await self.selected(query, ranking, k)
+        return await (passage_hits(ranking, k, self.view) if returns == "passages" else self.hits(ranking, k))
+
+    async def hits(self, ranking: Ranking, k: int) -> list[Hit]:
+        """The best `k` of a ranking, unselected."""
+        positions, scores = await ranking.top(k)
+        return self.view.hits(positions, scores, ranking)
+
+    async def background(self, hits: Sequence[Hit]) -> list[str]:
+        """What the recipe has to say beside the hits."""
+        source = self.recipe.context
+        return [] if source is None else list(await source.lines(hits, self.view))
+
+    async def nearest(self, vector: FloatArray, k: int) -> list[Hit]:
+        """The `k` passages whose vectors are nearest to a vector, best first, scored by cosine.
+
+        Raises:
+            QueryError: The vector has another length than those of the index, or k is below one.
+        """
+        check_query("vector", k)
+        view = self.view
+        if not view.size:
+            return []
+        if vector.shape != (view.matrix.shape[1],):
+            raise QueryError(f"The vector has the shape {vector.shape}, those of the index ({view.matrix.shape[1]},).")
+        passages = view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)
+        allowed = view.allowed(self.where)
+        question = unit_rows(vector[None])[0]
+        hidden = ~passages if allowed is None else ~(passages & allowed)
+        scores = np.where(hidden, -np.inf, view.matrix @ question).astype(np.float32)
+        return await self.hits(ScoredRanking(scores, None, lambda _: ()), k)
+
+    def search(self, query: str, k: int = 10, *, returns: str = "passages") -> list[Hit]:
+        """Rank and select; see `Index.search`.
+
+        Raises:
+            QueryError: Empty question or k below one.
+            ConfigurationError: `returns` is neither "passages" nor "units".
+        """
+        from sire_core.models.sync import run_sync
+
+        return run_sync(self.asearch(query, k, returns=returns))
+
+    async def asearch(self, query: str, k: int = 10, *, returns: str = "passages") -> list[Hit]:
+        """See `search`."""
+        check_query(query, k)
+        check_returns(returns)
+        if not self.view.size:
+            return []
+        with self.span(query, k) as span, span.current():
+            hits = await self.select(query, await self.rank(query, k), k, returns=returns)
+            span.set(found(hits))
+        return hits
+
+    def span(self, query: str, k: int) -> Span:
+        """Begin the span of a search."""
+        attributes = {
+            "gen_ai.provider.name": "sire",
+            "gen_ai.retrieval.query.text": query if records_content() else None,
+            "sire.recipe": self.recipe.name,
+            "sire.k": k,
+            "sire.filter": None if self.where is None else str(self.where),
+        }
+        return start("retrieval", self.recipe.name, attributes)
+
+    def with_language_model(self, language_model: LanguageModel | None) -> SearchSnapshot:
+        """The same search, whose rankers and selectors ask another model, or none."""
+        return replace(self, view=self.view.with_language_model(language_model))

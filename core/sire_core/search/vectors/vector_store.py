@@ -1,0 +1,102 @@
+"""`VectorStoreRanker`: the user's own vector store ranks the pool; citations, filters and selectors stay ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+from sire_core.search.vectors.store_scores import lists_nothing
+from sire_core.types import Step
+
+if TYPE_CHECKING:
+    from sire_core.filters import Filter
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, RankedSource, Ranking, View
+
+__all__ = ["VectorStoreRanker"]
+
+_BEHIND = 1e3
+"""Far below any score or negative distance of a store, and still fine enough to tell cosines apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorStoreRanker:
+    """Ranks units in the order of a `RankedSource`.
+
+    What the source lists and the pool does not hold is left out, and so is what does not pass the filter, whatever the
+    source makes of filters: more is asked for until enough units are left or the source has no more.
+
+    Attributes:
+        source: Where the order comes from.
+    """
+
+    source: RankedSource
+
+    async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
+        """Rank the units that pass the filter."""
+        ranking = _StoreRanking(self.source, query, await view.embed_query(query), view, where)
+        await ranking.top(n)
+        return ranking
+
+
+class _StoreRanking:
+    """A ranking that asks the source for more when more is read."""
+
+    __slots__ = (
+        *("_allowed", "_asked", "_exhausted", "_place", "_positions", "_query", "_question", "_scores", "_source"),
+        *("_view", "_where"),
+    )
+
+    def __init__(
+        self, source: RankedSource, query: str, question: FloatArray, view: View, where: Filter | None
+    ) -> None:
+        self._source = source
+        self._query = query
+        self._question = question
+        self._view = view
+        self._where = where
+        self._allowed: BoolArray | None = view.allowed(where)
+        self._place: dict[str, int] = view.derived(
+            "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(view.ids.tolist())}
+        )
+        self._positions: list[int] = []
+        self._scores: dict[int, float] = {}
+        self._asked = 0
+        self._exhausted = not self._place
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions and the source's scores."""
+        while len(self._positions) < n and not self._exhausted:
+            # A first question that is answered by what is asked for costs one call; filters may need more.
+            self._asked = max(n, 4 * self._asked)
+            self._read(await self._source.rank(self._query, self._asked, self._where))
+        if n and not self._positions and self._exhausted and self._place and self._allowed is None:
+            raise ConfigurationError(lists_nothing(len(self._place)))
+        positions = np.asarray(self._positions[:n], dtype=np.int64)
+        return positions, self.scores_at(positions)
+
+    def _read(self, pairs: Sequence[tuple[str, float]]) -> None:
+        self._exhausted = len(pairs) < self._asked
+        self._positions, self._scores = [], {}
+        for name, score in pairs:
+            place = self._place.get(name)
+            if place is None or place in self._scores or (self._allowed is not None and not self._allowed[place]):
+                continue
+            self._positions.append(place)
+            self._scores[place] = float(score)
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """The source's scores, our cosines far below for what it has not listed, minus infinity for hidden units."""
+        scores = np.array([self._scores.get(place, np.nan) for place in positions.tolist()], dtype=np.float32)
+        unlisted = np.isnan(scores)
+        scores[unlisted] = self._view.matrix[positions[unlisted]] @ self._question - _BEHIND
+        return scores if self._allowed is None else np.where(self._allowed[positions], scores, np.float32(-np.inf))
+
+    def path(self, position: int) -> tuple[Step, ...]:
+        """Why a position is where it is."""
+        score = self._scores.get(position)
+        listed = "not listed" if score is None else f"score {score:.3f}"
+        return (Step("store", (), f"{listed} in the user's vector store"),)

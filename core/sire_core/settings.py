@@ -1,0 +1,246 @@
+"""Settings: fields of frozen dataclasses that say what they may be; checked where they are declared."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from dataclasses import Field
+
+__all__ = ["Chosen", "Part", "UnusedSettingError", "check_settings", "refuse_unused", "setting", "setting_texts"]
+
+T = TypeVar("T")
+
+_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "bool": ((bool,), "true or false"),
+    "float": ((int, float), "a number"),
+    "int": ((int,), "a whole number"),
+    "str": ((str,), "a text"),
+    "tuple": ((tuple, list), "a list"),
+}
+
+
+class UnusedSettingError(ConfigurationError):
+    """A setting has no effect beside the others.
+
+    Args:
+        name: The setting.
+        message: Why, and what to do.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+def setting(
+    default: T,
+    *,
+    choices: Sequence[str] = (),
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+) -> T:
+    """A field of a component with what it may be; `check_settings` refuses everything else.
+
+    Args:
+        default: Value when it is not given.
+        choices: The only texts allowed.
+        low: Smallest number allowed.
+        high: Largest number allowed.
+        above: Numbers must be larger than this.
+    """
+    bounds = {"choices": tuple(choices), "low": low, "high": high, "above": above}
+    return field(default=default, metadata=bounds)
+
+
+def check_settings(component: Any) -> None:
+    """Refuse values of another type than a field is annotated with, or outside the bounds of `setting`.
+
+    Raises:
+        ConfigurationError: With the values that are allowed.
+    """
+    for declared in fields(component):
+        value = getattr(component, declared.name)
+        if not _fits(declared, value):
+            raise ConfigurationError(f"{declared.name} {_wanted(declared)}, not {value!r}.")
+
+
+def refuse_unused(component: Any, beside: str, names: Sequence[str]) -> None:
+    """Refuse settings that differ from their defaults although nothing reads them.
+
+    Args:
+        component: A frozen dataclass.
+        beside: What makes them idle, such as `expand='ppr'`.
+        names: Fields that have no effect then.
+
+    Raises:
+        UnusedSettingError: One of them was given.
+    """
+    for declared in fields(component):
+        if declared.name in names and getattr(component, declared.name) != declared.default:
+            raise UnusedSettingError(
+                declared.name,
+                f"{declared.name} has no effect with {beside}. Leave it out, or choose another value there.",
+            )
+
+
+def setting_texts(kind: type) -> dict[str, str]:
+    """What each field means: the `Attributes:` section of a class's docstring, one line each."""
+    section = (inspect.getdoc(kind) or "").partition("\nAttributes:\n")[2].split("\n\n")[0]
+    texts: dict[str, str] = {}
+    name = ""
+    for line in section.splitlines():
+        found = re.match(r"    (\w+): (.*)", line)
+        if found:
+            name = found[1]
+            texts[name] = found[2]
+        elif name:
+            texts[name] += f" {line.strip()}"
+    return texts
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A component of a recipe, whose fields with plain values are settings of the recipe.
+
+    Attributes:
+        kind: A frozen dataclass.
+        names: The recipe's name of a field, where it has another one.
+        without: Fields that the recipe decides by itself.
+    """
+
+    kind: type
+    names: Mapping[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+
+    def fields(self) -> dict[str, Field[Any]]:
+        """Fields by the recipe's name of the setting."""
+        return {
+            self.names.get(declared.name, declared.name): declared
+            for declared in fields(self.kind)
+            if declared.default is not MISSING and declared.name not in self.without
+        }
+
+
+class Chosen:
+    """The settings of one recipe: those of its parts, and what was given for them.
+
+    Args:
+        given: Values by name.
+        parts: What the recipe is made of. Parts that have a setting of the same name share its value.
+
+    Raises:
+        ConfigurationError: There is no such setting.
+    """
+
+    def __init__(self, given: Mapping[str, Any], *parts: Part) -> None:
+        self._parts = {part.kind: part for part in parts}
+        known = {name: declared for part in parts for name, declared in part.fields().items()}
+        for name in given:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise ConfigurationError(
+                    f"There is no setting {name!r}.{hint} The settings of this recipe are: {', '.join(known)}."
+                )
+        self.config = {name: _plain(given.get(name, declared.default)) for name, declared in known.items()}
+        """Every setting by name; the same values make the same recipe again."""
+        self.texts = {
+            name: setting_texts(part.kind).get(declared.name, "")
+            for part in parts
+            for name, declared in part.fields().items()
+        }
+        """What every setting means."""
+
+    def make(self, kind: type[T], **decided: Any) -> T:
+        """A part with its settings.
+
+        Args:
+            kind: Its class.
+            **decided: Fields that are no settings.
+
+        Raises:
+            ConfigurationError: A value is not allowed, or has no effect.
+        """
+        values = {declared.name: self.config[name] for name, declared in self._parts[kind].fields().items()}
+        return kind(**values, **decided)
+
+    def refuse_unused(self, kind: type, beside: str, *names: str) -> None:
+        """Refuse settings of a part that nothing reads; see `refuse_unused`.
+
+        Args:
+            kind: The part.
+            beside: What makes them idle.
+            *names: Names of settings; all of the part's when left out.
+
+        Raises:
+            UnusedSettingError: One of them was given.
+        """
+        for name, declared in self._parts[kind].fields().items():
+            if (not names or name in names) and self.config[name] != _plain(declared.default):
+                raise UnusedSettingError(
+                    name, f"{name} has no effect with {beside}. Leave it out, or choose another value there."
+                )
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _names(declared: Field[Any]) -> set[str]:
+    """Names of the types of an annotation, without what stands in brackets."""
+    return set(re.findall(r"\w+", re.sub(r"\[.*\]", "", str(declared.type))))
+
+
+def _fits(declared: Field[Any], value: Any) -> bool:
+    names = _names(declared)
+    kinds = names & set(_KINDS)
+    if not kinds or (value is None and "None" in names):
+        return True
+    if not any(isinstance(value, _KINDS[kind][0]) for kind in kinds) or (
+        isinstance(value, bool) and "bool" not in kinds
+    ):
+        return False
+    bounds = declared.metadata
+    if bounds.get("choices") and isinstance(value, str):
+        return value in bounds["choices"]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return True
+    low, high, above = bounds.get("low"), bounds.get("high"), bounds.get("above")
+    inside = (low is None or value >= low) and (high is None or value <= high) and (above is None or value > above)
+    return math.isfinite(value) and inside
+
+
+def _wanted(declared: Field[Any]) -> str:
+    """What a setting may be, in words."""
+    names, bounds = _names(declared), declared.metadata
+    ways = []
+    if bounds.get("choices"):
+        ways.append(f"one of {', '.join(bounds['choices'])}")
+    for name in sorted(names & set(_KINDS)):
+        if name == "str" and bounds.get("choices"):
+            continue
+        ways.append(_KINDS[name][1] + (_range(bounds) if name in ("int", "float") else ""))
+    if "None" in names:
+        ways.append("None")
+    return f"is {' or '.join(ways)}"
+
+
+def _range(bounds: Mapping[str, Any]) -> str:
+    low, high, above = bounds.get("low"), bounds.get("high"), bounds.get("above")
+    if low is not None and high is not None:
+        return f" from {low:g} to {high:g}"
+    if above is not None:
+        return f" above {above:g}" + ("" if high is None else f" and at most {high:g}")
+    if low is not None:
+        return f" of at least {low:g}"
+    return "" if high is None else f" of at most {high:g}"

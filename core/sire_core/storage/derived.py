@@ -1,0 +1,118 @@
+"""Derived files: written whole, with checksums; verified when they are opened, made again when they are not right."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+
+from sire_core.errors import StorageError
+
+__all__ = ["DerivedFiles", "sync_folder"]
+
+_CHECKSUMS = "checksums.json"
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedFiles:
+    """A folder of files that can be made again from the store.
+
+    Args:
+        directory: The folder; whole or absent.
+        label: What the files are derived from. Files under another label are somebody else's and count as damaged.
+    """
+
+    directory: Path
+    label: str
+
+    def part(self, name: str) -> DerivedFiles:
+        """Files that are derived later from the same state, in a folder of their own inside this one."""
+        return DerivedFiles(self.directory / name, f"{self.label}/{name}")
+
+    def stamp(self) -> tuple[tuple[int, int, int], ...]:
+        """Changes when anybody replaces, cuts off or writes to a file; cheap enough to look at before every search."""
+        try:
+            with os.scandir(self.directory) as entries:
+                found = [entry.stat() for entry in sorted(entries, key=attrgetter("name")) if entry.is_file()]
+        except OSError:
+            return ()
+        return tuple((status.st_ino, status.st_size, status.st_mtime_ns) for status in found)
+
+    def verify(self) -> None:
+        """Compare every file with its checksum.
+
+        Raises:
+            StorageError: Files are missing, damaged, or of something else; the caller makes them again.
+        """
+        try:
+            known = json.loads((self.directory / _CHECKSUMS).read_bytes())
+            files = dict(known["files"])
+            right = known["label"] == self.label and all(
+                _checksum(self.directory / name) == found for name, found in files.items()
+            )
+        except Exception as error:  # whatever can go wrong with foreign bytes: they are not what was written
+            raise StorageError(f"The derived files in {self.directory} cannot be read ({error}).") from error
+        if not right:
+            raise StorageError(f"The derived files in {self.directory} are not what was written.")
+
+    def write(self, save: Callable[[Path], None]) -> None:
+        """Write the files into a sibling folder, put them on disk, rename the folder.
+
+        Args:
+            save: Writes files, no folders, into the folder that it is given.
+
+        Raises:
+            StorageError: They cannot be written, for example because the disk is full or a writer has tidied away the
+                folder around this one.
+        """
+        directory = self.directory
+        partial = directory.with_name(f"{directory.name}.{os.getpid()}-{threading.get_ident()}.partial")
+        try:
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir()
+            save(partial)
+            files = {path.name: _checksum(path) for path in sorted(partial.iterdir())}
+            (partial / _CHECKSUMS).write_text(json.dumps({"label": self.label, "files": files}))
+            for path in partial.iterdir():
+                _sync(path)
+            sync_folder(partial)
+            shutil.rmtree(directory, ignore_errors=True)
+            partial.rename(directory)
+            sync_folder(directory.parent)
+        except Exception as error:  # libraries that write files raise what they like
+            shutil.rmtree(partial, ignore_errors=True)
+            raise StorageError(
+                f"Cannot write {directory} ({error}). The index itself is safe; free some space or fix the "
+                "permissions, and open it again."
+            ) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Put on disk which files a folder holds. Systems that cannot (Windows) do it by themselves."""
+    if hasattr(os, "O_DIRECTORY"):
+        _sync(folder, os.O_DIRECTORY)
+
+
+def _sync(path: Path, flags: int = 0) -> None:
+    handle = os.open(path, os.O_RDONLY | flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _checksum(path: Path) -> list[int]:
+    """Size and CRC-32 of a file: against what disks and programs do to files by accident, not against forgery."""
+    size = found = 0
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(_BLOCK):
+            size += len(block)
+            found = zlib.crc32(block, found)
+    return [size, found]

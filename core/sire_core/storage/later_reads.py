@@ -1,0 +1,78 @@
+"""`LaterReads`: edges and notes that a view reads when it needs them, of the generation that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sire_core.errors import SnapshotExpiredError
+from sire_core.storage.store import Store
+from sire_core.types import Edge
+
+__all__ = ["LaterReads"]
+
+
+class LaterReads:
+    """Reads of one commit.
+
+    Args:
+        store: The store.
+        commit: Name of the commit; see `Store.commits`.
+        owners: Owners of the pool.
+    """
+
+    def __init__(self, store: Store, commit: str, owners: Sequence[str]) -> None:
+        self._store = store
+        self._commit = commit
+        self._owners = list(owners)
+
+    @classmethod
+    def held(cls, path: Path, owners: Sequence[str]) -> LaterReads:
+        """Reads of the commit that is the last one now, through a connection that goes on seeing it.
+
+        The connection is closed when nobody needs it any more; until then the space of what is replaced is not reused.
+
+        Args:
+            path: `index.sqlite`.
+            owners: Owners of the pool.
+        """
+        store = Store(path)
+        return cls(store, store.hold(), owners)
+
+    @property
+    def generation(self) -> int:
+        """Generation of the commit."""
+        return int(self._store.manifest().get("generation", 0))
+
+    def close(self) -> None:
+        """Close a connection that `held` has opened."""
+        self._store.close()
+
+    def edges(self) -> list[Edge]:
+        """Edges of the pool.
+
+        Raises:
+            SnapshotExpiredError: The index has changed.
+        """
+        with self._store.snapshot():
+            self._check()
+            return self._store.edges(self._owners) if self._owners else []
+
+    def notes(self, prefix: str) -> dict[str, bytes]:
+        """Notes of the pool whose keys begin with a text; of equal keys the first owner's.
+
+        Raises:
+            SnapshotExpiredError: The index has changed.
+        """
+        found: dict[str, bytes] = {}
+        with self._store.snapshot():
+            self._check()
+            for owner in self._owners:
+                found = {**self._store.notes_with(owner, prefix), **found}
+        return dict(sorted(found.items()))
+
+    def _check(self) -> None:
+        if self._store.commits()[0] != self._commit:
+            raise SnapshotExpiredError(
+                "The index has changed since this snapshot of it was taken. Take a new one: Index.snapshot()."
+            )

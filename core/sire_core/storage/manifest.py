@@ -1,0 +1,144 @@
+"""What an index says of itself: embedder, recipes, counts. Kept in the store, copied to `manifest.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sire_core.errors import ConfigurationError
+from sire_core.types import digest
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Recipe
+
+__all__ = ["BuiltRecipe", "Manifest"]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltRecipe:
+    """A recipe whose units are in the index.
+
+    Attributes:
+        name: Name in the registry.
+        config: Settings; `REGISTRY[name](**config)` makes the recipe again.
+        organizers: (name, settings) of what was built.
+        owners: Build fingerprints of the organizers, in the same order.
+        extraction: Fingerprint of the records it was built from; empty when it needs none.
+        language_model: Fingerprint of the model it was built with; empty without one.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    organizers: tuple[tuple[str, Mapping[str, Any]], ...]
+    owners: tuple[str, ...]
+    extraction: str = ""
+    language_model: str = ""
+
+    @property
+    def pool(self) -> str:
+        """Key of the recipe's pool; recipes that build the same share it."""
+        return digest("pool", *self.owners, size=6)
+
+    def builds_like(self, recipe: Recipe) -> bool:
+        """Whether a recipe would build what this one built."""
+        wanted = tuple((o.name, dict(o.settings())) for o in recipe.organizers)
+        return self.name == recipe.name and wanted == tuple((name, dict(s)) for name, s in self.organizers)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The state of an index after a commit."""
+
+    generation: int = 0
+    embedder: str = ""
+    embedder_spec: str = ""
+    dimension: int = 0
+    extractor: str = ""
+    chunker: Mapping[str, Any] | None = None
+    seed: int = 0
+    recipes: tuple[BuiltRecipe, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-serialisable values."""
+        from sire_core.storage.folder import FORMAT
+
+        return {
+            "format": FORMAT,
+            "generation": self.generation,
+            "embedder": {"fingerprint": self.embedder, "spec": self.embedder_spec, "dimension": self.dimension},
+            "extractor": self.extractor,
+            "chunker": self.chunker,
+            "seed": self.seed,
+            "recipes": [
+                {
+                    "name": r.name,
+                    "config": dict(r.config),
+                    "organizers": [[name, dict(settings)] for name, settings in r.organizers],
+                    "owners": list(r.owners),
+                    "extraction": r.extraction,
+                    "language_model": r.language_model,
+                }
+                for r in self.recipes
+            ],
+            "counts": dict(self.counts),
+            "failed": {key: list(value) for key, value in self.failed.items()},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Manifest:
+        """Read what `to_json` wrote; an empty mapping is an index that was never built."""
+        if not data:
+            return cls()
+        embedder = data["embedder"]
+        recipes = tuple(
+            BuiltRecipe(
+                name=r["name"],
+                config=r["config"],
+                organizers=tuple((name, settings) for name, settings in r["organizers"]),
+                owners=tuple(r["owners"]),
+                extraction=r["extraction"],
+                language_model=r["language_model"],
+            )
+            for r in data["recipes"]
+        )
+        return cls(
+            generation=data["generation"],
+            embedder=embedder["fingerprint"],
+            embedder_spec=embedder["spec"],
+            dimension=embedder["dimension"],
+            extractor=data["extractor"],
+            chunker=data["chunker"],
+            seed=data["seed"],
+            recipes=recipes,
+            counts=data["counts"],
+            failed=data["failed"],
+        )
+
+    def find(self, recipe: Recipe | None, name: str = "") -> BuiltRecipe:
+        """The built recipe that a search means: the one that builds the same, or the latest of a name, or the latest.
+
+        Raises:
+            ConfigurationError: No such recipe was built here.
+        """
+        fitting = [r for r in self.recipes if (r.builds_like(recipe) if recipe else not name or r.name == name)]
+        if fitting:
+            return fitting[-1]
+        wanted = recipe.name if recipe else name
+        same = [r for r in self.recipes if r.name == wanted]
+        built = ", ".join(dict.fromkeys(r.name for r in self.recipes)) or "nothing yet"
+        if same:
+            raise ConfigurationError(
+                f"This index holds {wanted!r} built with other settings ({dict(same[-1].config)}). "
+                "Use those, or build it again with yours; both can live in one folder."
+            )
+        raise ConfigurationError(
+            f"This index does not hold {wanted or 'any recipe'!r} (it holds: {built}). Build it first."
+        )
+
+    def with_recipe(self, built: BuiltRecipe) -> Manifest:
+        """A manifest in which this recipe is the latest."""
+        others = tuple(r for r in self.recipes if r.owners != built.owners or r.name != built.name)
+        return replace(self, recipes=(*others, built))

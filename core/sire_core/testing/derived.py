@@ -1,0 +1,39 @@
+"""Steps of a derivation over passages at hand, without an index."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from sire_core.derive.engine import ItemChange, derive
+from sire_core.derive.rows import Item, Passage, StoredOutput
+
+if TYPE_CHECKING:
+    from sire_core.derive.step import Step
+    from sire_core.types import ExtractionRecord, Unit
+
+__all__ = ["derive_outputs"]
+
+
+class _NothingStored:
+    """The tables of an organizer that never ran."""
+
+    def __contains__(self, name: str) -> bool:
+        return False
+
+
+def derive_outputs(
+    steps: Sequence[Step], passages: Sequence[tuple[Unit, ExtractionRecord | None]]
+) -> tuple[dict[str, dict[str, StoredOutput]], dict[str, Unit]]:
+    """Outputs of every step, in corpus order, and all units by id.
+
+    Args:
+        steps: Steps that ask no model and need no vectors.
+        passages: Chunk units in corpus order, each with its record.
+    """
+    items = [Item(unit.id, place, 0, Passage(unit, (), record)) for place, (unit, record) in enumerate(passages)]
+    stored: Any = _NothingStored()
+    found = asyncio.run(derive(steps, ItemChange(items, [item.id for item in items]), stored, cast("Any", None)))
+    outputs = {step.name: found.tables[step.name].all_outputs() for step in steps if step.reduces}
+    return outputs, {unit.id: unit for unit in found.delta.put_units}

@@ -1,0 +1,78 @@
+"""Reasoning over any LangChain retriever: documents as hits, and hits as documents again."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+from langchain_sire.callbacks import call, inner_config
+from langchain_sire.documents import document_id, hit_to_langchain
+from sire_core.reason import RetrieverSource
+from sire_core.types import Hit, Unit, UnitKind
+
+__all__ = ["plain_document", "retriever_source", "to_document"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DocumentHit(Hit):
+    """A hit of a retriever that is not ours."""
+
+    document: Document
+
+
+def retriever_source(retriever: BaseRetriever, record: dict[str, Any] | None = None) -> RetrieverSource:
+    """A retriever as something to reason over.
+
+    Scores are 1, 1/2, 1/3 and so on by place: LangChain's documents have none, and so searches can be merged.
+
+    Args:
+        retriever: Searches; its own settings say how many documents it gives.
+        record: What it found before, by query, plain JSON; new searches are added. None searches every time.
+    """
+
+    async def retrieve(query: str, _: int) -> Sequence[Hit]:
+        if record is not None and query in record:
+            documents = [Document(**plain) for plain in record[query]]
+        else:
+            documents = await call(retriever.invoke, retriever.ainvoke, query, inner_config())
+            if record is not None:
+                record[query] = [_plain(document) for document in documents]
+        return [_hit(document, place) for place, document in enumerate(documents, 1)]
+
+    return RetrieverSource(retrieve, type(retriever).__name__)
+
+
+def to_document(hit: Hit) -> Document:
+    """A hit as a document: a copy of the one that the retriever gave, where it was not ours."""
+    if isinstance(hit, _DocumentHit):
+        found = hit.document
+        return Document(id=hit.unit.id, page_content=found.page_content, metadata=copy.deepcopy(found.metadata))
+    return hit_to_langchain(hit)
+
+
+def plain_document(hit: Hit) -> dict[str, Any]:
+    """A hit as a dictionary from which `Document(**plain)` makes the document again."""
+    return _plain(to_document(hit))
+
+
+def _plain(document: Document) -> dict[str, Any]:
+    return {"id": document.id, "page_content": document.page_content, "metadata": document.metadata}
+
+
+def _hit(document: Document, place: int) -> _DocumentHit:
+    name, title, source = document_id(document), document.metadata.get("title"), document.metadata.get("source")
+    unit = Unit(
+        id=name,
+        kind=UnitKind.CHUNK,
+        text=document.page_content,
+        chunk_ids=(name,),
+        title=title if isinstance(title, str) else "",
+    )
+    # What people and agents are told a passage is from: its file, where it has one.
+    doc_id = source if isinstance(source, str) and source else name
+    return _DocumentHit(unit=unit, score=1.0 / place, doc_ids=(doc_id,), document=document)

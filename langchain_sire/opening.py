@@ -1,0 +1,72 @@
+"""From the words that LangChain's users write to an index and to the settings of a retriever over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from langchain_sire.chat import as_language_model
+from langchain_sire.embeddings import as_embedder
+from sire_core.index import Index
+from sire_core.keywords import named, parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = ["SPELLINGS", "make_index", "open_index"]
+
+SPELLINGS = {
+    "embedder": "embedding",
+    "embeddings": "embedding",
+    "embed_model": "embedding",
+    "language_model": "llm",
+    "model": "llm",
+    "folder": "path",
+    "persist_directory": "path",
+    "persist_dir": "path",
+    "top_k": "k",
+    "similarity_top_k": "k",
+    "filters": "filter",
+}
+"""Other words for arguments, as other classes of LangChain and LlamaIndex have them."""
+
+_OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model"))
+_NAMES = ("path", "embedding", "llm", "recipe", "show_progress", *_OURS)
+
+
+def open_index(
+    called: str, given: Mapping[str, Any], others: Collection[str] = (), *, chunker: Any = None
+) -> tuple[Index, dict[str, Any]]:
+    """An index with LangChain's models in the places of ours, and what was given beside its arguments.
+
+    Args:
+        called: What the user called, for errors.
+        given: Keywords, in any of their spellings; None means that it was not given.
+        others: Names that belong to the caller.
+        chunker: What cuts documents unless the user says otherwise; None takes each as one passage.
+
+    Raises:
+        TypeError: A keyword is unknown, or one argument was given twice.
+    """
+    found = named(called, {k: v for k, v in given.items() if v is not None}, (*_NAMES, *others), SPELLINGS)
+    rest = {name: found.pop(name) for name in others if name in found}
+    if "chunker" in given:
+        chunker = given["chunker"]
+    return make_index(**{**found, "chunker": chunker}), rest
+
+
+def make_index(
+    path: Any = None,
+    embedding: Any = None,
+    llm: Any = None,
+    recipe: Any = None,
+    *,
+    show_progress: bool = False,
+    **options: Any,
+) -> Index:
+    """An index with LangChain's models in the places of ours."""
+    if show_progress and "progress" not in options:
+        from sire_core.bars import Bars
+
+        options["progress"] = Bars()
+    return Index(path, recipe=recipe, embedder=as_embedder(embedding), language_model=as_language_model(llm), **options)

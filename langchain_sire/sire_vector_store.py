@@ -1,0 +1,225 @@
+"""`SireVectorStore`: an index where LangChain asks for a vector store."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
+
+from langchain_sire.document_index import SireDocumentIndex
+from langchain_sire.documents import from_texts, hit_to_langchain
+from langchain_sire.embeddings import LangChainEmbedder
+from sire_core.errors import IndexMissingError
+from sire_core.models.sync import run_sync
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+    from sire_core.types import Hit
+
+__all__ = ["SireVectorStore"]
+
+
+class SireVectorStore(VectorStore):
+    """A vector store whose searches are those of a recipe, for chains and retrievers that take nothing else.
+
+    Documents come back as they were put in, without anything of ours: `ParentDocumentRetriever`, `MultiVectorRetriever`
+    and the like work. Scores are the recipe's own; a relevance score, which `similarity_score_threshold` compares, is
+    the cosine between a document and the question, at least 0. Searches take `filter`, `returns` and `recipe`, as
+    `SireRetriever` does.
+
+    Args:
+        embedding: LangChain's or ours; None takes what the folder was built with, or the zero-download default.
+        path: Folder of the index, which may be new or hold one; None keeps it in memory.
+        documents: A document index that exists already, in the place of these and of the options.
+        **options: As in `SireDocumentIndex.open`: `recipe`, `llm`, `chunker` and others.
+
+    Raises:
+        TypeError: An argument is unknown, or given beside `documents`.
+    """
+
+    def __init__(
+        self,
+        embedding: Embeddings | Any = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        documents: SireDocumentIndex | None = None,
+        **options: Any,
+    ) -> None:
+        if documents is not None and (embedding is not None or path is not None or options):
+            raise TypeError("SireVectorStore() takes documents, or the settings of an index, not both.")
+        self.documents = SireDocumentIndex.open(path, embedding, **options) if documents is None else documents
+        self._embedding = embedding if documents is None else None
+
+    @property
+    def embeddings(self) -> Embeddings | None:
+        """The embeddings that were given; None where ours are used."""
+        return self._embedding.embeddings if isinstance(self._embedding, LangChainEmbedder) else self._embedding
+
+    # --- making and changing ----------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings,
+        metadatas: list[dict[Any, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """A store with these texts, added to what a `path` holds; further arguments are those of the class."""
+        store = cls(embedding, **kwargs)
+        store.add_texts(texts, metadatas, ids=ids)
+        return store
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[Any, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Add texts, or replace those with the same id. They are indexed before the next search. Returns their ids."""
+        return self.add_documents(from_texts(texts, metadatas, ids), **kwargs)
+
+    async def aadd_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[Any, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """See `add_texts`."""
+        return await self.aadd_documents(from_texts(texts, metadatas, ids), **kwargs)
+
+    def add_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+        """Add documents, or replace those with the same id; `ids` names them. Without an id each gets a random one."""
+        return self.documents.upsert(_identified(documents, **kwargs))["succeeded"]
+
+    async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+        """See `add_documents`."""
+        return (await self.documents.aupsert(_identified(documents, **kwargs)))["succeeded"]
+
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
+        """Delete documents and everything derived from them; unknown ids are passed over.
+
+        Raises:
+            ValueError: No ids were given.
+        """
+        self.documents.delete(ids, **kwargs)
+        return True
+
+    async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
+        """See `delete`."""
+        await self.documents.adelete(ids, **kwargs)
+        return True
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Documents as they were put in; unknown ids are left out."""
+        return self.documents.get(ids)
+
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """See `get_by_ids`."""
+        return await self.documents.aget(ids)
+
+    # --- searching --------------------------------------------------------------------------------------------------
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        """The best documents for a question, in the recipe's order."""
+        return run_sync(self.asimilarity_search(query, k, **kwargs))
+
+    async def asimilarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        """See `similarity_search`."""
+        return [document for document, _ in await self.asimilarity_search_with_score(query, k, **kwargs)]
+
+    def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
+        """The best documents and the recipe's scores, larger being better."""
+        return run_sync(self.asimilarity_search_with_score(query, k, **kwargs))
+
+    async def asimilarity_search_with_score(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        """See `similarity_search_with_score`."""
+        hits = await self._hits(query, k, kwargs)
+        return [(hit_to_langchain(hit, plain=True), float(hit.score)) for hit in hits]
+
+    def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
+        """The passages nearest to a vector of the index's embedder; takes a `filter`."""
+        return run_sync(self.asimilarity_search_by_vector(embedding, k, **kwargs))
+
+    async def asimilarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
+        """See `similarity_search_by_vector`."""
+        await self.documents.aflush()
+        try:
+            pinned = await self.documents.index.asnapshot(filter=self.documents.narrowed(kwargs.get("filter")))
+        except IndexMissingError:
+            return []
+        hits = await pinned.nearest(np.asarray(embedding, dtype=np.float32), k)
+        return [hit_to_langchain(hit, plain=True) for hit in hits]
+
+    def _similarity_search_with_relevance_scores(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        return run_sync(self._asimilarity_search_with_relevance_scores(query, k, **kwargs))
+
+    async def _asimilarity_search_with_relevance_scores(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        hits = await self._hits(query, k, kwargs)
+        if not hits:
+            return []
+        question, vectors = await self._vectors(query, hits)
+        cosines = np.clip(vectors @ question, 0.0, 1.0).tolist()
+        return [(hit_to_langchain(hit, plain=True), cosine) for hit, cosine in zip(hits, cosines, strict=True)]
+
+    def max_marginal_relevance_search(
+        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
+    ) -> list[Document]:
+        """Of the best `fetch_k` documents of the recipe the `k` that are near to the question and unlike each other."""
+        return run_sync(self.amax_marginal_relevance_search(query, k, fetch_k, lambda_mult, **kwargs))
+
+    async def amax_marginal_relevance_search(
+        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
+    ) -> list[Document]:
+        """See `max_marginal_relevance_search`."""
+        hits = await self._hits(query, max(k, fetch_k), kwargs)
+        if not hits:
+            return []
+        question, vectors = await self._vectors(query, hits)
+        chosen = maximal_marginal_relevance(question, list(vectors), lambda_mult, k)
+        return [hit_to_langchain(hits[place], plain=True) for place in chosen]
+
+    async def _hits(self, query: str, k: int, options: Mapping[str, Any]) -> list[Hit]:
+        return await self.documents._hits(query, {**options, "k": k})  # noqa: SLF001 - the same search, before it becomes documents
+
+    async def _vectors(self, query: str, hits: Sequence[Hit]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Unit-length vectors of the question, `[dimension]`, and of hits, `[hits, dimension]`."""
+        view = (await self.documents.index.asnapshot()).view
+        return await view.embed_query(query), view.vectors([hit.unit.id for hit in hits])
+
+
+def _identified(
+    documents: Iterable[Document], *, ids: Sequence[str | None] | None = None, **others: Any
+) -> list[Document]:
+    """Copies of documents, each with an id."""
+    if others:
+        raise TypeError(f"add_documents() has no argument {next(iter(others))!r}; it takes ids.")
+    listed = list(documents)
+    names: Sequence[str | None] = [document.id for document in listed] if ids is None else list(ids)
+    if len(names) != len(listed):
+        raise ValueError(f"There are {len(listed)} documents but {len(names)} ids.")
+    return [
+        Document(id=name or uuid.uuid4().hex, page_content=document.page_content, metadata=document.metadata)
+        for name, document in zip(names, listed, strict=True)
+    ]

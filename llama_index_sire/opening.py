@@ -1,0 +1,98 @@
+"""From the words that LlamaIndex's users write to an index and to the settings of a retriever over it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from llama_index_sire.mirror import VectorStoreMirror
+from llama_index_sire.models import EmbedModelLike, LLMLike, resolve_embed_model, resolve_llm
+from llama_index_sire.vector_store import over_vector_store
+from sire_core.index import Index
+from sire_core.keywords import named, parameters
+from sire_core.recipes import base
+from sire_core.recipes.base import recipe_by_name
+from sire_core.storage.folder import Folder
+from sire_core.storage.manifest import Manifest
+
+if TYPE_CHECKING:
+    from llama_index.core.vector_stores.types import BasePydanticVectorStore
+
+    from sire_core.protocols import Recipe
+
+__all__ = ["FIELDS", "open_index", "read_arguments"]
+
+FIELDS = ("similarity_top_k", "filters", "returns", "title_key", "transformations", "callback_manager", "verbose")
+"""What belongs to a retriever, not to its index."""
+
+_SPELLINGS = {
+    "embedding": "embed_model",
+    "embedder": "embed_model",
+    "embeddings": "embed_model",
+    "language_model": "llm",
+    "path": "persist_dir",
+    "folder": "persist_dir",
+    "top_k": "similarity_top_k",
+    "k": "similarity_top_k",
+    "filter": "filters",
+}
+_OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model"))
+_NAMES = ("persist_dir", "embed_model", "llm", "recipe", "vector_store", "show_progress", *_OURS)
+
+
+def read_arguments(
+    called: str, given: Mapping[str, Any], *, fields_only: bool = False
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of `open_index`, and those of a retriever.
+
+    Args:
+        called: What the user called, for errors.
+        given: Keywords, in any of their spellings.
+        fields_only: Whether there is an index already; `recipe` then is a name for the retriever.
+
+    Raises:
+        TypeError: A keyword is unknown, or one argument was given twice.
+    """
+    fields = (*FIELDS, "recipe") if fields_only else FIELDS
+    found = named(called, given, fields if fields_only else (*_NAMES, *fields), _SPELLINGS)
+    return {k: v for k, v in found.items() if k not in fields}, {k: v for k, v in found.items() if k in fields}
+
+
+def open_index(
+    persist_dir: str | os.PathLike[str] | None = None,
+    *,
+    recipe: Recipe | str | None = None,
+    llm: LLMLike = None,
+    embed_model: EmbedModelLike = None,
+    vector_store: BasePydanticVectorStore | VectorStoreMirror | None = None,
+    show_progress: bool = False,
+    **options: Any,
+) -> Index:
+    """An index with LlamaIndex's models in the places of ours; where the user has a vector store, searched in it.
+
+    Args:
+        persist_dir: The index folder; None for memory.
+        recipe: A recipe or its name; None means the folder's latest.
+        llm: See `resolve_llm`.
+        embed_model: See `resolve_embed_model`. `Settings.embed_model` is not asked where a folder was built with an
+            embedder of the core.
+        vector_store: The user's store, or a mirror of it, which follows the index.
+        show_progress: Draw a bar per stage of a build.
+        **options: Further arguments of `Index`; its `mirrors` follow, too.
+    """
+    manifest = Manifest() if persist_dir is None else Manifest.from_json(Folder(persist_dir).read_manifest())
+    if show_progress and "progress" not in options:
+        from sire_core.bars import Bars
+
+        options["progress"] = Bars()
+    bridged = not manifest.embedder or manifest.embedder.startswith("llama-index:")
+    embedder = resolve_embed_model(embed_model) if bridged or embed_model is not None else None
+    if vector_store is not None:
+        mirror = vector_store if isinstance(vector_store, VectorStoreMirror) else VectorStoreMirror(vector_store)
+        options["mirrors"] = (mirror, *options.get("mirrors", ()))
+        if recipe is None and manifest.recipes:
+            built = manifest.find(None)
+            recipe = recipe_by_name(built.name, **built.config)
+        recipe = over_vector_store(recipe or base.DEFAULT_RECIPE, mirror.vector_store)
+    return Index(persist_dir, recipe=recipe, embedder=embedder, language_model=resolve_llm(llm), **options)

@@ -1,0 +1,128 @@
+"""`allow`: what a role may not see comes through no search, tool, prompt, count or export of any recipe or adapter."""
+
+import asyncio
+import json
+
+import pytest
+
+from langchain_sire import SireRetriever as LangChainRetriever
+from langchain_sire import create_sire_tool
+from llama_index_sire import SireRetriever as LlamaIndexRetriever
+from sire_core.errors import ConfigurationError
+from sire_core.index import Index
+from sire_core.recipes import REGISTRY
+from sire_core.serve.tools import IndexTools
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import Document
+
+CANARY = "Zorbleflux"
+RECIPES = sorted(REGISTRY)
+WIDENING = [
+    None,
+    "tenant=b",
+    {"or": [{"tenant": "a"}, {"tenant": "b"}]},
+    {"not": {"tenant": "a"}},
+    {"tenant": {"nin": ["a"]}},
+    {"tenant": {"exists": True}},
+    "number>=0",
+]
+QUESTIONS = ["Who founded the mill in Drava 3?", CANARY, "Kovac"]
+
+
+def documents():
+    return [
+        Document(
+            f"{tenant}{i}",
+            f"{name} Kovac was born in Drava {i}. {name} Kovac founded the {word} mill in Ceuta in 19{i:02}.",
+            title=f"{name} Kovac {i}",
+            metadata={"tenant": tenant, "number": i, "secret" if tenant == "b" else "open": word},
+        )
+        for tenant, name, word in (("a", "Bela", "Amber"), ("b", "Cili", CANARY))
+        for i in range(5)
+    ]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """An index folder per recipe."""
+    made = {}
+    for recipe in RECIPES:
+        made[recipe] = tmp_path_factory.mktemp("roles") / recipe
+        with Index(made[recipe], recipe=recipe, embedder=HashEmbedder()) as index:
+            index.build(documents())
+    return made
+
+
+def opened(folder, recipe):
+    return Index(folder, recipe=recipe, embedder=HashEmbedder(), allow={"tenant": "a"})
+
+
+def check(*shown):
+    """No word and no id of tenant b, apart from the question's own."""
+    text = " ".join(map(repr, shown))
+    assert CANARY not in text
+    assert "Cili" not in text
+    assert "'b0'" not in text
+    assert "secret" not in text
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_index_itself(folders, recipe):
+    with opened(folders[recipe], recipe) as index:
+        for question in QUESTIONS:
+            for where in WIDENING:
+                for returns in ("passages", "units"):
+                    hits = index.search(question, 100, filter=where, returns=returns)
+                    check(hits)
+                    assert all(doc.startswith("a") for hit in hits for doc in hit.doc_ids)
+                    assert not hits or where is None or where == "number>=0" or "a" in repr(where)
+                check(index.explain(question, 50, filter=where).replace(question, ""))
+        assert len(index.search(QUESTIONS[0], 100, returns="passages")) == 5
+        check(index.documents(), index.documents(["a0", "b0"]), index.snapshot().metadata())
+        assert index.documents(["b0"]) == []
+        assert index.snapshot().document_ids() == [f"a{i}" for i in range(5)]
+        stats = index.stats()
+        assert (stats["documents"], stats["chunks"]) == (5, 5)
+        with Index(folders[recipe], recipe=recipe, embedder=HashEmbedder()) as everything:
+            assert everything.stats()["documents"] == 10
+            assert stats["units"] < everything.stats()["units"]
+        with pytest.raises(ConfigurationError, match="allow"):
+            index.view()
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_adapters(folders, recipe):
+    options = {"recipe": recipe, "allow": "tenant=a"}
+    chain = LangChainRetriever.load(folders[recipe], HashEmbedder(), k=50, **options)
+    found = chain.invoke(QUESTIONS[0])
+    assert found
+    tool = create_sire_tool(chain)
+    for where in WIDENING:
+        check(chain.invoke(QUESTIONS[0], filter=where))
+        check(tool.invoke({"query": QUESTIONS[0], "k": 50, "filter": where}))
+    chain.index.close()
+    with opened(folders[recipe], recipe) as index:
+        for where in WIDENING:
+            retriever = LlamaIndexRetriever(index, similarity_top_k=50, filters=where)
+            check([scored.node.model_dump() for scored in retriever.retrieve(QUESTIONS[0])])
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_tools_of_agents(folders, recipe):
+    async def quiet(_):
+        return None
+
+    async def use(tools):
+        for where in WIDENING:
+            for name in ("search", "explain"):
+                reply = await tools.call(name, {"query": QUESTIONS[0], "k": 50, "filter": where}, quiet)
+                check(reply.text, json.dumps(reply.data if hasattr(reply, "data") else str(reply.output)))
+        with pytest.raises(Exception, match="no document") as refused:
+            await tools.call("fetch", {"doc_id": "b0"}, quiet)
+        check(str(refused.value).replace("'b0'", ""))
+
+    with opened(folders[recipe], recipe) as index:
+        tools = IndexTools(index)
+        assert "5 documents" in tools.introduction()
+        check(tools.introduction())
+        asyncio.run(use(tools))

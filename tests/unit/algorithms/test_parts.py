@@ -1,0 +1,50 @@
+"""Long texts in parts: nothing is lost, no part is too long, whatever the text is like."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sire_core.algorithms.parts import cut_line, part_starts, text_length
+
+TEXTS = st.text(st.sampled_from("ab  .!?,\n字é"), max_size=80)
+
+
+@given(TEXTS, st.integers(1, 12))
+def test_pieces_hold_everything_within_the_room(text, room):
+    pieces = cut_line(text, room)
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+    if text_length(text) <= room:
+        assert pieces == [text]
+    assert all(text_length(piece) <= room for piece in pieces)
+
+
+def test_sentences_stay_whole_where_they_fit():
+    assert cut_line("Ann sang for Bob. Bob slept. Cid drank a lot of tea in the garden.", 6) == [
+        "Ann sang for Bob.",
+        "Bob slept.",
+        "Cid drank a lot of tea",
+        "in the garden.",
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99)), min_size=1), st.integers(1, 20))
+def test_parts_follow_each_other_within_the_room(lines, room):
+    lengths = [length for length, _ in lines]
+    starts = part_starts(lengths, [found for _, found in lines], room)
+    assert starts[0] == 0
+    assert starts == sorted(set(starts))
+    for start, end in zip(starts, [*starts[1:], len(lengths)], strict=True):
+        assert sum(lengths[start:end]) <= room or end == start + 1 or not sum(lengths[start + 1 : end])
+
+
+@pytest.mark.parametrize("text", ["a", "a ", "字", "... ", "A. b! "])
+def test_cutting_is_linear(text):
+    def seconds(letters):
+        start = time.process_time()
+        assert len(cut_line(text * (letters // len(text)), 20)) > 100
+        return time.process_time() - start
+
+    short = min(seconds(25_000) for _ in range(3))
+    assert seconds(200_000) < 24 * short  # eight times as long; what is quadratic takes 64 times as long

@@ -1,0 +1,316 @@
+"""Folders over time: adding, syncing, another embedder, moving, copying, measuring."""
+
+import json
+import os
+import shutil
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from sire_core import Index
+from sire_core.cli.app import app
+from sire_core.testing.faults import always
+from sire_core.testing.scripted_server import ScriptedServer
+from sire_core.testing.scripts import default_script
+
+TEXTS = {
+    "ada.md": "# Ada Holm\n\nAda Holm founded Brackwater Press in Lindle.",
+    "press.md": "# Brackwater Press\n\nBrackwater Press stood in Lindle. It burnt down in 1930.",
+    "deep/lindle.md": "# Lindle\n\nLindle lies on the Marl. Its mayor was Ada Holm.",
+}
+QUESTIONS = [
+    {"id": "q1", "question": "Who founded Brackwater Press?", "answers": ["Ada Holm"], "supporting": ["ada.md"]},
+    {"id": "q2", "question": "Where does Lindle lie?", "answers": ["on the Marl"], "supporting": ["deep/lindle.md"]},
+]
+
+
+def run(*words, code=0, given=None):
+    result = CliRunner().invoke(app, [str(word) for word in words], input=given)
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def ids(folder):
+    with Index(folder) as index:
+        return sorted(document.id for document in index.documents())
+
+
+def stats(folder):
+    return json.loads(run("stats", folder, "--json").stdout)
+
+
+@pytest.fixture
+def source(tmp_path):
+    for name, text in TEXTS.items():
+        place = tmp_path / "docs" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    return tmp_path / "docs"
+
+
+@pytest.fixture
+def folder(tmp_path, source):
+    run("index", source, "--to", tmp_path / "ix", "--recipe", "flat")
+    return tmp_path / "ix"
+
+
+@pytest.fixture
+def on_terminal(monkeypatch):
+    """Somebody is there to answer."""
+    # CliRunner puts its own stream in the place of stdin; it is asked whether it is a terminal.
+    from typer.testing import CliRunner as Runner
+
+    original = Runner.isolation
+
+    def isolation(self, *args, **kwargs):
+        context = original(self, *args, **kwargs)
+
+        class Entered:
+            def __enter__(self):
+                entered = context.__enter__()
+                sys.stdin.isatty = lambda: True
+                return entered
+
+            def __exit__(self, *details):
+                return context.__exit__(*details)
+
+        return Entered()
+
+    monkeypatch.setattr(Runner, "isolation", isolation)
+
+
+# --- adding and syncing ---------------------------------------------------------------------------------------------
+
+
+def test_index_adds_and_updates_and_removes_nothing(tmp_path, source, folder):
+    before = ids(folder)
+    more = tmp_path / "more"
+    more.mkdir()
+    (more / "marl.md").write_text("# Marl\n\nThe Marl is a river.")
+    result = run("index", more, "--to", folder)
+    assert "documents 1 added" in result.stdout
+    assert ids(folder) == sorted([*before, "marl.md"])
+    (more / "marl.md").write_text("# Marl\n\nThe Marl is a long river.")
+    assert "documents 1 updated" in run("index", more, "--to", folder).stdout
+    assert "Nothing changed" in run("index", more, "--to", folder).stdout
+    assert len(ids(folder)) == 4
+
+
+def test_another_recipe_joins_without_the_other_sources(tmp_path, source, folder):
+    (tmp_path / "one.md").write_text("# One\n\nOne more page.")
+    result = run("index", tmp_path / "one.md", "--to", folder, "--recipe", "raptor")
+    assert "Recipe raptor added" in result.stdout
+    assert stats(folder)["documents"] == 4
+    assert sorted(stats(folder)["recipes"]) == ["flat", "raptor"]
+
+
+def test_sync_lists_what_goes_and_asks(source, folder, on_terminal):
+    (source / "press.md").unlink()
+    (source / "new.md").write_text("# New\n\nA new page.")
+    result = run("sync", source, "--to", folder, given="n\n", code=1)
+    assert "to be removed from the index: 1 document." in result.stderr
+    assert "press.md" in result.stderr
+    assert "nothing was changed" in result.stderr
+    assert len(ids(folder)) == 3
+    result = run("sync", source, "--to", folder, given="y\n")
+    assert "1 added, 1 removed" in result.stdout
+    assert ids(folder) == ["ada.md", "deep/lindle.md", "new.md"]
+    again = run("sync", source, "--to", folder)
+    assert "Nothing changed" in again.stdout
+    assert "Go on?" not in again.stderr
+
+
+def test_sync_asks_nobody_where_nobody_is(source, folder):
+    (source / "press.md").unlink()
+    assert "Add --yes" in run("sync", source, "--to", folder, code=2).stderr
+    assert len(ids(folder)) == 3
+    report = json.loads(run("sync", source, "--to", folder, "--yes", "--json").stdout)
+    assert (report["removed"], report["unchanged"]) == (1, 2)
+
+
+def test_sync_removes_nothing_while_a_source_cannot_be_read(source, folder):
+    (source / "press.md").write_bytes(b"caf\xe9")
+    result = run("sync", source, "--to", folder, "--yes", code=1)
+    assert "they may be in what could not be read" in result.stderr
+    assert len(ids(folder)) == 3
+    (source / "other.txt").write_bytes(b"caf\xe9")
+    (source / "press.md").write_text(TEXTS["press.md"])
+    assert "Nothing changed" in run("sync", source, "--to", folder, "--yes").stdout
+
+
+def test_sync_needs_an_index(tmp_path, source):
+    assert "There is no index in" in run("sync", source, "--to", tmp_path / "typo", code=1).stderr
+    assert not (tmp_path / "typo").exists()
+
+
+def test_ids_do_not_depend_on_how_a_path_is_written(tmp_path, source, folder, monkeypatch):
+    before = ids(folder)
+    monkeypatch.chdir(tmp_path)
+    for words in (
+        (source,),
+        ("docs",),
+        ("./docs/",),
+        ("docs/../docs",),
+        ("docs/ada.md", "docs/press.md"),
+        (tmp_path / "docs" / "ada.md",),
+    ):
+        assert "Nothing changed" in run("index", *words, "--to", folder).stdout, words
+    assert ids(folder) == before
+
+
+# --- another embedder -----------------------------------------------------------------------------------------------
+
+
+def test_another_embedder_without_extracting_again(tmp_path, source, folder):
+    with ScriptedServer(default_script) as server:
+        model = ("--llm", "scripted", "--base-url", server.base_url, "--yes")
+        run("index", source, "--to", folder, "--recipe", "indexrag", *model)
+        asked = server.received
+        assert asked > 0
+        before = stats(folder)
+        embedder = ("--embedder", "openai:scripted-embedder")
+        wrong = run("reembed", folder, *embedder, code=1)
+        assert "--llm scripted" in wrong.stderr
+        os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = server.base_url, "none"
+        try:
+            run("reembed", folder, *embedder, *model)
+            hits = json.loads(run("query", folder, "Who founded Brackwater Press?", "-k", 2, "--json").stdout)
+        finally:
+            del os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"]
+        chats = [entry for entry in server.log if getattr(entry.call, "instructions", "")]
+        assert len(chats) == asked  # not one passage was read again
+    after = stats(folder)
+    assert (before["embedder"].split(":")[0], after["embedder"].split(":")[0]) == ("lexical-svd/1", "openai")
+    assert {**after, "embedder": 0, "dimension": 0, "generation": 0} == {
+        **before,
+        "embedder": 0,
+        "dimension": 0,
+        "generation": 0,
+    }
+    assert hits
+    assert [found.name for found in tmp_path.iterdir() if found.name.startswith(".")] == []
+
+
+def test_a_folder_with_another_embedder_follows_its_sources(tmp_path, source, folder, monkeypatch):
+    result = run("reembed", folder, "--embedder", "lexical", "--to", tmp_path / "new")
+    assert "embedded with lexical" in result.stdout
+    assert ids(tmp_path / "new") == ids(folder)
+    assert "Nothing changed" in run("sync", source, "--to", tmp_path / "new").stdout
+    assert "Nothing changed" in run("index", source, "--to", folder).stdout
+    assert "holds something already" in run("reembed", folder, "--embedder", "lexical", "--to", source, code=1).stderr
+
+
+def test_a_failed_change_of_the_embedder_leaves_the_folder_and_goes_on(source, folder, monkeypatch):
+    before = stats(folder)
+    with (
+        ScriptedServer(default_script, faults=always("status", 500))
+        if False
+        else ScriptedServer(default_script) as server
+    ):
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        run("reembed", folder, "--embedder", "openai:scripted-embedder", code=1)
+        assert stats(folder) == before
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        run("reembed", folder, "--embedder", "openai:scripted-embedder")
+    assert stats(folder)["embedder"].startswith("openai:")
+
+
+# --- backup, moving, copying ----------------------------------------------------------------------------------------
+
+
+def test_a_folder_can_be_moved_copied_and_restored(tmp_path, source, folder):
+    question = ("Who founded Brackwater Press?", "-k", 3, "--json")
+    expected = run("query", folder, *question).stdout
+    shutil.copytree(folder, tmp_path / "backup")
+    folder.rename(tmp_path / "moved")
+    for place in ("moved", "backup"):
+        assert run("query", tmp_path / place, *question).stdout == expected
+        assert "Nothing changed" in run("index", source, "--to", tmp_path / place).stdout
+    run("delete", tmp_path / "moved", "ada.md")
+    shutil.rmtree(tmp_path / "moved")
+    shutil.copytree(tmp_path / "backup", tmp_path / "moved")
+    assert run("query", tmp_path / "moved", *question).stdout == expected
+
+
+def test_only_two_files_matter(tmp_path, source, folder):
+    question = ("Who founded Brackwater Press?", "-k", 3, "--json")
+    expected = run("query", folder, *question).stdout
+    (tmp_path / "kept").mkdir()
+    for name in ("index.sqlite", "calls.sqlite"):
+        shutil.copy(folder / name, tmp_path / "kept" / name)
+    assert "Nothing changed" in run("index", source, "--to", tmp_path / "kept").stdout
+    assert run("query", tmp_path / "kept", *question).stdout == expected
+
+
+def test_backup_of_an_index_in_use(tmp_path, folder):
+    with Index(folder) as index:
+        expected = [hit.unit.id for hit in index.search("Who founded Brackwater Press?", 3)]
+        result = run("backup", folder, tmp_path / "copy")
+        assert str(tmp_path / "copy") in result.stdout
+    with Index(tmp_path / "copy") as copy:
+        assert [hit.unit.id for hit in copy.search("Who founded Brackwater Press?", 3)] == expected
+    assert "holds something already" in run("backup", folder, tmp_path / "copy", code=1).stderr
+    assert "There is no index" in run("backup", tmp_path / "none", tmp_path / "copy2", code=1).stderr
+
+
+# --- measuring ------------------------------------------------------------------------------------------------------
+
+
+def test_eval_asks_an_index_that_is_there_and_only_reads_it(tmp_path, folder):
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.sqlite")}
+    result = run("eval", folder, "--questions", questions, "--json", tmp_path / "rows.json")
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [row["recipe"] for row in rows] == ["bm25", "dense", "hybrid"]
+    assert all(row["questions"] == 2 and row["recall"]["5"] == 100.0 for row in rows)
+    assert "3 passages, 2 of 2 questions" in result.stderr
+    assert before == {path: path.stat().st_mtime_ns for path in folder.rglob("*.sqlite")}
+
+
+def test_eval_of_an_index_names_its_recipes(tmp_path, source):
+    run("index", source, "--to", tmp_path / "ix", "--recipe", "raptor")
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
+    run("eval", tmp_path / "ix", "--questions", questions, "--json", tmp_path / "rows.json")
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [row["recipe"] for row in rows] == ["bm25", "dense", "hybrid", "raptor"]
+    assert stats(tmp_path / "ix")["recipes"] == ["raptor"]
+    wrong = run("eval", tmp_path / "ix", "--questions", questions, "-r", "smart", code=1)
+    assert "does not hold smart; it holds raptor" in wrong.stderr
+
+
+def test_mistakes_in_measuring_an_index(tmp_path, source, folder):
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text(json.dumps({**QUESTIONS[0], "supporting": ["nowhere"]}) + "\n")
+    assert "name gold passages that are not in" in run("eval", folder, "--questions", questions, code=1).stderr
+    assert "say what to ask it, with --questions" in run("eval", folder, code=1).stderr
+    assert "--questions is for an index folder" in run("eval", source, "--questions", questions, code=1).stderr
+    assert "only read" in run("eval", folder, "--questions", questions, "--ablations", code=1).stderr
+    assert "Not found" in run("eval", folder, "--questions", tmp_path / "none", code=1).stderr
+
+
+# --- options --------------------------------------------------------------------------------------------------------
+
+
+def test_estimate_takes_the_address_of_a_server_and_asks_it_nothing(source):
+    with ScriptedServer(default_script) as server:
+        words = ("--llm", "scripted", "--base-url", server.base_url, "--recipe", "indexrag")
+        assert "calls" in run("estimate", source, *words).stdout
+        assert server.received == 0
+    assert "--base-url is an address" in run("estimate", source, "--llm", "m", "--base-url", "x", code=1).stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shell_can_complete_commands_and_recipes(monkeypatch, shell):
+    monkeypatch.setenv("_SIRE_COMPLETE", f"complete_{shell}")
+    for words, expected in (("sire sy", "sync"), ("sire index --recipe rap", "raptor")):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        monkeypatch.setenv("_TYPER_COMPLETE_ARGS", words)
+        monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+        result = CliRunner().invoke(app, [], prog_name="sire")
+        assert expected in result.output

@@ -1,0 +1,111 @@
+"""Settings of components: what a field may be, what has no effect, and recipes made of parts."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from sire_core.errors import ConfigurationError
+from sire_core.recipes import REGISTRY, recipe_by_name
+from sire_core.settings import Chosen, Part, UnusedSettingError, check_settings, setting, setting_texts
+
+
+@dataclass(frozen=True, slots=True)
+class Mill:
+    """A mill.
+
+    Attributes:
+        stones: How many
+            stones turn.
+        speed: Turns a second.
+        grain: What it grinds.
+        kinds: Flours.
+        wind: Whether wind drives it.
+    """
+
+    stones: int = setting(2, low=1, high=9)
+    speed: float | None = setting(0.5, above=0.0)
+    grain: str = setting("rye", choices=("rye", "oat"))
+    kinds: tuple[str, ...] = ("fine",)
+    wind: bool = True
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"stones": 0}, "stones is a whole number from 1 to 9, not 0"),
+        ({"stones": 2.0}, "stones is a whole number from 1 to 9"),
+        ({"stones": True}, "stones is a whole number"),
+        ({"stones": None}, "stones is a whole number"),
+        ({"speed": 0}, "speed is a number above 0 or None, not 0"),
+        ({"speed": float("nan")}, "speed is a number above 0"),
+        ({"speed": float("inf")}, "speed is a number above 0"),
+        ({"grain": "corn"}, "grain is one of rye, oat, not 'corn'"),
+        ({"kinds": "fine"}, "kinds is a list"),
+        ({"wind": 1}, "wind is true or false"),
+    ],
+)
+def test_values_are_refused_with_what_is_allowed(given, message):
+    with pytest.raises(ConfigurationError, match=message):
+        Mill(**given)
+
+
+def test_values_that_fit_pass():
+    assert Mill(stones=9, speed=None, grain="oat", kinds=(), wind=False).stones == 9
+    assert Mill(speed=3).speed == 3
+
+
+def test_the_meaning_of_a_setting_is_its_docstring():
+    assert setting_texts(Mill)["stones"] == "How many stones turn."
+    assert list(setting_texts(Mill)) == ["stones", "speed", "grain", "kinds", "wind"]
+
+
+def test_parts_give_a_recipe_its_settings():
+    chosen = Chosen(
+        {"mill_speed": 2.0, "kinds": ["bran"]}, Part(Mill, names={"speed": "mill_speed"}, without=("wind",))
+    )
+    assert chosen.config == {"stones": 2, "mill_speed": 2.0, "grain": "rye", "kinds": ("bran",)}
+    assert chosen.make(Mill, wind=False) == Mill(speed=2.0, kinds=("bran",), wind=False)
+    with pytest.raises(ConfigurationError, match=r"no setting 'grian'.*Did you mean 'grain'"):
+        Chosen({"grian": 1}, Part(Mill))
+    with pytest.raises(ConfigurationError, match="no setting 'wind'"):
+        Chosen({"wind": True}, Part(Mill, without=("wind",)))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "settings", "message"),
+    [
+        ("msrag", {"hop_decay": -1}, "hop_decay is a number from 0 to 1, not -1"),
+        ("msrag", {"expand": "ppr", "hop_decay": 0.9}, "hop_decay has no effect with expand='ppr'"),
+        ("msrag", {"expand": "ppr", "fusion": "priority"}, "fusion has no effect"),
+        ("msrag", {"damping": 0.3}, "damping has no effect with expand='nearby'"),
+        ("msrag", {"cross_encoder": "m"}, "cross_encoder has no effect with rerank='model'"),
+        ("smart", {"loss": "modularity"}, "loss has no effect with abstractor='greedy'"),
+        ("sirerag", {"ranker": "bm25", "instruction": "x"}, "instruction has no effect with ranker='bm25'"),
+        ("sirerag", {"ranker": "late", "instruction": "x"}, "instruction has no effect with ranker='late'"),
+        ("sirerag", {"variant": "E", "copy_share": None}, "copy_share has no effect with variant='E'"),
+        ("flat", {"ranker": "bm25", "ann_threshold": 9}, "ann_threshold has no effect"),
+        ("iier", {"order": "chain", "decay": 0.1}, "decay has no effect with order='chain'"),
+        ("iier", {"seed": 3}, "seed has no effect"),
+        ("iier", {"use_kw": False, "kw_min": 2}, "kw_min has no effect"),
+        ("indexrag", {"stage2": False, "tau": 5}, "tau has no effect with stage2=False"),
+        ("indexrag", {"summary_tokens": 50}, "summary_tokens has no effect with stage1='qa'"),
+        ("pagerank", {"damping": 1.5}, "damping is a number from 0 to 0.99"),
+    ],
+)
+def test_a_recipe_refuses_what_is_not_allowed_or_has_no_effect(recipe, settings, message):
+    with pytest.raises(ConfigurationError, match=message) as found:
+        recipe_by_name(recipe, **settings)
+    if "no effect" in message:
+        assert isinstance(found.value, UnusedSettingError)
+        assert found.value.name in settings
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_every_setting_of_every_recipe_is_explained(name):
+    recipe = recipe_by_name(name)
+    assert list(recipe.texts) == list(recipe.config)
+    assert [key for key, text in recipe.texts.items() if not text] == []
+    assert recipe_by_name(name, **recipe.config) == recipe

@@ -1,0 +1,114 @@
+"""Files of many types: HTML without an extra, the others through the extra `files`; ids that do not depend on the path."""
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from sire_core.corpus.html import html_to_markdown
+from sire_core.corpus.readers import read_documents
+from sire_core.errors import CorpusError
+
+HTML = """<html><head><title>Pools &amp; threads</title><style>x {}</style><script>var a = "<p>1</p>";</script></head>
+<body><nav><p>Home<a href="b">Next</a></nav><div class="md-sidebar"><ul><li>Other page</li></ul></div>
+<h1 id="x">Lease pool</h1><!-- hidden --><p>A <b>worker</b> claims
+<code>queue.claim()</code>.</p><ul><li>one</li><li>two</li></ul>
+<table><tr><th>Pool</th><th>Threads</th></tr><tr><td>lease</td><td>4</td></tr></table>
+<pre><code>brindle serve
+  --workers 4</code></pre><p hidden>secret</p><footer>Copyright</footer></body></html>"""
+
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+def docx():
+    types = (
+        f'<Types xmlns="{PACKAGE}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-'
+        'package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override '
+        'PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.'
+        'document.main+xml"/></Types>'
+    )
+    relations = (
+        f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r" Type="{OFFICE}/officeDocument" '
+        'Target="word/document.xml"/></Relationships>'
+    )
+    body = (
+        f'<w:document xmlns:w="{WORD}"><w:body><w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Lease pool'
+        "</w:t></w:r></w:p><w:p><w:r><w:t>A worker claims jobs.</w:t></w:r></w:p></w:body></w:document>"
+    )
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as archive:
+        for name, text in (("[Content_Types].xml", types), ("_rels/.rels", relations), ("word/document.xml", body)):
+            archive.writestr(name, f'<?xml version="1.0"?>{text}')
+    return raw.getvalue()
+
+
+FILES = {
+    "pools.docx": docx(),
+    "pools.csv": b"Pool,Threads\nlease,4\n",
+    "pools.rst": b"Lease pool\n==========\n\nA worker claims jobs.\n",
+    "pools.eml": b"From: a@example.com\nTo: b@example.com\nSubject: Lease pool\nContent-Type: text/plain\n\nA worker.\n",
+}
+
+
+def test_html_keeps_content_and_structure():
+    title, text = html_to_markdown(HTML)
+    assert title == "Pools & threads"
+    assert text.split("\n\n") == [
+        "# Lease pool",
+        "A worker claims `queue.claim()`.",
+        "- one\n- two",
+        "| Pool | Threads |\n| --- | --- |\n| lease | 4 |",
+        "```\nbrindle serve\n  --workers 4\n```",
+    ]
+
+
+@pytest.mark.parametrize("broken", ["<nav><div>x</nav><p>kept", "<p>kept<table><tr><td>", "kept</div></ul>", "<b>kept"])
+def test_broken_html_loses_no_text(broken):
+    assert "kept" in html_to_markdown(broken)[1]
+
+
+def test_files_of_many_types_become_documents_with_titles(tmp_path):
+    pytest.importorskip("kreuzberg")
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "page.html").write_text(HTML)
+    (tmp_path / "broken.docx").write_bytes(b"no archive")
+    found = read_documents(tmp_path)
+    documents = {document.id: document for document in found.documents}
+    assert {name: document.title for name, document in documents.items()} == {
+        "page.html": "Pools & threads",
+        "pools.csv": "pools",
+        "pools.docx": "Lease pool",
+        "pools.eml": "Lease pool",
+        "pools.rst": "Lease pool",
+    }
+    assert "A worker claims jobs." in documents["pools.docx"].text
+    assert "| lease | 4 |" in documents["pools.csv"].text
+    assert documents["pools.docx"].metadata == {"title_made": "first heading"}
+    assert documents["pools.csv"].metadata == {"title_made": "file name"}
+    assert documents["page.html"].metadata == {}
+    assert [Path(failure.where).name for failure in found.failures] == ["broken.docx"]
+
+
+def test_without_the_extra_the_message_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "kreuzberg", None)
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4")
+    with pytest.raises(CorpusError, match=r'pip install "sire-rag\[files\]"'):
+        read_documents(tmp_path)
+
+
+def test_ids_do_not_depend_on_how_a_path_is_written(tmp_path, monkeypatch):
+    page = tmp_path / "docs" / "api" / "queue.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# Queue\n\nText.")
+    monkeypatch.chdir(tmp_path)
+    for source in ("docs", "./docs", "docs/", "docs/../docs", tmp_path / "docs", "docs/api/.."):
+        assert [document.id for document in read_documents(source).documents] == ["api/queue.md"], source
+    for source in (page, "docs/api/queue.md", "docs/api", "./docs/api/../api/queue.md"):
+        assert [document.id for document in read_documents(source, roots=["docs"]).documents] == ["api/queue.md"], (
+            source
+        )
+    assert [document.id for document in read_documents(["docs", page]).documents] == ["api/queue.md"]

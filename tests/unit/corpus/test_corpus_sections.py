@@ -1,0 +1,127 @@
+"""Markdown cleaned and cut at headings; what a framework's splitter left is kept."""
+
+import time
+
+import pytest
+
+from sire_core.corpus import SentenceChunker, chunk_document
+from sire_core.corpus.sections import clean_markdown, sections_of_markdown
+from sire_core.types import Document, Passage
+
+PAGE = """---
+sidebar: 3
+updated: 2026-03-02
+---
+
+# Queue
+
+<!-- YAML
+added: v0.9.0
+-->
+
+[Back](a.md) | [Next: Store](b.md)
+
+<a id="claim"></a>
+
+## queue.claim(*, wait=10) {#claim}
+
+Claims the next job.
+
+```bash
+# not a heading
+<!-- kept -->
+brindle serve
+```
+
+## Order
+
+| Job | When |
+|-----|------|
+| a | first |
+| b | later |
+
+Setext
+------
+
+The [end](c.md) of it.
+"""
+
+
+def titles(text, **settings):
+    chunks = chunk_document(Document("d", text, "Queue"), SentenceChunker(**settings))
+    return [(chunk.title, chunk.text) for chunk in chunks]
+
+
+def test_readers_see_no_comments_front_matter_anchors_or_navigation():
+    cleaned = clean_markdown(PAGE)
+    assert not any(mark in cleaned for mark in ("sidebar", "YAML", "added", "<a id", "{#claim}", "Back"))
+    assert "<!-- kept -->" in cleaned
+    assert "The [end](c.md) of it." in cleaned
+    assert clean_markdown(cleaned) == cleaned
+    assert clean_markdown("Plain.\n\n  Kept -- as it is.\n") == "Plain.\n\n  Kept -- as it is.\n"
+
+
+def test_headings_make_paths_outside_of_code():
+    paths = [section.path for section in sections_of_markdown(clean_markdown(PAGE))]
+    assert paths == [
+        ("Queue",),
+        ("Queue", "queue.claim(*, wait=10)"),
+        ("Queue", "Order"),
+        ("Queue", "Setext"),
+    ]
+
+
+def test_chunks_carry_the_path_that_all_of_their_text_stands_under():
+    assert [title for title, _ in titles(PAGE, max_tokens=40, overlap_tokens=0)] == [
+        "Queue",
+        "Queue > queue.claim(*, wait=10)",
+        "Queue > Order",
+        "Queue > Setext",
+    ]
+    assert [title for title, _ in titles(PAGE, max_tokens=512)] == ["Queue"]
+
+
+def test_code_and_tables_stay_whole():
+    found = [text for _, text in titles(PAGE, max_tokens=40, overlap_tokens=0)]
+    assert any("```bash\n# not a heading\n<!-- kept -->\nbrindle serve\n```" in text for text in found)
+    assert any("| Job | When |\n|-----|------|\n| a | first |\n| b | later |" in text for text in found)
+
+
+def test_nothing_but_markup_is_lost():
+    words = " ".join(text for _, text in titles(PAGE, max_tokens=40, overlap_tokens=0)).split()
+    assert words == clean_markdown(PAGE).split()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "title"),
+    [
+        ({"Header 1": "Queue", "Header 2": "queue.claim()"}, "Queue > queue.claim()"),
+        ({"Header 2": "Order", "source": "queue.md"}, "Order"),
+        ({"header_path": "/Queue/Order/"}, "Queue > Order"),
+        ({"header_path": "/"}, ""),
+        ({"source": "queue.md", "start_index": 1200}, ""),
+    ],
+)
+def test_a_framework_splitters_chunks_keep_their_headers_and_are_not_cut_again(metadata, title):
+    text = "One sentence. " * 60
+    cut = chunk_document(Document("d", text, metadata=metadata), SentenceChunker(32, 0))
+    whole = metadata.get("header_path") != "/"
+    assert {chunk.title for chunk in cut} == {title}
+    assert (len(cut) == 1) == whole
+    (given,) = chunk_document(Document("d", title="Manual", chunks=(Passage("Text.", metadata=metadata),)))
+    assert given.title == (f"Manual > {title}" if title else "Manual")
+
+
+@pytest.mark.parametrize(
+    "piece", ["#", "# ", "<!--", "-->", "```", "[a](b)", "<a id=", "{#", "|", "---\n", "=\n", "`", "*"]
+)
+def test_cleaning_and_cutting_are_linear(piece):
+    def seconds(length):
+        text = piece * (length // len(piece))
+        start = time.process_time()
+        chunk_document(Document("d", text), SentenceChunker())
+        chunk_document(Document("d", "\n".join([piece] * (length // 2 // len(piece)))), SentenceChunker())
+        return time.process_time() - start
+
+    seconds(1_000)
+    assert seconds(80_000) < 8 * max(seconds(20_000), 0.05)

@@ -1,0 +1,187 @@
+"""Technical and untitled text: identifiers, terms, definitions, headings, and what says nothing."""
+
+import time
+
+import pytest
+
+from sire_core.extraction.pieces import pieces_of
+from sire_core.extraction.record import validate
+from sire_core.extraction.rules import RulesExtractor
+from sire_core.extraction.terms import definition_of, heading_term
+from sire_core.types import Chunk
+
+PAGE = """---
+
+<!-- YAML
+added: v1.0
+-->
+
+## Lease pool
+
+Each call of `queue.claim(*, wait=10)` occupies a thread of the lease pool. Raise `BRINDLE_LEASE_THREADS`, or pass
+`--allow-worker` to [the server](https://example.com/Some-Link-Target), when the lease pool is full.
+
+* Click Save.
+* Step 3: choose Create.
+
+A beat is a short message by which a worker says that it is at work. The service level agreement (SLA) covers ERR_LEASE_LOST
+and CVE-2021-46143 in `/etc/brindle/brindle.toml`.
+
+```python
+queue.peek(count=1)
+total = 3
+```
+"""
+
+
+def extract(text, title=""):
+    chunk = Chunk("c", "d", 0, title, text)
+    (record,) = RulesExtractor().records([chunk])
+    assert validate(record, chunk) == (record, 0)
+    return record
+
+
+def names(text, title=""):
+    return {entity.name for entity in extract(text, title).entities}
+
+
+def test_a_page_of_a_manual_names_its_identifiers_and_terms():
+    found = names(PAGE)
+    assert {
+        *("queue.claim", "BRINDLE_LEASE_THREADS", "--allow-worker", "ERR_LEASE_LOST", "CVE-2021-46143"),
+        *("/etc/brindle/brindle.toml", "Lease pool", "beat", "service level agreement", "queue.peek"),
+    } <= found
+    assert not {"YAML", "Some-Link-Target", "Click Save", "Save", "Click", "Step 3", "Create", "Step", "Each"} & found
+
+
+def test_the_heading_is_what_an_untitled_passage_is_about():
+    record = extract(PAGE)
+    assert record.topic == "Lease pool"
+    title = next(entity for entity in record.entities if entity.name == "Lease pool")
+    assert title.id in record.facts[0].entities
+
+
+def test_what_a_passage_defines_carries_its_definition():
+    beat = next(entity for entity in extract(PAGE).entities if entity.name == "beat")
+    assert beat.description == "a short message by which a worker says that it is at work."
+
+
+def test_acronyms_meet_their_long_forms():
+    record = extract("A service level agreement (SLA) holds. IAM (Identity and Access Management) is on. The SLA ends.")
+    aliases = {entity.name: entity.aliases for entity in record.entities}
+    assert "SLA" in aliases["service level agreement"]
+    assert "IAM" in aliases["Identity and Access Management"]
+
+
+def test_identifiers_answer_to_their_short_forms():
+    record = extract("Call `lookup()` first, then `dns.resolve(name)`. Use `true` or `null`.")
+    assert [(entity.name, entity.aliases) for entity in record.entities] == [
+        ("lookup()", ("lookup",)),
+        ("dns.resolve", ()),
+    ]
+
+
+def test_phrases_that_recur_are_terms():
+    text = "First the retention period begins.\n\nNobody may shorten a retention period. The second way is fine."
+    assert "retention period" in names(text)
+    assert "second way" not in names(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm here. Look at the Differences. Action and Information. Provide Parts.",
+        "Get Started. Learn More. You can Get Started now.",
+        "See Table 3 and Step 12.",
+        "N/A N/A\nX X X\nGET POST",
+        "It is the default. By default it is on. Default is on.",
+        '<a id="Anchor-Of-Something"></a>It is off. <!-- Reviewed By Nobody --> It is on.',
+    ],
+)
+def test_what_says_nothing_is_no_entity(text):
+    assert names(text) == set()
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "Step 3",
+        "Get started",
+        "What to do next",
+        "Options",
+        "Before you begin",
+        "How do I pay?",
+        "2.1 Overview",
+        "May 2022",
+    ],
+)
+def test_headings_that_any_page_has_name_nothing(heading):
+    assert heading_term(heading) == ""
+
+
+@pytest.mark.parametrize(
+    "heading", ["Lease pool", "IBM Cloudant", "queue.claim", "Container", "Brindle Depot Snapshot (BDS)"]
+)
+def test_headings_that_name_something(heading):
+    assert heading_term(heading) == heading
+
+
+@pytest.mark.parametrize(
+    ("sentence", "term"),
+    [
+        ("A lease is the right to run a job.", "lease"),
+        ("Leases are the rights of workers.", "Leases"),
+        ("Object Storage (COS) is a service for files.", "Object Storage"),
+        ("It is a service.", None),
+        ("This page is the first.", None),
+        ("There are the others.", None),
+        ("What you see is a page.", None),
+    ],
+)
+def test_definitions(sentence, term):
+    found = definition_of(sentence)
+    assert (found.term if found else None) == term
+
+
+def test_plain_text_has_headings_too():
+    text = "\nIntro is short.\n\n\n Sample dialog \n\nThis diagram shows a dialog.\n* Pod\n\nThe smallest object.\n"
+    assert [piece for piece in pieces_of(text) if piece.kind == "heading"] == [
+        ("heading", "Sample dialog"),
+        ("heading", "Pod"),
+    ]
+
+
+HOSTILE = [
+    "[",
+    "](",
+    "`",
+    "``",
+    "<!--",
+    "<a ",
+    "**",
+    "_a",
+    "/a",
+    "a.",
+    "--",
+    "(",
+    "A_",
+    "# ",
+    "|",
+    "a(",
+    "1.1.",
+    "A ",
+    "is a ",
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+@pytest.mark.parametrize("glue", ["", "\n", " "])
+def test_hostile_text_takes_time_in_proportion(piece, glue):
+    def seconds(length):
+        text = glue.join([piece] * (length // len(piece + glue)))
+        start = time.process_time()
+        extract(text)
+        return time.process_time() - start
+
+    seconds(1_000)
+    assert seconds(12_000) < 8 * max(seconds(3_000), 0.05)

@@ -1,0 +1,112 @@
+"""Chains, graphs and tools over retrievers that are not ours."""
+
+import json
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs
+from langchain_scripted_chat import model
+
+from langchain_sire import (
+    create_ircot_chain,
+    create_ircot_graph,
+    create_self_ask_chain,
+    create_self_ask_graph,
+    create_sire_answer_tool,
+)
+from sire_core.errors import ConfigurationError
+
+
+class Words(BaseRetriever):
+    """Ranks by shared words; notes what it was asked."""
+
+    documents: list[Document]
+    asked: list[str]
+    k: int = 3
+
+    def _get_relevant_documents(self, query, *, run_manager):
+        self.asked.append(query)
+        words = set(query.lower().rstrip("?").split())
+        shared = [
+            (-len(words & set(d.page_content.lower().rstrip(".").split())), n) for n, d in enumerate(self.documents)
+        ]
+        return [self.documents[n] for _, n in sorted(shared)[: self.k]]
+
+
+@pytest.fixture
+def words(documents):
+    kept = [
+        Document(id=f"chunk-{d.id}", page_content=d.page_content, metadata={"source": f"{d.id}.md", "page": number})
+        for number, d in enumerate(documents)
+    ]
+    return Words(documents=kept, asked=[])
+
+
+@pytest.mark.parametrize(("make", "script"), [(create_ircot_chain, IRCOT), (create_self_ask_chain, SELF_ASK)])
+async def test_their_documents_come_back_as_they_are(words, make, script):
+    result = make(words, model(*script), k=4).invoke(QUESTION)
+    assert words.asked == [QUESTION, FOLLOW_UP]
+    assert len(result["documents"]) == 4
+    known = {document.id: document for document in words.documents}
+    assert all(document == known[document.id] for document in result["documents"])
+    assert result["answer"] == "In 1931 [1]"
+    assert await make(words, model(*script), k=4).ainvoke(QUESTION) == result
+    # Nobody can change the retriever's own documents through ours.
+    result["documents"][0].metadata["page"] = "changed"
+    assert known[result["documents"][0].id].metadata["page"] != "changed"
+
+
+def test_their_runs_stand_below_the_searches(words):
+    runs = Runs()
+    create_ircot_chain(words, model(*IRCOT)).invoke(QUESTION, {"callbacks": [runs]})
+    searches = [(run, name) for kind, name, run in runs.begun if kind == "search"]
+    assert [name for _, name in searches] == [QUESTION, QUESTION, FOLLOW_UP, FOLLOW_UP]
+    assert runs.parents[searches[1][0]] == searches[0][0]
+
+
+def test_a_vector_store_of_langchain(documents):
+    store = InMemoryVectorStore.from_documents(documents, DeterministicFakeEmbedding(size=32))
+    result = create_ircot_chain(store.as_retriever(search_kwargs={"k": 5}), model(*IRCOT)).invoke(QUESTION)
+    assert len(result["documents"]) >= 5
+    assert {document.id for document in result["documents"]} <= {document.id for document in documents}
+
+
+def test_a_filter_is_theirs_alone(words):
+    with pytest.raises(ConfigurationError, match="Words cannot be filtered from here"):
+        create_ircot_chain(words, model(*IRCOT)).invoke(QUESTION, filter={"page": 1})
+    with pytest.raises(ConfigurationError, match="str is neither a retriever nor an Index"):
+        create_ircot_chain("words", model(*IRCOT))
+
+
+def test_nothing_found_ends_the_reasoning():
+    empty = Words(documents=[], asked=[])
+    result = create_ircot_chain(empty, model(*IRCOT)).invoke(QUESTION)
+    assert (result["stop"], result["documents"], result["answer"]) == ("empty_index", [], "")
+
+
+@pytest.mark.parametrize(("make", "script"), [(create_ircot_graph, IRCOT), (create_self_ask_graph, SELF_ASK)])
+def test_a_graph_searches_for_everything_once(words, make, script):
+    memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
+    saver, thread = memory.InMemorySaver(), {"configurable": {"thread_id": "1"}}
+    given, stops, chat = {"question": QUESTION}, 0, model(*script)
+    while True:
+        graph = make(words, chat, checkpointer=saver, interrupt_after=["retrieve", "think"], k=4)
+        state = graph.invoke(given, thread)
+        if not graph.get_state(thread).next:
+            break
+        given, stops = None, stops + 1
+    assert stops >= 3
+    assert (words.asked, len(chat.log)) == ([QUESTION, FOLLOW_UP], len(script))
+    assert state["answer"] == "In 1931 [1]"
+    assert json.loads(json.dumps(state)) == state
+    assert len(state["documents"]) == 4
+
+
+def test_the_answer_tool_names_their_files(words):
+    tool = create_sire_answer_tool(words, model(*IRCOT))
+    text = tool.invoke({"question": QUESTION})
+    assert text.startswith("In 1931 [")
+    assert ".md]" in text.splitlines()[0]

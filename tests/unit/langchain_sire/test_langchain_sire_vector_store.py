@@ -1,0 +1,99 @@
+"""`SireVectorStore`: LangChain's own suite for vector stores, and the classes that take nothing but a store."""
+
+import pytest
+from langchain_classic.retrievers import ParentDocumentRetriever
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.stores import InMemoryStore
+from langchain_tests.integration_tests import VectorStoreIntegrationTests
+from langchain_text_splitters import CharacterTextSplitter
+
+from langchain_sire import SireDocumentIndex, SireVectorStore
+from sire_core.data import demo_documents
+from sire_core.errors import QueryError
+
+
+class TestStandard(VectorStoreIntegrationTests):
+    @pytest.fixture
+    def vectorstore(self):
+        return SireVectorStore(self.get_embeddings(), recipe="flat")
+
+
+@pytest.fixture(scope="module")
+def store():
+    made = SireVectorStore(recipe="pagerank")
+    made.add_documents(
+        [Document(id=d.id, page_content=d.text, metadata={"title": d.title, **d.metadata}) for d in demo_documents()]
+    )
+    return made
+
+
+QUESTION = "Where was the director of the film The Salt Lantern born?"
+
+
+async def test_searches_are_those_of_the_recipe(store):
+    found = store.similarity_search(QUESTION, 5, filter={"kind": "person"})
+    hits = store.documents.index.search(QUESTION, 5, filter={"kind": "person"})
+    assert [d.id for d in found] == [hit.unit.source_id for hit in hits]
+    assert all("sire" not in d.metadata for d in found)
+    scored = await store.asimilarity_search_with_score(QUESTION, 5)
+    assert [score for _, score in scored] == sorted((score for _, score in scored), reverse=True)
+    assert [d.id for d in store.as_retriever(search_kwargs={"k": 3}).invoke(QUESTION)] == [d.id for d, _ in scored][:3]
+    with pytest.raises(TypeError, match="no argument 'fetch'"):
+        store.similarity_search(QUESTION, fetch=3)
+
+
+def test_diversity_and_thresholds(store):
+    mmr = store.as_retriever(search_type="mmr", search_kwargs={"k": 4, "fetch_k": 12, "lambda_mult": 0.1}).invoke(
+        QUESTION
+    )
+    pool = [d.id for d in store.similarity_search(QUESTION, 12)]
+    assert len(mmr) == 4
+    assert {d.id for d in mmr} <= set(pool)
+    assert [d.id for d in mmr] != pool[:4]
+    scores = {d.id: s for d, s in store.similarity_search_with_relevance_scores(QUESTION, 20)}
+    assert all(0 <= score <= 1 for score in scores.values())
+    limit = sorted(scores.values())[10]
+    kept = store.as_retriever(
+        search_type="similarity_score_threshold", search_kwargs={"k": 20, "score_threshold": limit}
+    ).invoke(QUESTION)
+    assert {d.id for d in kept} == {name for name, score in scores.items() if score >= limit}
+
+
+def test_by_vector(store):
+    view = store.documents.index.view()
+    position = 7
+    wanted = view.units([position])[0]
+    found = store.similarity_search_by_vector(view.matrix[position].tolist(), 3)
+    assert found[0].id == wanted.source_id
+    assert len(found) == 3
+    only = store.similarity_search_by_vector(view.matrix[position].tolist(), 30, filter={"kind": "ship"})
+    assert {d.metadata["kind"] for d in only} == {"ship"}
+    with pytest.raises(QueryError, match="shape"):
+        store.similarity_search_by_vector([1.0, 2.0])
+    assert SireVectorStore().similarity_search_by_vector([1.0]) == []
+
+
+def test_a_parent_document_retriever_works_over_it():
+    retriever = ParentDocumentRetriever(
+        vectorstore=SireVectorStore(recipe="sirerag"),
+        docstore=InMemoryStore(),
+        child_splitter=CharacterTextSplitter(separator=". ", chunk_size=80, chunk_overlap=0),
+        search_kwargs={"k": 6},
+    )
+    parents = [Document(page_content=d.text, metadata={"title": d.title}) for d in demo_documents()[:12]]
+    retriever.add_documents(parents)
+    found = retriever.invoke(demo_documents()[3].text[:60])
+    assert found[0].page_content == demo_documents()[3].text
+    assert {d.page_content for d in found} <= {d.page_content for d in parents}
+
+
+def test_it_is_made_from_texts_and_opens_what_is_there(tmp_path):
+    embedding = DeterministicFakeEmbedding(size=8)
+    made = SireVectorStore.from_texts(["One.", "Two."], embedding, [{"n": 1}, {"n": 2}], ids=["a", "b"], path=tmp_path)
+    assert made.embeddings is embedding
+    made.documents.flush()
+    again = SireVectorStore(documents=SireDocumentIndex.open(tmp_path, embedding))
+    assert [d.id for d in again.similarity_search("One.", 1, filter="n=1")] == ["a"]
+    with pytest.raises(TypeError, match="not both"):
+        SireVectorStore(embedding, documents=made.documents)

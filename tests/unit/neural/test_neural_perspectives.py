@@ -1,0 +1,179 @@
+import numpy as np
+import pytest
+
+from sire_core.algorithms.encoding_tree import EncodingTree
+from sire_core.algorithms.partitions import modularity, normalized_mutual_information
+from sire_core.algorithms.structural_entropy import decoding_information
+from sire_core.algorithms.undirected import UndirectedGraph
+from sire_core.errors import ConfigurationError
+from sire_core.neural.hardening import nested_labels, repaired_labels, tree_of
+from sire_core.neural.tree_abstractor import NeuralSettings, abstract_neural, level_sizes
+
+EDGES = np.array([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)])
+NATURAL, PAIRS = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 2, 2])
+SHORT = NeuralSettings(epochs=40, hidden=32, dimension=32, positions=8)
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def losses(torch):
+    import sire_core.neural.tree_losses as module
+
+    return module
+
+
+def barbell(losses, torch, **options):
+    return losses.sparse_adjacency(6, torch.from_numpy(EDGES), torch.ones(len(EDGES)), **options)
+
+
+def one_hot(torch, labels):
+    return torch.nn.functional.one_hot(torch.as_tensor(labels)).float()
+
+
+def planted(blocks, size, seed=0, inside=0.5, outside=0.02):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, blocks, size)
+    left, right = np.triu_indices(size, 1)
+    chosen = rng.random(len(left)) < np.where(labels[left] == labels[right], inside, outside)
+    return UndirectedGraph.from_edges(size, np.stack([left[chosen], right[chosen]], axis=1)), labels
+
+
+def noise(size, seed=0):
+    return np.random.default_rng(seed).standard_normal((size, 16)).astype(np.float32)
+
+
+def test_oracle_E5_soft_equals_hard(torch, losses):
+    adjacency = barbell(losses, torch)
+    degrees = adjacency.to_dense().sum(1)
+
+    def saved(*levels, parents=None):
+        return losses.soft_decoding_information(adjacency, degrees, levels, parents).item()
+
+    assert saved(one_hot(torch, NATURAL)) == pytest.approx(2.5567 - 1.6995, abs=1e-4)
+    assert saved(torch.full((6, 2), 0.5)) == pytest.approx(2.5567 - 2.0567, abs=1e-4)
+    assert saved(torch.ones(6, 1)) == pytest.approx(0, abs=1e-6)
+    ring = torch.tensor([(i, (i + 1) % 8) for i in range(8)])
+    adjacency, degrees = losses.sparse_adjacency(8, ring, torch.ones(8)), torch.full((8,), 2.0)
+    pairs, halves = one_hot(torch, [0, 0, 1, 1, 2, 2, 3, 3]), one_hot(torch, [0, 0, 0, 0, 1, 1, 1, 1])
+    assert saved(pairs, halves, parents=[one_hot(torch, [0, 0, 1, 1])]) == pytest.approx(3 - 1.75, abs=1e-6)
+    assert saved(pairs, halves) == pytest.approx(3 - 1.75, abs=1e-6)  # parents follow from the memberships
+
+
+def test_oracle_E6_modularity_loss_and_soft_information(torch, losses):
+    adjacency = barbell(losses, torch)
+    loss = losses.soft_modularity_loss(adjacency, one_hot(torch, NATURAL)).item()
+    assert loss == pytest.approx(-5, abs=1e-5)
+    assert loss / 14 == pytest.approx(-modularity(UndirectedGraph.from_edges(6, EDGES), NATURAL), abs=1e-6)
+    assert losses.soft_modularity_loss(adjacency, torch.full((6, 2), 0.5)).item() == pytest.approx(0, abs=1e-5)
+    natural, even = one_hot(torch, NATURAL), torch.full((6, 2), 0.5)
+    nats = np.log(2)
+    assert losses.soft_mutual_information(natural, natural).item() * nats == pytest.approx(0.6931, abs=5e-5)
+    assert losses.soft_mutual_information(natural, even).item() == pytest.approx(0, abs=1e-6)
+    assert losses.soft_mutual_information(natural, natural, normalized=True).item() == pytest.approx(1, abs=1e-5)
+    found = losses.soft_mutual_information(natural, one_hot(torch, PAIRS), normalized=True).item()
+    assert found == pytest.approx(0.5158, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("normalized", "balance", "natural", "one"),
+    [(True, 1e-3, -5.2484, -5.8975), (True, None, -2.2997, 0.0), (False, 1e-3, -11.9020, -13.8040)],
+)
+def test_oracle_E7_small_mu_prefers_one_cluster(torch, losses, normalized, balance, natural, one):
+    adjacency = barbell(losses, torch, normalized=normalized)
+    assert losses.soft_modularity_loss(adjacency, one_hot(torch, NATURAL), balance).item() == pytest.approx(
+        natural, abs=5e-5
+    )
+    assert losses.soft_modularity_loss(adjacency, torch.ones(6, 1), balance).item() == pytest.approx(one, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"nest": "repair"}, {"assign": "sigmoid"}, {"loss": "modularity"}, {"information": "nmi", "normalize": True}],
+)
+def test_training_finds_planted_blocks(torch, changes):
+    graph, labels = planted(4, 80)
+    settings = NeuralSettings(
+        **{**{name: getattr(SHORT, name) for name in SHORT.__slots__}, "blind": 0.0, "diversity": 0.0, **changes}
+    )
+    (tree,) = abstract_neural(graph, noise(80), kappa=1, levels=2, settings=settings)
+    assert max(normalized_mutual_information(level, labels) for level in tree.filled()) > 0.75
+    assert decoding_information(graph, tree) > 0.8 * decoding_information(graph, EncodingTree(80, (labels,)))
+
+
+def test_equal_seeds_give_equal_trees(torch):
+    graph, _ = planted(3, 50)
+    state = torch.random.get_rng_state()
+    first, second = (abstract_neural(graph, noise(50), kappa=2, settings=SHORT, seed=4) for _ in range(2))
+    assert first == second
+    assert torch.equal(state, torch.random.get_rng_state())  # no global seed is touched
+    assert len(first) == 2
+
+
+def test_large_graphs_are_trained_on_a_sample(torch, monkeypatch):
+    import sire_core.neural.tree_training as training
+
+    graph, labels = planted(3, 120, inside=0.3)
+    monkeypatch.setattr(training, "_FULL_BATCH", 60)
+    seen = []
+    monkeypatch.setattr(
+        training,
+        "_loss",
+        lambda problem, *rest, loss=training._loss: seen.append(len(problem.degrees)) or loss(problem, *rest),
+    )
+    (tree,) = abstract_neural(graph, noise(120), kappa=1, levels=2, settings=SHORT)
+    assert 10 < max(seen) <= 60
+    assert max(normalized_mutual_information(level, labels) for level in tree.filled()) > 0.5
+
+
+def test_vertices_without_edges_hang_off_the_root(torch):
+    graph, _ = planted(2, 20)
+    wider = UndirectedGraph.from_edges(23, graph.edges + 1)
+    for tree in abstract_neural(wider, noise(23), kappa=2, settings=SHORT):
+        assert [tree.ancestors(vertex) for vertex in (0, 21, 22)] == [(), (), ()]
+        assert tree == tree.contracted()
+
+
+@pytest.mark.parametrize(("size", "edges"), [(0, []), (3, [(0, 1), (1, 2)]), (9, []), (9, [(0, 1)])])
+def test_too_little_to_train_on_is_a_root_only(size, edges):
+    graph = UndirectedGraph.from_edges(size, np.array(edges, dtype=np.int64).reshape(-1, 2))
+    assert abstract_neural(graph, noise(size)) == (EncodingTree(size),)
+
+
+def test_hardening_nests():
+    finest = np.array([0, 0, 1, 1, 2, 2])
+    assert [level.tolist() for level in nested_labels(finest, [np.array([0, 0, 1])])] == [
+        finest.tolist(),
+        [0, 0, 0, 0, 1, 1],
+    ]
+    torn = np.array([5, 5, 5, 7, 3, 7])  # the middle and the last pair are ties
+    assert repaired_labels([finest, torn])[1].tolist() == [5, 5, 5, 5, 3, 3]
+    tree = tree_of(nested_labels(finest, [np.array([0, 0, 1])]), np.array([1, 2, 3, 4, 5, 7]), 8)
+    assert tree.nested() == [[5, 7], [[1, 2], [3, 4]], 0, 6]
+
+
+def test_sizes_of_levels():
+    assert level_sizes(5000, 3) == (512, 71, 8)
+    assert level_sizes(4, 3) == (3, 2, 2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"loss": "entropy"}, {"assign": "max"}, {"nest": "no"}, {"epochs": 0}, {"blind": 1.0}, {"diversity": -1.0}],
+)
+def test_wrong_settings_are_refused(wrong):
+    with pytest.raises(ConfigurationError):
+        NeuralSettings(**wrong)
+
+
+def test_wrong_arguments_are_refused():
+    graph, _ = planted(2, 20)
+    with pytest.raises(ConfigurationError, match="20 rows"):
+        abstract_neural(graph, noise(19))
+    with pytest.raises(ConfigurationError, match="kappa"):
+        abstract_neural(graph, noise(20), kappa=0)
+    with pytest.raises(ConfigurationError, match="one per level"):
+        abstract_neural(graph, noise(20), levels=2, settings=NeuralSettings(sizes=(4,)))

@@ -1,0 +1,101 @@
+"""What stands for a document: its facts, its words or a summary, in units of bounded length."""
+
+import pytest
+
+from sire_core.algorithms.parts import text_length
+from sire_core.errors import ConfigurationError, ModelError
+from sire_core.index import Index
+from sire_core.organize.atomic_knowledge import AtomicKnowledge
+from sire_core.recipes import indexrag
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.plain_extractor import PlainExtractor
+from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.types import Document, UnitKind
+
+CHAPTERS = [" ".join(f"Keeper{number} lit lamp{number}x{line} at dusk." for line in range(4)) for number in range(6)]
+
+
+def open_index(extractor=None, model=None, **settings):
+    return Index(
+        recipe=indexrag(stage2=False, **settings),
+        embedder=HashEmbedder(),
+        extractor=extractor or PlainExtractor(),
+        language_model=model,
+        chunker=None,
+    )
+
+
+def units(index):
+    view = index.view()
+    return [unit for unit in view.units(range(view.size)) if unit.kind == UnitKind.AKU]
+
+
+def chunk_texts(index):
+    view = index.view()
+    return {unit.chunk_ids[0]: unit.text for unit in view.units(range(view.size)) if unit.kind == UnitKind.CHUNK}
+
+
+def test_a_long_document_becomes_units_that_stand_on_the_passages_that_state_them():
+    with open_index(split_tokens=40) as index:
+        index.build([Document("log", title="Log", chunks=tuple(CHAPTERS)), Document("short", CHAPTERS[0][:22])])
+        short, *parts = sorted(units(index), key=lambda unit: len(unit.text))
+        texts = chunk_texts(index)
+        assert short.text == CHAPTERS[0][:22]
+        assert len(parts) > 2
+        facts = [fact for part in parts for fact in part.text.split("\n")]
+        assert sorted(facts) == sorted(f"{fact}." for chapter in CHAPTERS for fact in chapter[:-1].split(". "))
+        for part in parts:
+            assert text_length(part.text) <= 40
+            for fact in part.text.split("\n"):
+                assert sum(fact in texts[chunk] for chunk in part.chunk_ids) == 1
+            assert all(any(fact in texts[chunk] for fact in part.text.split("\n")) for chunk in part.chunk_ids)
+
+
+def test_a_document_that_states_nothing_stands_as_it_is_in_parts():
+    with open_index(PlainExtractor({}), split_tokens=10) as index:
+        index.build([Document("log", title="Log", chunks=tuple(CHAPTERS))])
+        found = units(index)
+        assert all(text_length(unit.text) <= 10 for unit in found)
+        said = "".join("".join(unit.text.split()) for unit in found)
+        assert sorted(said) == sorted("".join(("Log " + " ".join(CHAPTERS)).split()))
+
+
+def test_equal_documents_share_their_units_and_part_again():
+    same = [Document(name, title="Log", chunks=tuple(CHAPTERS[:2])) for name in ("a", "b")]
+    with open_index(split_tokens=40) as index:
+        index.build(same)
+        both = {unit.text: unit.chunk_ids for unit in units(index)}
+        assert {len(chunks) for chunks in both.values()} == {2}
+        index.update([Document("b", title="Log", chunks=tuple(CHAPTERS[1:3]))])
+        assert len(units(index)) == 2 * len(both)
+        index.delete(["b"])
+        assert {unit.text: len(unit.chunk_ids) for unit in units(index)} == dict.fromkeys(both, 1)
+
+
+def test_a_summary_that_fails_is_asked_again_and_the_document_stands_as_it_is_meanwhile():
+    away = True
+
+    def write(call):
+        if away and "Keeper1" in call.data:
+            raise ModelError("the model is away")
+        return "A summary."
+
+    documents = [Document(f"d{number}", text) for number, text in enumerate(CHAPTERS)]
+    model = ScriptedModel(write)
+    with open_index(model=model, stage1="summary") as index:
+        report = index.build(documents[:3])
+        assert len(report.failures) == 1
+        assert sorted(unit.text for unit in units(index)) == ["A summary.", "A summary.", CHAPTERS[1]]
+        away = False
+        asked = len(model.log)
+        index.add(documents[3:4])
+        assert [unit.text for unit in units(index)] == ["A summary."] * 4
+        assert len(model.log) == asked + 2
+        index.delete(["d0"])
+        assert len(model.log) == asked + 2
+
+
+@pytest.mark.parametrize("settings", [{"stage1": "facts"}, {"split_tokens": 0}])
+def test_impossible_settings_are_refused(settings):
+    with pytest.raises(ConfigurationError, match=next(iter(settings))):
+        AtomicKnowledge(**settings)

@@ -1,0 +1,147 @@
+"""`sire`: passages by their own evidence and by the sentences that lead to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sire_core import Document, Index
+from sire_core.algorithms.lists import Lists
+from sire_core.errors import ConfigurationError
+from sire_core.search.rankers.evidence_texts import opening_name, passage_sentences
+
+QUESTION = "When was the spouse of Orla Venn born?"
+PAGES = (
+    Document("orla", "Orla Venn was a painter of harbours. In 1931 she married Tobin Marsh.", title="Orla Venn"),
+    Document("tobin", "Tobin Marsh (3 May 1899 to 1970) built organs in Leith.", title="Tobin Marsh"),
+    Document("ida", "Ida Krell was a painter of horses, born in 1890, whose spouse wrote plays.", title="Ida Krell"),
+    Document("boats", "Harbours were painted by many; a painter was seldom born beside one.", title="Harbour art"),
+    *(Document(f"o{i}", f"Mill number {i} grinds barley beside the river Aln.", title=f"Mill {i}") for i in range(12)),
+)
+UNTITLED = tuple(replace(page, title="") for page in PAGES)
+
+
+def ranked(documents: tuple[Document, ...], question: str = QUESTION, k: int = 2, **settings: object) -> list[str]:
+    """Ids of the first documents."""
+    from sire_core.recipes import sire
+
+    with Index(recipe=sire(**settings)) as index:
+        index.build(documents)
+        return [hit.doc_ids[0] for hit in index.search(question, k)]
+
+
+@pytest.mark.parametrize("documents", [PAGES, UNTITLED], ids=["titled", "untitled"])
+def test_a_passage_is_reached_over_the_sentence_that_names_it(documents: tuple[Document, ...]) -> None:
+    assert ranked(documents) == ["orla", "tobin"]
+    assert ranked(documents, rounds=0) != ["orla", "tobin"], "the second passage shares no word with the question"
+
+
+def test_the_path_shows_the_sentence() -> None:
+    with Index(recipe="sire") as index:
+        index.build(PAGES)
+        first, second = index.search(QUESTION, 2)
+        passages = {first.doc_ids[0]: first.unit.id, second.doc_ids[0]: second.unit.id}
+        assert [step.step for step in second.path] == ["question", "entity", "vector:chunk"]
+        step = second.path[1]
+        assert step.note == "names Tobin Marsh: In 1931 she married Tobin Marsh."
+        assert step.ids[0] == passages["orla"]
+        assert step.ids[-1] == passages["tobin"]
+
+
+def test_only_allowed_passages_are_walked() -> None:
+    documents = tuple(replace(page, metadata={"open": page.id != "orla"}) for page in PAGES)
+    with Index(recipe="sire") as index:
+        index.build(documents)
+        hits = index.search(QUESTION, 20, filter={"open": True})
+        assert {hit.doc_ids[0] for hit in hits} == {page.id for page in PAGES} - {"orla"}
+        hidden = {unit for hit in index.search(QUESTION, 20) if hit.doc_ids == ("orla",) for unit in [hit.unit.id]}
+        assert not hidden & {found for hit in hits for step in hit.path for found in step.ids}
+        closed = index.search(QUESTION, 20, filter={"open": False})
+        assert [hit.doc_ids for hit in closed] == [("orla",)]
+
+
+def test_a_history_ranks_as_a_rebuild(tmp_path: object) -> None:
+    with Index(recipe="sire", embedder="lexical") as grown, Index(recipe="sire", embedder="lexical") as fresh:
+        grown.build(PAGES)
+        grown.delete(["tobin"])
+        assert "tobin" not in [hit.doc_ids[0] for hit in grown.search(QUESTION, 20)]
+        grown.add([PAGES[1]])
+        fresh.build(PAGES)
+        assert [hit.doc_ids for hit in grown.search(QUESTION, 2)] == [("orla",), ("tobin",)]
+        assert [hit.doc_ids for hit in fresh.search(QUESTION, 2)] == [("orla",), ("tobin",)]
+
+
+def test_one_document_and_strange_questions() -> None:
+    with Index(recipe="sire") as index:
+        index.build(PAGES[:1])
+        for question in (QUESTION, "?", "the of and", "& &", "\u6771\u4eac", "x" * 10_000, "Orla " * 3_000):
+            assert [hit.doc_ids for hit in index.search(question, 3)] == [("orla",)]
+
+
+@pytest.mark.parametrize(
+    ("question", "pages"),
+    [
+        (
+            "Wann wurde die Frau von Anton Bielek geboren?",
+            ("Anton Bielek war ein Maler. Er heiratete Jana Strohm.", "Jana Strohm (1901 in Graz) sang im Chor."),
+        ),
+        (
+            "\u5c71\u7530\u592a\u90ce\u306e\u59bb\u306f\u3044\u3064\u751f\u307e\u308c\u305f\u304b",
+            (
+                "\u5c71\u7530\u592a\u90ce\u306f\u753b\u5bb6\u3067\u3042\u308b\u3002\u9234\u6728\u82b1\u5b50\u3068\u7d50\u5a5a\u3057\u305f\u3002",
+                "\u9234\u6728\u82b1\u5b50\u306f1901\u5e74\u306b\u4eac\u90fd\u3067\u751f\u307e\u308c\u305f\u3002",
+            ),
+        ),
+    ],
+    ids=["German", "Japanese"],
+)
+def test_other_languages(question: str, pages: tuple[str, str]) -> None:
+    documents = (Document("first", pages[0]), Document("second", pages[1]), *PAGES[4:])
+    assert set(ranked(documents, question)) == {"first", "second"}
+
+
+def test_everyday_phrases_do_not_lead() -> None:
+    pages = (
+        Document("default", "The Default is a 1994 novel by Ada Quill.", title="Default"),
+        Document("threads", "The thread pool has four threads by default; UV_THREADPOOL_SIZE sets it.", title="Pool"),
+        *PAGES[4:],
+    )
+    assert ranked(pages, "how many threads does the pool have by default?", k=1) == ["threads"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Aylwin is a 1920 film by Henry Edwards.", "Aylwin"),
+        ("The Lamp of Sorrow (1911) is a play.", "Lamp of Sorrow"),
+        ("She was born in Leith.", ""),
+        ("When it rains, close the lid.", ""),
+        ("", ""),
+    ],
+)
+def test_opening_names(text: str, name: str) -> None:
+    assert opening_name(text) == name
+
+
+def test_sentences_are_neither_tiny_nor_endless() -> None:
+    text = "Yes. " + "\n".join(f"- item number {i} of a long list" for i in range(100))
+    found = passage_sentences(text)
+    assert " ".join(" ".join(found).split()) == " ".join(text.split())
+    assert all(25 <= len(sentence) <= 450 for sentence in found)
+
+
+def test_lists() -> None:
+    lists = Lists.of_pairs(np.array([2, 0, 2, 2]), np.array([5, 1, 3, 5]), 4)
+    assert [lists.of(row).tolist() for row in range(len(lists))] == [[1], [], [3, 5], []]
+    places, values = lists.take(np.array([2, 1, 0]))
+    assert (places.tolist(), values.tolist()) == ([0, 0, 2], [3, 5, 1])
+    assert [lists.inverted(6).of(value).tolist() for value in range(6)] == [[], [0], [], [2], [], [2]]
+
+
+def test_settings_are_checked() -> None:
+    from sire_core.recipes import sire
+
+    with pytest.raises(ConfigurationError, match="rounds"):
+        sire(rounds=-1)

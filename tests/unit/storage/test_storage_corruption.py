@@ -1,0 +1,156 @@
+"""Damaged files: right answers or a clear error, and never a word of another tenant."""
+
+import random
+import shutil
+from contextlib import suppress
+
+import pytest
+
+from sire_core.errors import SireError
+from sire_core.index import Index
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import Document
+
+DAMAGES = ("flip", "zero tail", "cut", "swap", "edit", "empty", "gone")
+SETTINGS = {"recipe": "sirerag", "chunker": None}
+QUESTIONS = ("Who lives in Drava 3?", "Where was Bela Kovac born?", "Zorbleflux")
+
+
+def documents():
+    return [
+        Document(
+            f"{tenant}{i}",
+            f"{name} Kovac {i} was born in Drava {i}. {name} Kovac {i} founded the {word} mill in 19{i:02}.",
+            title=f"{name} Kovac {i}",
+            metadata={"tenant": tenant, "number": i},
+        )
+        for tenant, name, word in (("a", "Bela", "Amber"), ("b", "Cili", "Zorbleflux"))
+        for i in range(8)
+    ]
+
+
+def opened(folder):
+    from sire_core.recipes import sirerag
+
+    return Index(folder, **{**SETTINGS, "recipe": sirerag(ranker="hybrid")}, embedder=HashEmbedder())
+
+
+def answers(index):
+    """All that a user may see, for everybody and for tenant a alone."""
+    found = []
+    for where in (None, {"tenant": "a"}):
+        for question in QUESTIONS:
+            hits = index.search(question, 100, filter=where)
+            found.append([(hit.unit, round(hit.score, 5), hit.doc_ids, hit.path) for hit in hits])
+            assert where is None or "Zorbleflux" not in repr(hits).replace(question, "")
+            assert where is None or all(doc[0] == "a" for hit in hits for doc in hit.doc_ids)
+    return found
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    """An index, what it answers, and what it answers after an addition."""
+    folder = tmp_path_factory.mktemp("corruption") / "index"
+    with opened(folder) as index:
+        index.build(documents())
+        index.add([Document("a8", "Bela Kovac 8 was born in Drava 8.", metadata={"tenant": "a"})])
+        expected = answers(index)
+    copy = folder.with_name("added")
+    shutil.copytree(folder, copy)
+    with opened(copy) as index:
+        index.add([LATE])
+        later = answers(index)
+    return folder, expected, later
+
+
+LATE = Document("a9", "Bela Kovac 9 was born in Drava 9.", metadata={"tenant": "a"})
+
+
+def damage(file, how, rng, others):
+    whole = file.read_bytes()
+    place = rng.randrange(max(1, len(whole)))
+    if how == "gone":
+        file.unlink()
+        return
+    changed = {
+        "flip": whole[:place] + bytes([whole[place] ^ (1 << rng.randrange(8))]) + whole[place + 1 :] if whole else b"x",
+        "zero tail": whole[:place] + bytes(len(whole) - place),
+        "cut": whole[:place],
+        "swap": rng.choice(others).read_bytes(),
+        "edit": whole[:place] + bytes(rng.randrange(256) for _ in range(4)) + whole[place + 4 :],
+        "empty": b"",
+    }[how]
+    file.write_bytes(changed)
+
+
+def check_derived(template, place, case):
+    """Damage of a derived file changes nothing, neither what is found nor what is built on it."""
+    folder, expected, later = template
+    rng = random.Random(case)
+    copy = place / f"case{case}"
+    shutil.copytree(folder, copy)
+    files = sorted(path for path in copy.glob("derived/**/*") if path.is_file())
+    assert len(files) > 15
+    victims = rng.sample(files, rng.choice((1, 1, 2)))
+    how = DAMAGES[case % len(DAMAGES)]
+    for file in victims:
+        damage(file, how, rng, files)
+    with opened(copy) as index:
+        if case % 3:
+            index.add([LATE])
+            assert answers(index) == later
+        else:
+            assert answers(index) == expected
+    shutil.rmtree(copy)
+
+
+def check_truth(template, place, case):
+    """Damage of what cannot be made again is a clear error, or does no harm."""
+    folder, expected, later = template
+    rng = random.Random(case)
+    copy = place / f"case{case}"
+    shutil.copytree(folder, copy)
+    files = sorted(path for path in copy.iterdir() if path.is_file() and path.name != "writer.lock")
+    damage(rng.choice(files), DAMAGES[case % len(DAMAGES)], rng, files)
+    with suppress(SireError), opened(copy) as index:
+        assert answers(index) == expected
+        index.add([LATE])
+        assert answers(index) == later
+    shutil.rmtree(copy)
+
+
+@pytest.mark.parametrize("case", range(21))
+def test_damaged_derived_files(template, tmp_path, case):
+    check_derived(template, tmp_path, case)
+
+
+def test_a_file_that_is_damaged_while_it_is_open(template, tmp_path):
+    """Who changes a file under a running server is noticed before the next search."""
+    folder, expected, later = template
+    copy = tmp_path / "index"
+    shutil.copytree(folder, copy)
+    with opened(copy) as index:
+        assert answers(index) == expected
+        for number, file in enumerate(sorted(path for path in copy.glob("derived/**/*.*") if path.is_file())):
+            whole = file.read_bytes()
+            other = whole[: len(whole) // 2] + bytes(len(whole) - len(whole) // 2)
+            file.with_name("new").write_bytes(other)
+            file.with_name("new").replace(file)
+            if number % 4 == 0:
+                assert answers(index) == expected
+        index.add([LATE])
+        assert answers(index) == later
+    with opened(copy) as index:
+        assert answers(index) == later
+
+
+@pytest.mark.slow
+def test_500_cases_of_damaged_derived_files(template, tmp_path):
+    for case in range(500):
+        check_derived(template, tmp_path, 1000 + case)
+
+
+@pytest.mark.slow
+def test_500_cases_of_damaged_databases(template, tmp_path):
+    for case in range(500):
+        check_truth(template, tmp_path, 2000 + case)

@@ -1,0 +1,49 @@
+"""A kind of unit that a later release inserts among the others: pools that lie in a folder are not misread."""
+
+import pytest
+
+from sire_core import Document, Index
+from sire_core.errors import StorageError
+from sire_core.search import view
+from sire_core.storage import pool, pool_update, pools
+from sire_core.storage.folder import FORMAT
+from sire_core.testing.hash_embedder import HashEmbedder
+
+DOCUMENTS = [
+    Document(f"d{i}", f"{name} was born in Port Amber. {name} sailed to Varn.", name)
+    for i, name in enumerate(("Ada Holm", "Bela Brack", "Cora Stern", "Dina Quist", "Edda Vale", "Fina Marsh"))
+]
+
+
+def kinds(path):
+    with Index(path, recipe="raptor", embedder=HashEmbedder()) as index:
+        found = index.view()
+        return {
+            unit.id: (str(unit.kind), found.kind_names[code])
+            for unit, code in zip(found.units(range(found.size)), found.kinds, strict=True)
+        }
+
+
+def test_a_kind_inserted_in_the_middle_does_not_change_what_old_units_are(tmp_path, monkeypatch):
+    with Index(tmp_path, recipe="raptor", embedder=HashEmbedder(), chunker=None) as index:
+        index.build(DOCUMENTS)
+        index.search("Port Amber")
+    before = kinds(tmp_path)
+    assert len({kind for kind, _ in before.values()}) > 1
+    names = ("motto", *pool.KIND_NAMES)
+    for module in (pool, pool_update, pools, view):
+        monkeypatch.setattr(module, "KIND_NAMES", names)
+    assert kinds(tmp_path) == before
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_folder_of_another_format_is_refused_with_one_sentence_of_advice(tmp_path, version):
+    with Index(tmp_path, recipe="flat", embedder=HashEmbedder()) as index:
+        index.build(DOCUMENTS)
+    manifest = tmp_path / "manifest.json"
+    text = manifest.read_text(encoding="utf-8")
+    assert f'"format": {FORMAT}' in text
+    manifest.write_text(text.replace(f'"format": {FORMAT}', f'"format": {version}'), encoding="utf-8")
+    again = Index(tmp_path, recipe="flat", embedder=HashEmbedder())
+    with again, pytest.raises(StorageError, match=f"format {version}.*Build the index again"):
+        again.search("Port Amber")
