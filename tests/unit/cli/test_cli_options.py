@@ -59,7 +59,7 @@ def test_bad_settings_are_named_before_a_folder_is_made(tmp_path, settings, mess
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"recipe": "nope"}, "There is no recipe 'nope'; choose one of .*raptor, sirerag"),
+        ({"recipe": "nope"}, "There is no recipe 'nope'; choose one of .*raptor, sire, sirerag"),
         ({"embedder": "nope"}, "unknown embedder 'nope'"),
         ({"chunk_tokens": 9, "no_chunking": True}, "not both"),
     ],

@@ -93,10 +93,10 @@ async def test_search_over_the_store_is_the_dense_search_of_the_index():
     given_documents = [Document(d.id_, d.text, d.metadata["title"], d.metadata) for d in as_llama_index()]
     index = Index(recipe="flat", embedder=HashEmbedder(), mirrors=[VectorStoreMirror(store)])
     index.build(given_documents)
-    source = VectorStoreSource(store, index.view().embed_query)
+    source = VectorStoreSource(store)
     for question in demo_questions():
         hits = await index.asearch(question.question, 10)
-        found = await source.rank(question.question, 10)
+        found = await source.scored(question.question, await index.view().embed_query(question.question), 10)
         assert [name for name, _ in found] == [hit.unit.id for hit in hits]
         assert [score for _, score in found] == pytest.approx([hit.score for hit in hits], abs=1e-5)
 

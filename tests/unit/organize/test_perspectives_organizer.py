@@ -51,7 +51,8 @@ def state_of(path):
 def trees_of(path):
     library = IndexFiles(path)
     try:
-        return StoredTrees.from_note(library.notes(library.manifest().recipes[-1], "trees").get("trees"))
+        owner = library.manifest().recipes[-1].owners[-1]
+        return StoredTrees.from_note(library.store.notes(owner, ["trees"]).get("trees"))
     finally:
         library.close()
 

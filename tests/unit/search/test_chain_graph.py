@@ -3,12 +3,14 @@
 import sqlite3
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core import Index
 from sire_core.algorithms.packed_words import join_words, split_words
 from sire_core.data import demo_documents
+from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import flat, iier
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import PassageWords
@@ -46,16 +48,17 @@ def test_a_graph_read_from_the_note_is_that_of_the_edges(tmp_path):
         assert view._derived["edges"]
 
 
-def test_a_note_of_another_generation_is_not_used(tmp_path):
+def test_a_snapshot_reads_the_graph_of_its_own_generation(tmp_path):
     documents = demo_documents()
-    with Index(tmp_path / "i", recipe=iier(), embedder=HashEmbedder()) as index:
+    first, second = (Index(tmp_path / "i", recipe=iier(), embedder=HashEmbedder()) for _ in range(2))
+    with first as index, second as reader:
         index.build(documents[1:])
-        view = index.view()
+        wanted = shown(index.view())
+        held, passing = index.snapshot(), reader.view()
         index.add(documents[:1])
-        arrays, _, phrases = shown(view)  # the store is a generation ahead
-        assert len(arrays["indptr"]) == view.size + 1
-        assert phrases
-        assert max(arrays["neighbors"]) < view.size
+        assert shown(held.view) == wanted
+        with pytest.raises(SnapshotExpiredError, match="snapshot"):
+            shown(passing)
 
 
 def test_a_pool_without_a_graph_has_nodes_only():

@@ -39,6 +39,7 @@ class PlainView:
     """Just what `Flat` reads of a view."""
 
     kind_names = ("chunk",)
+    scans = True
 
     def __init__(self, matrix, question):
         self.matrix = matrix
@@ -49,6 +50,9 @@ class PlainView:
 
     async def embed_query(self, query):
         return self.question
+
+    async def cosines(self, query, question, allowed=None):
+        return self.matrix @ question
 
     def allowed(self, where):
         return None if where is None else np.arange(len(self.matrix)) % 2 == 0

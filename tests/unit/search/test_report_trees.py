@@ -7,6 +7,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
+from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import smart
 from sire_core.search.selectors import report_trees
 from sire_core.search.selectors.report_trees import ReportTrees
@@ -45,10 +46,13 @@ def test_notes_tell_what_the_edges_tell(tmp_path, monkeypatch, base):
     assert by_notes[2]
 
 
-def test_notes_of_another_generation_are_passed_over(tmp_path):
-    with Index(tmp_path, recipe=smart(), embedder=HashEmbedder()) as index:
+def test_a_snapshot_reads_the_reports_of_its_own_generation(tmp_path):
+    first, second = (Index(tmp_path, recipe=smart(), embedder=HashEmbedder()) for _ in range(2))
+    with first as index, second as reader:
         index.build(CORPUS)
-        old = index.view()
+        wanted = contents(ReportTrees.of(index.view()), index.view().size)
+        held, passing = index.snapshot(), reader.view()
         index.add([Document("extra", "Zora Quill met Maren Holt in Port Ansel.", "Zora Quill")])
-        assert np.array_equal(list(ReportTrees.of(old).trees), np.flatnonzero(old.kinds == old.kinds.max()))
-        assert max(ReportTrees.of(old).trees) < old.size
+        assert contents(ReportTrees.of(held.view), held.view.size) == wanted
+        with pytest.raises(SnapshotExpiredError, match="snapshot"):
+            ReportTrees.of(passing)
