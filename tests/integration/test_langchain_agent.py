@@ -145,6 +145,6 @@ async def test_chat_openai_over_http_searches_twice_and_answers(retriever, strea
     assert set(schema["parameters"]["properties"]) == {"query", "k", "filter"}
     told = [m["content"] for m in server.requests[2]["messages"] if m["role"] == "tool"]
     assert told[0].startswith("[weather-clerk] ")
-    assert told[1].startswith("[ilse-marrable, ")
+    assert told[1].startswith("[ilse-marrable] Ilse Marrable ")
     assert "1931" in told[1]
     assert not json.dumps(server.requests).count("input is")

@@ -77,14 +77,14 @@ def test_the_adapter_adds_less_than_a_millisecond_at_k_20():
     question = "Who commanded the Northern Wren?"
 
     def seconds(search):
-        start = time.perf_counter()
+        start = time.process_time()  # what other processes of the machine do is no matter
         search()
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     retriever.invoke(question)
     pairs = [
         (seconds(lambda: retriever.index.search(question, 20)), seconds(lambda: retriever.invoke(question)))
         for _ in range(100)
     ]
-    core, adapter = (sorted(times)[10] for times in zip(*pairs, strict=True))  # quiet moments of a shared machine
+    core, adapter = (sorted(times)[10] for times in zip(*pairs, strict=True))
     assert adapter - core < 0.001, f"core {core * 1e3:.2f} ms, with LangChain {adapter * 1e3:.2f} ms"

@@ -103,7 +103,7 @@ def test_ircot_streams_what_it_does_and_cites_what_it_found():
         "found",
         "thought",
     ]
-    assert lines[5:7] == ["Answer: 1931 [2], stopped because: done", "  [2] ilse-marrable, weather-clerk"]
+    assert lines[5:7] == ["Answer: 1931 [2], stopped because: done", "  [2] weather-clerk"]
     assert "'calls': 3" in lines[7]
     assert "'retrievals': 2" in lines[7]
     assert len(ast.literal_eval(lines[8].split(": ")[1])) == 3

@@ -9,7 +9,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sire import SireDocumentIndex, SireDocumentTransformer
+from langchain_sire import SireDocumentIndex, SireDocumentTransformer, SireRetriever
 from sire_core.index import Index
 
 
@@ -65,10 +65,16 @@ async def test_cleanup_none_keeps_what_is_there(run):
 
 async def test_cleanup_full_removes_what_is_not_given_and_what_was_made_from_it(run):
     await run([PETRA, LANTERN, OTTO], "full")
-    mixed = [d for d in run.store.invoke("Petra Quillon") if len(d.metadata["sire"]["doc_ids"]) > 1]
+
+    def derived(question):
+        run.store.flush()
+        return SireRetriever(index=run.store.index, returns="units", k=50).invoke(question)
+
+    mixed = [d for d in derived("Petra Quillon") if len(d.metadata["sire"]["doc_ids"]) > 1]
     assert mixed
     assert await run([OTTO], "full") == (0, 0, 1, 2)
-    left = run.store.invoke("Petra Quillon")
+    left = run.store.invoke("Petra Quillon") + derived("Petra Quillon")
+    assert left
     assert not [d for d in left if "Petra" in d.page_content]
 
 
