@@ -2,7 +2,6 @@
 
 import copy
 
-import numpy as np
 import pytest
 
 from sire_core import Document, Index
