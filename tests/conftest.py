@@ -25,14 +25,3 @@ def recipe_with_derived_units(request, monkeypatch):
     """
     if request.node.get_closest_marker("default_recipe") is None:
         monkeypatch.setattr("sire_core.recipes.base.DEFAULT_RECIPE", "sirerag")
-
-
-KNOWN = (Path(__file__).parent / "known_failures.txt").read_text(encoding="utf-8").splitlines()
-
-
-def pytest_collection_modifyitems(items):
-    """Tests whose expectations do not fit what the code does today, to be looked at one by one; listed, not hidden."""
-    known = {line for line in KNOWN if line and not line.startswith("#")}
-    for item in items:
-        if item.nodeid in known:
-            item.add_marker(pytest.mark.xfail(reason="listed in tests/known_failures.txt", strict=False))

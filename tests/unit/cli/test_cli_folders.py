@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from sire_core import Index
 from sire_core.cli.app import app
-from sire_core.testing.faults import always
+from sire_core.models.openai.retry import RetryPolicy
 from sire_core.testing.scripted_server import ScriptedServer
 from sire_core.testing.scripts import default_script
 
@@ -204,13 +204,10 @@ def test_a_folder_with_another_embedder_follows_its_sources(tmp_path, source, fo
 
 def test_a_failed_change_of_the_embedder_leaves_the_folder_and_goes_on(source, folder, monkeypatch):
     before = stats(folder)
-    with (
-        ScriptedServer(default_script, faults=always("status", 500))
-        if False
-        else ScriptedServer(default_script) as server
-    ):
+    with ScriptedServer(default_script) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "none")
+        monkeypatch.setattr(RetryPolicy, "delay", lambda *_: 0.0)
         run("reembed", folder, "--embedder", "openai:scripted-embedder", code=1)
         assert stats(folder) == before
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
