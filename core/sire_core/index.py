@@ -16,6 +16,7 @@ from sire_core.types import BuildReport, Document, Hit
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.explore.asked import Asked
     from sire_core.models.prices import Price
     from sire_core.models.usage import UsageLimits
     from sire_core.pipeline.estimate import Estimate
@@ -303,6 +304,33 @@ class Index:
 
         snapshot = await self.asnapshot(filter=filter)
         return explain_hits(query, await snapshot.asearch(query, k, returns=returns), snapshot.view)
+
+    def show(
+        self,
+        query: str,
+        k: int = 5,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - as in search
+        returns: str = "passages",
+    ) -> Asked:
+        """A question with its hits and the picture of how it led to them; Jupyter and marimo display it.
+
+        Elsewhere `.save("question.html")` writes a page that works offline, `.save("question.svg")` the picture alone.
+        """
+        return _run(self.ashow(query, k, filter=filter, returns=returns))
+
+    async def ashow(
+        self,
+        query: str,
+        k: int = 5,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - as above
+        returns: str = "passages",
+    ) -> Asked:
+        """See `show`."""
+        from sire_core.explore.asked import aask
+
+        return await aask(await self.asnapshot(filter=filter), query, k, returns=returns)
 
     def snapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:  # noqa: A002 - as above
         """The index as of now, for several searches that belong together; raises what `search` does."""

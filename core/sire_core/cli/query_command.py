@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.options import IndexOptions, check_folder, open_index
-from sire_core.cli.output import note, say, say_json, shorten, some
+from sire_core.cli.output import can_be_written, note, say, say_json, shorten, some
 from sire_core.cli.recipe_options import parse_settings
+from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sire_core.types import Hit
@@ -33,6 +35,10 @@ def query(  # noqa: PLR0917 - typer passes every option by name
     ] = False,
     returns: arguments.Returns = "passages",
     as_json: arguments.AsJson = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Also write a page with the paths to the hits; it works offline."),
+    ] = None,
 ) -> None:
     """Find evidence for a question.
 
@@ -42,10 +48,15 @@ def query(  # noqa: PLR0917 - typer passes every option by name
     {"step", "ids", "note"}.
     """
     check_folder(folder, question)
+    if html is not None and not can_be_written(html):
+        raise ConfigurationError(f"{html} cannot be written. Name a file in a folder that exists.")
     options = IndexOptions(
         folder=folder, recipe=recipe, settings=parse_settings(settings), ranker=ranker, embedder=embedder
     )
     with open_index(options) as index:
+        if html is not None:
+            index.show(question, k, filter=where, returns=returns).save(html)
+            note(f"Wrote {html}")
         if explain and not as_json:
             say(index.explain(question, k, filter=where, returns=returns))
             return

@@ -1,0 +1,69 @@
+"""Which words of a text are those of a question, and which are names on the way to it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from sire_core.extraction.lexicon import FUNCTION_WORDS
+
+__all__ = ["Piece", "marked", "question_words"]
+
+Piece = tuple[str, str]
+"""Some text, and what it is: `word` of the question, `name` on the path, or nothing."""
+
+_WORD = re.compile(r"\w+")
+
+
+def question_words(question: str) -> list[str]:
+    """The words of a question that say something, each once, as they stand there."""
+    found = (word for word in _WORD.findall(question) if word.lower() not in FUNCTION_WORDS)
+    return list({word.lower(): word for word in found}.values())
+
+
+def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:
+    """Cut a text where marks begin and end; the pieces together are the text.
+
+    Args:
+        text: A passage.
+        question: Words with the same stem as one of its words are marked.
+        names: Marked as a whole, where the text spells them so.
+    """
+    stem = _stemmer()
+    wanted = {stem(word) for word in question_words(question)}
+    spans = _names(text, [name for name in names if name.strip()])
+    spans.sort()
+    starts = [start for start, _, _ in spans]
+    for match in _WORD.finditer(text):
+        place = bisect_right(starts, match.start()) - 1
+        if (place < 0 or spans[place][1] <= match.start()) and stem(match.group()) in wanted:
+            spans.append((match.start(), match.end(), "word"))
+    pieces: list[Piece] = []
+    at = 0
+    for start, end, kind in sorted(spans):
+        if start > at:
+            pieces.append((text[at:start], ""))
+        pieces.append((text[start:end], kind))
+        at = end
+    if at < len(text):
+        pieces.append((text[at:], ""))
+    return pieces
+
+
+def _names(text: str, names: Sequence[str]) -> list[tuple[int, int, str]]:
+    if not names:
+        return []
+    # Longest first: of two names that begin alike, the whole one is marked.
+    ways = "|".join(re.escape(name) for name in sorted(set(names), key=lambda name: (-len(name), name)))
+    return [(m.start(), m.end(), "name") for m in re.finditer(rf"(?<!\w)(?:{ways})(?!\w)", text)]
+
+
+@lru_cache(1)
+def _stemmer() -> Any:
+    import Stemmer
+
+    english = Stemmer.Stemmer("english")
+    return lambda word: english.stemWord(word.lower())

@@ -1,0 +1,110 @@
+"""One question as HTML: a page that works offline, and the part of it that notebooks display. No script."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sire_core.algorithms.wording import count
+from sire_core.explore.escape import escaped
+from sire_core.explore.svg import STYLE, drawing
+from sire_core.types import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sire_core.explore.asked import Asked, ShownHit
+    from sire_core.explore.marks import Piece
+    from sire_core.explore.paths import Reason
+
+__all__ = ["PAGE_STYLE", "fragment", "hits_html", "page", "text_html"]
+
+PAGE_STYLE = f"""{STYLE}
+.sire-page{{padding:16px 20px;border-radius:8px}}
+.sire-page h2{{font-size:20px;margin:0 0 4px;line-height:1.3}}
+.sire-page h3{{font-size:16px;margin:0}}
+.sire-page .meta{{color:var(--soft);margin:0 0 10px;font-size:13px}}
+.sire-page .scroll{{overflow-x:auto;border:1px solid var(--edge);border-radius:8px;margin:12px 0}}
+.sire-page .scroll svg{{display:block}}
+.sire-page ol.hits{{list-style:none;padding:0;margin:0}}
+.sire-page ol.hits>li{{border:1px solid var(--edge);border-radius:8px;padding:12px 14px;margin:10px 0}}
+.sire-page li:target{{outline:3px solid var(--accent)}}
+.sire-page .text{{white-space:pre-wrap;overflow-wrap:anywhere;margin:8px 0;max-width:80ch}}
+.sire-page ul.why{{margin:4px 0 0;padding-left:20px;font-size:13px;overflow-wrap:anywhere}}
+.sire-page mark{{background:var(--mark);color:inherit;padding:0 1px;border-radius:2px}}
+.sire-page mark.name{{background:var(--name);box-shadow:inset 0 -2px var(--nameline)}}
+.sire-page a{{color:var(--accent)}}"""
+"""Of a page and of its parts, inside an element of the classes `sire sire-page`."""
+
+# Nothing may be loaded and nothing may run, even if something were not escaped.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_BODY = "body{margin:0;background:#fff}@media (prefers-color-scheme: dark){body{background:#14171b}}"
+
+
+def page(asked: Asked) -> str:
+    """A whole page."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" '
+        f'content="light dark"><title>{escaped(asked.question)}</title><style>{_BODY}\n{PAGE_STYLE}</style></head>'
+        f"<body><main>{_parts(asked)}</main></body></html>\n"
+    )
+
+
+def fragment(asked: Asked) -> str:
+    """The same as part of another page."""
+    return f"<style>{PAGE_STYLE}</style>{_parts(asked)}"
+
+
+def _parts(asked: Asked) -> str:
+    # Several of these may stand on one page, in a notebook: their ids must differ.
+    name = f"sire-{digest(asked.question, asked.recipe, asked.where, *(hit.id for hit in asked.hits), size=4)}"
+    links = {hit.id: f"#{name}-{hit.place}" for hit in asked.hits}
+    left_out = asked.picture.left_out
+    notes = [
+        count(len(asked.hits), "hit"),
+        f"recipe {asked.recipe}",
+        *([f"filter {asked.where}"] if asked.where else []),
+        f"{asked.units:,} units searched in {asked.seconds * 1000:.0f} ms",
+        count(asked.tokens, "token"),
+        *([f"{count(left_out, 'node')} not drawn"] if left_out else []),
+    ]
+    return (
+        f'<section class="sire sire-page"><h2>{escaped(asked.question)}</h2>'
+        f'<p class="meta">{escaped("; ".join(notes))}</p>'
+        '<div class="scroll" tabindex="0" role="region" aria-label="The paths to the hits">'
+        f"{drawing(asked.picture, links=links, name=name)}</div>{hits_html(asked.hits, name)}</section>"
+    )
+
+
+def hits_html(hits: Sequence[ShownHit], name: str) -> str:
+    """Hits with their texts and reasons as a list.
+
+    Args:
+        hits: Best first.
+        name: Begins the ids of the entries.
+    """
+    return f'<ol class="hits">{"".join(_hit(hit, name) for hit in hits)}</ol>'
+
+
+def _hit(hit: ShownHit, name: str) -> str:
+    documents = ", ".join(hit.doc_ids[:6]) + (f" and {len(hit.doc_ids) - 6} more" if len(hit.doc_ids) > 6 else "")
+    about = f"{hit.kind.replace('_', ' ')}, score {hit.score:.4f}, from {documents}"
+    title = hit.title or f"{hit.kind.replace('_', ' ')} {hit.id}"
+    why = "".join(f"<li>{_reason(reason)}</li>" for reason in hit.reasons)
+    return (
+        f'<li id="{name}-{hit.place}"><h3>[{hit.place}] {escaped(title)}</h3><p class="meta">{escaped(about)}</p>'
+        f'<div class="text">{text_html(hit.pieces)}</div><ul class="why">{why}</ul></li>'
+    )
+
+
+def text_html(pieces: Sequence[Piece]) -> str:
+    """A text with its marks."""
+    marks = {"": "{}", "word": "<mark>{}</mark>", "name": '<mark class="name">{}</mark>'}
+    return "".join(marks[kind].replace("{}", escaped(text)) for text, kind in pieces)
+
+
+def _reason(reason: Reason) -> str:
+    over = ", ".join(label for _, label in reason.over if label not in reason.note)
+    note = f": {escaped(reason.note)}" if reason.note else ""
+    return f"<b>{escaped(reason.step)}</b>{note}{f' ({escaped(over)})' if over else ''}"

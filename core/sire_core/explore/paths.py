@@ -1,0 +1,169 @@
+"""The path from a question to its hits, as a picture and as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sire_core.explore.names import Names, shorten
+from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
+
+if TYPE_CHECKING:
+    from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.types import Hit, Step
+
+__all__ = ["QUESTION", "Reason", "path_picture", "reasons"]
+
+QUESTION = "question"
+"""Id of the node that questions are."""
+_ASIDE = ("vector", "words", "vote")
+_MANY = 6
+_SENTENCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A step on the way to a hit, in words.
+
+    Attributes:
+        step: What kind of step it is.
+        note: Why.
+        over: What it leads over: ids with what they are called.
+    """
+
+    step: str
+    note: str
+    over: tuple[tuple[str, str], ...]
+
+
+def reasons(snapshot: SearchSnapshot, hit: Hit) -> list[Reason]:
+    """The path of a hit as a list.
+
+    Args:
+        snapshot: What was searched.
+        hit: A hit of it.
+    """
+    names = Names.of(snapshot)
+    found = []
+    for step in hit.path:
+        nodes = (names.node(name, near=step.ids[-1]) for name in step.ids)
+        known = {node.label: node.id for node in nodes if node is not None and node.id != hit.unit.id}
+        found.append(Reason(step.step, step.note, tuple((name, label) for label, name in known.items())))
+    return found
+
+
+def path_picture(snapshot: SearchSnapshot, question: str, hits: Sequence[Hit]) -> Picture:
+    """How a question leads to hits: over entities, passages, derived units.
+
+    Args:
+        snapshot: What was searched; what its filter hides is not drawn.
+        question: The question.
+        hits: Its hits; the later ones are left out when there is no more room.
+    """
+    drawing = _Drawing(Names.of(snapshot), PictureBuilder())
+    drawing.builder.add(Node(QUESTION, "question", "Question", question))
+    for place, hit in enumerate(hits, 1):
+        drawing.hit(place, hit)
+    titles = "; ".join(f"[{n}] {hit.unit.title or shorten(hit.unit.text, 60)}" for n, hit in enumerate(hits, 1))
+    return drawing.builder.picture(f"Paths from the question to {titles or 'no hit'}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    names: Names
+    builder: PictureBuilder
+
+    def hit(self, place: int, hit: Hit) -> None:
+        """A hit with the steps that led to it."""
+        if not self._add(hit.unit.id, place=place):
+            return
+        aside: list[Step] = []
+        current = QUESTION
+        for step in hit.path:
+            kind = step.step.partition(":")[0]
+            if kind in _ASIDE:
+                aside.append(step)
+            elif kind == "question":
+                current = self._named(step)
+            elif kind == "sources":
+                self._sources(step, hit)
+            elif kind == "perspective":
+                self._above(step, hit)
+            elif step.ids:
+                current = self._walk(current, step)
+        if current != QUESTION:
+            self._link(current, hit.unit.id)
+        for step in aside:
+            self._aside(step, hit)
+
+    def _add(self, name: str, *, near: str = "", place: int = 0) -> bool:
+        node = self.names.node(name, near=near, place=place)
+        return node is not None and self.builder.add(node)
+
+    def _link(self, source: str, target: str, reason: str = "", label: str = "") -> None:
+        self.builder.link(Link(source, target, label, reason))
+
+    def _named(self, step: Step) -> str:
+        """What the question names, and the passage that names it too, when that is said."""
+        *entities, last = step.ids
+        if self.names.unit(last) is None or not entities:
+            entities, last = list(step.ids), ""
+        if last:
+            self._add(last)
+        for entity in entities:
+            if self._add(entity, near=last):
+                self._link(QUESTION, entity, step.note, "names")
+            if last:
+                self._link(entity, last, "the passage names it")
+        return last or entities[-1]
+
+    def _walk(self, current: str, step: Step) -> str:
+        """From where the path is, over what a step names."""
+        # A step over a sentence says it behind the name: the sentence stands where it was found.
+        sentence = step.note.partition(": ")[2] if step.step == "entity" and len(step.ids) > 2 else ""
+        for number, name in enumerate(step.ids):
+            if not self._add(name, near=step.ids[-1]):
+                continue
+            if sentence and number == 0:
+                self.builder.say(name, shorten(sentence, _SENTENCE))
+            if name != current:
+                first = current == QUESTION
+                self._link(current, name, step.note, "is similar" if first and step.step != "seed" else "")
+            current = name
+        return current
+
+    def _sources(self, step: Step, hit: Hit) -> None:
+        """What a derived hit stands on, or the derived unit that brought a passage."""
+        for name in step.ids[:_MANY]:
+            if name in hit.unit.chunk_ids and self._add(name):
+                self._link(hit.unit.id, name, step.note, "made from")
+            elif self._add(name):
+                self._link(name, hit.unit.id, step.note, "made from it")
+
+    def _above(self, step: Step, hit: Hit) -> None:
+        """The entities below a report; their names stand in the step."""
+        for name in step.ids[:_MANY]:
+            entity = Node(f"name {name}", "entity", shorten(name, 80))
+            if self.builder.add(entity):
+                self._link(QUESTION, entity.id, "a hit names it", "hits name")
+                self._link(entity.id, hit.unit.id, step.note)
+
+    def _aside(self, step: Step, hit: Hit) -> None:
+        """Evidence beside the path: votes always, similar vectors and shared words of what nothing else leads to."""
+        vote = step.step.startswith("vote")
+        for name in step.ids:
+            if (not vote and self.builder.leads_to(name)) or not self._add(name):
+                continue
+            self._link(QUESTION, name, step.note, "" if vote else _short(step.note))
+            self._link(name, hit.unit.id, step.note)
+            if vote and name != hit.unit.id:
+                self.builder.say(name, _short(step.note))
+
+
+def _short(note: str) -> str:
+    """The number in a note."""
+    _, mark, rest = note.partition("cosine ")
+    if mark:
+        return f"cosine {rest.split(' ', 1)[0].rstrip(',')}"
+    return note if note.startswith("BM25") else ""

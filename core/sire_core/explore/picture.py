@@ -1,0 +1,177 @@
+"""`Picture`: nodes and links to be drawn, and where they stand. Knows nothing of indexes and nothing of drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+__all__ = ["MOST_NODES", "Link", "Node", "Picture", "PictureBuilder", "columns"]
+
+MOST_NODES = 60
+"""A picture with more nodes is no picture any more."""
+_SWEEPS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Something that is drawn.
+
+    Attributes:
+        id: Its id: of a unit, of an entity, or a word of ours for the question.
+        kind: `question`, `entity` or a unit's kind.
+        label: Title or name.
+        text: What it says, in short.
+        place: Place among the hits, from 1; 0 for what is none.
+    """
+
+    id: str
+    kind: str
+    label: str
+    text: str = ""
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A line from one node to another.
+
+    Attributes:
+        source: Id of a node.
+        target: Id of another one.
+        label: A word or two that are written beside it.
+        reason: The whole reason.
+    """
+
+    source: str
+    target: str
+    label: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Nodes and the links between them.
+
+    Attributes:
+        title: What it shows, for those who cannot see it.
+        nodes: The first one is where reading starts.
+        links: Between them.
+        left_out: How many nodes are not drawn because there are too many.
+    """
+
+    title: str
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+    left_out: int = 0
+
+
+@dataclass(slots=True)
+class PictureBuilder:
+    """Collects nodes and links, each once, up to a bound.
+
+    Attributes:
+        most: How many nodes at most; what comes later is counted and left out, with its links.
+    """
+
+    most: int = MOST_NODES
+    _nodes: dict[str, Node] = field(default_factory=dict)
+    _links: dict[tuple[str, str], Link] = field(default_factory=dict)
+    _left_out: set[str] = field(default_factory=set)
+    _said: set[str] = field(default_factory=set)
+
+    def add(self, node: Node) -> bool:
+        """Add a node; one that is there already takes the place among the hits from it.
+
+        Returns:
+            Whether it is drawn.
+        """
+        before = self._nodes.get(node.id)
+        if before is not None:
+            self._nodes[node.id] = replace(before, place=before.place or node.place)
+            return True
+        if len(self._nodes) >= self.most:
+            self._left_out.add(node.id)
+            return False
+        self._nodes[node.id] = node
+        return True
+
+    def say(self, node_id: str, text: str) -> None:
+        """Let a node that is drawn say this; what was said first stays."""
+        node = self._nodes.get(node_id)
+        if node is not None and node_id not in self._said:
+            self._said.add(node_id)
+            self._nodes[node_id] = replace(node, text=text)
+
+    def link(self, link: Link) -> None:
+        """Add a link between nodes that are drawn; the first one between two nodes counts, whichever way it goes."""
+        known = link.source in self._nodes and link.target in self._nodes and link.source != link.target
+        if known and (link.target, link.source) not in self._links:
+            self._links.setdefault((link.source, link.target), link)
+
+    def leads_to(self, target: str) -> bool:
+        """Whether some link leads to a node."""
+        return any(end == target for _, end in self._links)
+
+    def picture(self, title: str) -> Picture:
+        """What was collected."""
+        return Picture(title, tuple(self._nodes.values()), tuple(self._links.values()), len(self._left_out))
+
+
+def columns(picture: Picture) -> list[list[Node]]:
+    """Nodes by the length of the longest way from the first one, ordered so that few links cross.
+
+    Nodes that no link reaches stand in the second column.
+    """
+    if not picture.nodes:
+        return []
+    following: dict[str, list[str]] = {}
+    before: dict[str, list[str]] = {}
+    for link in picture.links:
+        following.setdefault(link.source, []).append(link.target)
+        before.setdefault(link.target, []).append(link.source)
+    distance = _distances(picture.nodes[0].id, following)
+    found: list[list[Node]] = [[] for _ in range(max(distance.values(), default=0) + 1)]
+    if len(picture.nodes) > len(distance) and len(found) == 1:
+        found.append([])
+    for node in picture.nodes:
+        found[distance.get(node.id, 1)].append(node)
+    for _ in range(_SWEEPS):
+        for near, column in pairwise(found):
+            _order(column, near, before)
+        for near, column in pairwise(found[::-1]):
+            _order(column, near, following)
+    return found
+
+
+def _distances(start: str, following: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Longest ways; links that close a circle do not count."""
+    done: dict[str, None] = {}
+    forward: dict[str, list[str]] = {start: []}
+    open_ = {start: iter(following.get(start, ()))}
+    while open_:
+        node = next(reversed(open_))
+        target = next(open_[node], None)
+        if target is None:
+            del open_[node]
+            done[node] = None
+        elif target not in open_:
+            forward[node].append(target)
+            if target not in done:
+                forward[target] = []
+                open_[target] = iter(following.get(target, ()))
+    distance = dict.fromkeys(done, 0)
+    for node in reversed(done):
+        for target in forward[node]:
+            distance[target] = max(distance[target], distance[node] + 1)
+    return distance
+
+
+def _order(column: list[Node], near: Sequence[Node], linked: Mapping[str, Sequence[str]]) -> None:
+    """Sort a column by the mean place of what its nodes are linked with in the one beside it."""
+    places = {node.id: place for place, node in enumerate(near)}
+    means: dict[str, float] = {}
+    for place, node in enumerate(column):
+        known = [places[found] for found in linked.get(node.id, ()) if found in places]
+        means[node.id] = sum(known) / len(known) if known else float(place)
+    column.sort(key=lambda node: (means[node.id], node.place or len(places) + MOST_NODES))

@@ -1,0 +1,159 @@
+"""The path from a question to its hits: what is drawn, what is written, and that nothing of a passage gets out."""
+
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sire_core import Document, Index
+from sire_core.data import demo_documents
+from sire_core.explore.escape import escaped
+from sire_core.explore.marks import marked
+from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
+from sire_core.explore.svg import document
+
+QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
+HOSTILE = (
+    'The <script>alert(1)</script> Vault of Karn "><img src=x onerror=alert(2)> ]]> was built by Ole Brandt. '
+    "</title></style></svg><svg onload=alert(3)> \x1b[31m \x00 javascript:alert(4) &lt;b&gt;"
+)
+
+
+@pytest.fixture(scope="module")
+def demo():
+    index = Index(recipe="sire")
+    index.build(demo_documents())
+    return index
+
+
+class Tags(HTMLParser):
+    """Elements with their attributes, and the text between them."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def ends(picture):
+    """Links as pairs of labels."""
+    labels = {node.id: node.label for node in picture.nodes}
+    return {(labels[link.source], labels[link.target]) for link in picture.links}
+
+
+def test_path_leads_over_the_name_to_a_passage_that_shares_no_word(demo):
+    asked = demo.show(QUESTION, k=2)
+    assert [hit.title for hit in asked.hits] == ["SS Northern Wren", "Aldous Brack"]
+    found = {(node.kind, node.label, node.place) for node in asked.picture.nodes}
+    assert ("chunk", "Aldous Brack", 2) in found
+    assert ("entity", "Aldous Brack", 0) in found
+    # The captain is a name and a passage with one label: the links say that both stand on the way.
+    assert ends(asked.picture) == {
+        ("Question", "SS Northern Wren"),
+        ("SS Northern Wren", "SS Northern Wren"),
+        ("SS Northern Wren", "Aldous Brack"),
+        ("Aldous Brack", "Aldous Brack"),
+    }
+    [leading] = [node for node in asked.picture.nodes if node.place == 1]
+    assert leading.text.endswith("she was commanded by Aldous Brack.")
+    assert "names Aldous Brack" in asked.hits[1].reasons[1].note
+    assert [[node.kind for node in column] for column in columns(asked.picture)] == [
+        ["question"], ["entity"], ["chunk"], ["entity"], ["chunk"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("recipe", ["sirerag", "msrag", "iier", "pagerank", "indexrag", "smart"])
+def test_every_hit_of_every_recipe_is_reached_from_the_question(recipe):
+    index = Index(recipe=recipe)
+    index.build(demo_documents())
+    for returns in ("passages", "units"):
+        asked = index.show(QUESTION, k=6, returns=returns)
+        reached, grown = {asked.picture.nodes[0].id}, True
+        while grown:
+            more = {link.target for link in asked.picture.links if link.source in reached} - reached
+            reached |= more
+            grown = bool(more)
+        assert {hit.id for hit in asked.hits} <= reached
+    if recipe == "msrag":  # the one whose pictures grow fastest
+        asked = index.show(QUESTION, k=41)
+        assert len(asked.picture.nodes) == MOST_NODES
+        assert asked.picture.left_out > 0
+        assert f"{asked.picture.left_out} node" in asked.html()
+
+
+def test_what_a_filter_hides_is_not_drawn_or_named():
+    documents = [
+        Document("ship", "The Gull was commanded by Ann Hask.", "The Gull", {"t": "a"}),
+        Document("person", "Ann Hask was born in Orr.", "Ann Hask", {"t": "a"}),
+        Document("secret", "Ann Hask is called Wiremaker. The Gull sank.", "Wiremaker", {"t": "b"}),
+    ]
+    index = Index(recipe="sire", allow="t=a")
+    index.build(documents)
+    asked = index.show("Where was the commander of The Gull born?", k=5)
+    assert {hit.doc_ids for hit in asked.hits} == {("ship",), ("person",)}
+    assert "Wiremaker" not in asked.html()
+    assert "sank" not in asked.html()
+
+
+def test_hostile_passage_stays_text(tmp_path):
+    index = Index(recipe="sire")
+    index.build(
+        [Document("x<y", HOSTILE, "Vault <b>of</b> Karn"), Document("z", "Ole Brandt was a mason.", "Ole Brandt")]
+    )
+    asked = index.show('Who built the "Vault of Karn" <script>alert(5)</script>?', k=2)
+    for html in (asked.html(), asked._repr_html_()):
+        seen = Tags(html)
+        assert not {tag for tag, _ in seen.tags} & {"script", "img", "iframe", "object", "link", "b onload"}
+        assert not [name for _, attrs in seen.tags for name in attrs if name.startswith("on") or name == "src"]
+        assert all(attrs["href"].startswith("#") for tag, attrs in seen.tags if tag == "a")
+        assert "<script>alert(1)</script>" in seen.text
+        assert "http" not in html.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+    assert "default-src 'none'" in asked.html()
+    asked.save(tmp_path / "picture.svg")
+    root = ET.parse(tmp_path / "picture.svg").getroot()
+    assert {element.tag.split("}")[1] for element in root.iter()} <= set(
+        "svg style title defs marker path g rect text".split()
+    )
+
+
+def test_notebooks_can_show_two_questions_on_one_page(demo):
+    both = demo.show(QUESTION, k=2)._repr_html_() + demo.show("Where was Hedda Sorrel born?", k=2)._repr_html_()
+    ids = [attrs["id"] for _, attrs in Tags(both).tags if "id" in attrs]
+    assert len(ids) == len(set(ids)) == 6
+    targets = {attrs["href"].removeprefix("#") for tag, attrs in Tags(both).tags if tag == "a"}
+    assert targets <= set(ids)
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_escaped_text_is_xml_and_utf8(text):
+    root = ET.fromstring(f'<a b="{escaped(text)}">{escaped(text)}</a>'.encode())
+    assert len(root.text or "") == len(text)
+
+
+@given(st.text(), st.text(), st.lists(st.text(max_size=3), max_size=3))
+def test_marks_leave_the_text_as_it_is(text, question, names):
+    assert "".join(piece for piece, _ in marked(text, question, names)) == text
+
+
+def test_marks_find_words_by_their_stem_and_whole_names():
+    assert marked("Captain Ann Hask commanded. Ann's.", "Who commands, captain?", ["Ann Hask"]) == [
+        ("Captain", "word"), (" ", ""), ("Ann Hask", "name"), (" ", ""), ("commanded", "word"), (". Ann's.", ""),
+    ]  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=25))
+def test_any_links_can_be_laid_out_and_drawn(pairs):
+    nodes = tuple(Node(str(n), "chunk", f"node {n} " + "W" * 40, "\u6f22" * n * 9) for n in range(10))
+    picture = Picture("t", nodes, tuple(Link(str(a), str(b), "l", "r") for a, b in pairs if a != b))
+    found = columns(picture)
+    assert sorted(node.id for column in found for node in column) == sorted(node.id for node in nodes)
+    assert nodes[0] in found[0]
+    ET.fromstring(document(picture).encode())
