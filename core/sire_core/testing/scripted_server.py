@@ -62,7 +62,7 @@ class ScriptedServer(ModelServer):
         latency: Seconds that an answer takes, or its first word when it is streamed.
         gap: Seconds between two words of a stream.
         retry_after: What a `rate_limit` asks the client to wait, in seconds.
-        stall: Seconds after which a `timeout` or `stall` gives up.
+        stall: Seconds after which a `timeout` or `stall` gives up; stopping the server ends it, too.
         usage: Whether answers tell their tokens.
         refused: Parameters that get a 400, as newer models do with `max_tokens`.
         log_path: JSONL file that gets every prompt when it arrives, so that a killed client's log survives.

@@ -26,8 +26,10 @@ async def double(x):
 
 
 def run_script(script, **options):
+    # On a busy machine asyncio's debug mode says how long a step took; that is no warning about us.
+    quiet = "import logging\nlogging.getLogger('asyncio').addFilter(lambda record: 'took' not in record.msg)\n"
     return subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", textwrap.dedent(script)],
+        [sys.executable, "-X", "dev", "-W", "error", "-c", quiet + textwrap.dedent(script)],
         capture_output=True,
         text=True,
         timeout=60,
@@ -91,14 +93,14 @@ async def test_works_in_many_server_threads_at_once():
 
 def test_fifty_threads_at_once_overlap_on_one_loop():
     inside = 0
-    most = 0
+    everyone = asyncio.Event()
 
     async def count(i):
-        nonlocal inside, most
+        nonlocal inside
         inside += 1
-        most = max(most, inside)
-        await asyncio.sleep(0.2)
-        inside -= 1
+        if inside == 50:
+            everyone.set()
+        await everyone.wait()
         return i
 
     results = [None] * 50
@@ -110,9 +112,8 @@ def test_fifty_threads_at_once_overlap_on_one_loop():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=20)
+        thread.join(timeout=60)
     assert results == list(range(50))
-    assert most > 25
 
 
 def test_reentry_raises_and_leaves_no_coroutine_behind(recwarn):
@@ -187,28 +188,26 @@ def test_other_awaitables():
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
 def test_ctrl_c_cancels_waits_for_cleanup_and_raises():
     done = run_script("""
-        import asyncio, signal, time
+        import asyncio, os, signal
         from sire_core.models.sync import run_sync
         log = []
         async def slow():
             try:
-                await asyncio.sleep(30)
+                os.kill(os.getpid(), signal.SIGINT)  # the main thread waits for us
+                await asyncio.Event().wait()
             finally:
                 await asyncio.sleep(0.1)
                 log.append("cleaned up")
         async def quick():
             return "alive"
         run_sync(quick())
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
-        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
-        start = time.monotonic()
         try:
             run_sync(slow())
         except KeyboardInterrupt:
             log.append("interrupted")
-        print(log, time.monotonic() - start < 5, run_sync(quick()))
+        print(log, run_sync(quick()))
     """)
-    assert done.stdout.strip() == "['cleaned up', 'interrupted'] True alive", done.stderr
+    assert done.stdout.strip() == "['cleaned up', 'interrupted'] alive", done.stderr
     assert done.stderr == ""
 
 
@@ -270,9 +269,7 @@ def test_a_round_trip_is_short():
     async def nothing():
         return None
 
-    times = []
+    start = time.process_time()  # of both threads; what others do with the machine does not count
     for _ in range(2000):
-        start = time.perf_counter()
         run_sync(nothing())
-        times.append(time.perf_counter() - start)
-    assert sorted(times)[len(times) // 2] < 1e-3  # about 25 microseconds on an idle machine
+    assert time.process_time() - start < 2.0  # about 25 microseconds each

@@ -126,36 +126,32 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
 
     async def send(self, request: ModelRequest) -> Completion:
         """One answered request, in the strongest form that the server accepts."""
+        tries = 0
         while True:
-            may_stream = bool(self._features.streaming())
-            if self._features.slow and may_stream:
-                return await self._ask_streamed(request)
             body, size = self._body(request)
+            # From a slow server as a stream: while pieces come, it is at work.
+            streaming = self._features.streaming()
+            slow = self._features.slow and bool(streaming)
+            body |= streaming if slow else {}
             sizes = (size, request.max_tokens or _UNBOUNDED_ANSWER)
+            may_stream = bool(streaming) and not slow
             try:
-                with self._span(request) as span, span.current():
+                with self._span(request, stream=slow) as span, span.current():
                     answer = await self._transport.post(
-                        "/chat/completions", body, sizes, self._sink, may_stream=may_stream
+                        "/chat/completions", body, sizes, self._sink, may_stream=may_stream, tries=tries
                     )
                     completion = _completion(answer, size)
                     span.set(_usage(completion))
-            except TimedOut:
+            except TimedOut as error:
                 self._features.slow = True
+                tries = error.tries
+                if tries > self._transport.retry.max_retries:
+                    raise
                 continue
             except BadRequest as error:
                 self._step_down(body, error)
                 continue
             return completion
-
-    async def _ask_streamed(self, request: ModelRequest) -> Completion:
-        """The same from a slow server: while pieces come, it is at work."""
-        last: str | Completion = ""
-        async with aclosing(self.pieces(request)) as parts:
-            async for part in parts:
-                last = part
-        if not isinstance(last, Completion):
-            raise ModelError("the model's answer has no end; nothing of it was stored, ask again")
-        return last
 
     async def pieces(self, request: ModelRequest) -> AnswerParts:
         """One streamed request. A server that cannot stream gives one piece."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sire_core.errors import ModelError
@@ -16,6 +16,7 @@ __all__ = [
     "TimedOut",
     "broken_off",
     "explain_fault",
+    "gave_up",
     "headers_of",
     "is_timeout",
     "is_transient",
@@ -88,7 +89,16 @@ _WRAPPED = 8
 
 
 class TimedOut(ModelError):  # noqa: N818 - an internal signal, as below
-    """Nothing came for as long as one waits; a model that is slow, but streams, would have been heard of."""
+    """Nothing came for as long as one waits; a model that is slow, but streams, would have been heard of.
+
+    Args:
+        fault: What the client raised.
+        tries: Requests that were sent so far; they count against the repetitions of the streamed ones.
+    """
+
+    def __init__(self, fault: Exception, tries: int) -> None:
+        super().__init__(gave_up(fault, tries))
+        self.tries = tries
 
 
 class BadRequest(ModelError):  # noqa: N818 - an internal signal; users see the ModelError that it is
@@ -97,6 +107,14 @@ class BadRequest(ModelError):  # noqa: N818 - an internal signal; users see the 
 
 class BrokenResponseError(Exception):
     """A response that is not what it should be; the server may do better next time."""
+
+
+def gave_up(fault: Exception, tries: int) -> str:
+    """What an error says after the last try."""
+    return (
+        f"the model server failed {tries} times, last with: {explain_fault(fault)}; nothing of it was stored, "
+        f"the same command asks again"
+    )
 
 
 def broken_off(fault: Exception, text: str) -> ModelError:
@@ -145,19 +163,28 @@ def is_transient(fault: Exception) -> bool:
 
 
 def is_timeout(fault: Exception) -> bool:
-    """Whether nothing came for as long as one waits."""
+    """Whether the server took the request and nothing came for as long as one waits.
+
+    A connection that breaks is none, though aiohttp's adapter calls it a time-out of connecting.
+    """
     import openai
 
-    return isinstance(fault, openai.APITimeoutError) and unacceptable(fault) is None
+    silent = any(type(cause).__name__ == "ReadTimeout" for cause in _causes(fault))
+    return silent and isinstance(fault, openai.APITimeoutError) and unacceptable(fault) is None
 
 
 def unacceptable(fault: BaseException | None) -> UnacceptableResponseError | None:
     """The bound that a response broke, if that is behind a fault; clients wrap it in errors of their own."""
+    return next((cause for cause in _causes(fault) if isinstance(cause, UnacceptableResponseError)), None)
+
+
+def _causes(fault: BaseException | None) -> Iterator[BaseException]:
+    """A fault and what is behind it."""
     for _ in range(_WRAPPED):
-        if fault is None or isinstance(fault, UnacceptableResponseError):
-            return fault
+        if fault is None:
+            return
+        yield fault
         fault = fault.__cause__ or fault.__context__
-    return None
 
 
 def explain_fault(fault: Exception) -> str:
@@ -166,6 +193,8 @@ def explain_fault(fault: Exception) -> str:
         return str(broken)
     body = getattr(fault, "body", None)
     message = body.get("message") if isinstance(body, dict) else None
-    cause = f" ({type(fault.__cause__).__name__})" if fault.__cause__ is not None else ""
+    *_, root = _causes(fault)
+    detail = f"{type(root).__name__}: {root}" if str(root) else type(root).__name__
+    cause = f" ({detail[:200]})" if fault.__cause__ is not None else ""
     status = f"HTTP {status_of(fault)}: " if status_of(fault) else ""
     return f"{status}{str(message or fault or type(fault).__name__)[:300]}{cause}"

@@ -24,6 +24,7 @@ from sire_core.models.openai.responses import (
     TimedOut,
     broken_off,
     explain_fault,
+    gave_up,
     headers_of,
     is_timeout,
     is_transient,
@@ -113,8 +114,9 @@ class OpenAITransport:
         sink: UsageSink,
         *,
         may_stream: bool = False,
+        tries: int = 0,
     ) -> Any:
-        """Send a request until it is answered.
+        """Send a request until it is answered; one with `stream` in it is read to its end first.
 
         Args:
             path: `/chat/completions` or `/embeddings`.
@@ -122,6 +124,7 @@ class OpenAITransport:
             tokens: Estimated tokens of the prompt and most tokens of the answer.
             sink: Who counts it.
             may_stream: Whether the caller would rather have it streamed than asked again after a time-out.
+            tries: Requests that were sent for the same answer before.
 
         Raises:
             BadRequest: The server refuses the form of the request.
@@ -130,26 +133,33 @@ class OpenAITransport:
             LimitExceededError: A limit would be passed.
         """
         client, gate = await self._clients.get()
-        attempt = 0
+        attempt = tries
         while True:
+            streamed = StreamedAnswer()
             async with gate:
                 wave = gate.wave
                 taken = await sink.reserve(sum(tokens))
                 answer: Any = None
                 fault: Exception | None = None
                 try:
-                    answer = await self._in_time(client.post(path, cast_to=object, body=dict(body)))
-                    if not isinstance(answer, dict):
-                        answer, fault = None, BrokenResponseError("the response is not a JSON object")
+                    if body.get("stream"):
+                        async with aclosing(self._pieces(client, path, body, streamed)) as pieces:
+                            async for _ in pieces:
+                                pass
+                    else:
+                        answer = await self._in_time(client.post(path, cast_to=object, body=dict(body)))
+                        if not isinstance(answer, dict):
+                            answer, fault = None, BrokenResponseError("the response is not a JSON object")
                 except Exception as error:  # noqa: BLE001 - sorted out below; what is not the server's fault is raised
                     fault = error
                 finally:
+                    answer = answer or streamed.whole()  # what came of a stream that broke off was paid for
                     self._settle(taken, answer, tokens[0])
                 if fault is None:
                     gate.succeeded()
-                    return answer
+                    return answer or {}
                 if may_stream and is_timeout(fault):
-                    raise TimedOut(explain_fault(fault)) from fault
+                    raise TimedOut(fault, attempt + 1) from fault
                 wait = self._wait(fault, attempt)
                 if status_of(fault) == 429:
                     gate.throttled(wave, wait)
@@ -197,12 +207,9 @@ class OpenAITransport:
                 taken = await sink.reserve(sum(tokens))
                 fault: Exception | None = None
                 try:
-                    async with aclosing(self._events(client, path, body)) as events:
-                        async for event in events:
-                            if piece := answer.add(event):
-                                yield piece
-                    if not answer.ended:
-                        fault = BrokenResponseError("the stream ended before the answer did")
+                    async with aclosing(self._pieces(client, path, body, answer)) as pieces:
+                        async for piece in pieces:
+                            yield piece
                 except Exception as error:  # noqa: BLE001 - as in `post`
                     fault = error
                 finally:
@@ -218,6 +225,17 @@ class OpenAITransport:
             attempt += 1
             await asyncio.sleep(wait)
         yield answer.whole() or {}
+
+    async def _pieces(
+        self, client: AsyncOpenAI, path: str, body: Mapping[str, Any], answer: StreamedAnswer
+    ) -> AsyncGenerator[str, None]:
+        """The text of one streamed answer, which is also collected."""
+        async with aclosing(self._events(client, path, body)) as events:
+            async for event in events:
+                if piece := answer.add(event):
+                    yield piece
+        if not answer.ended:
+            raise BrokenResponseError("the stream ended before the answer did")
 
     async def _events(self, client: AsyncOpenAI, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
         """The events of a stream; of a server that cannot stream its answer."""
@@ -255,10 +273,7 @@ class OpenAITransport:
         if asked is not None and asked > self.retry.max_retry_after:
             raise ModelError(f"the model server asks to wait {asked:.0f} s; build again later, it resumes") from fault
         if attempt >= self.retry.max_retries:
-            raise ModelError(
-                f"the model server failed {attempt + 1} times, last with: {explain_fault(fault)}; nothing of it was "
-                f"stored, the same command asks again"
-            ) from fault
+            raise ModelError(gave_up(fault, attempt + 1)) from fault
         return self.retry.delay(attempt, asked, self._jitter)
 
 
