@@ -39,6 +39,7 @@ def test_baselines_stand_beside_every_recipe(dataset, tmp_path):
     assert [row["recipe"] for row in rows] == ["bm25", "dense", "hybrid", "raptor", "sirerag"]
     wanted = {"recipe", "embedder", "extraction", "questions", "passages", "pool", "recall", "recall_literal", "all"}
     wanted |= {"mrr", "recall_at_budget", "answer_in_context", "build_s", "query_p50_ms"}
+    wanted |= {"recall_passages", "returns", "interval"}
     for row in rows:
         assert wanted <= set(row)
         assert (row["questions"], row["passages"]) == (8, 41)
@@ -51,6 +52,46 @@ def test_baselines_stand_beside_every_recipe(dataset, tmp_path):
     assert all(f"| {row['recipe']} " in result.stdout for row in rows)
     assert "What each kind of unit brings" in result.stdout
     assert "8 of 8 questions" in result.stderr
+    assert [row["interval"] is None for row in rows] == [False, False, True, False, False]
+    assert rows[4]["interval"]["difference"] == pytest.approx(
+        rows[4]["recall_passages"]["5"] - rows[2]["recall_passages"]["5"], abs=0.11
+    )
+
+
+def test_texts_questions_settings_and_hits_are_chosen(dataset, tmp_path):
+    file = tmp_path / "rows.json"
+    asked = ("--questions", "odd", "--untitled", "--returns", "passages", "-k", 3, "--by-type")
+    words = ("-r", "pagerank,iier", "--set", "damping=0.3", "--json", file, *asked)
+    result = run("eval", dataset, *words)
+    rows = {row["recipe"]: row for row in json.loads(file.read_text(encoding="utf-8"))}
+    assert list(rows) == ["bm25", "dense", "hybrid", "pagerank", "iier"]
+    for row in rows.values():
+        assert (row["questions"], row["dataset"]) == (4, "demo-set, untitled, odd questions")
+        assert row["returns"] == "passages"
+        assert row["recall"] == row["recall_passages"] == row["recall_literal"]
+        assert row["recall"]["3"] == row["recall"]["20"]  # there are three hits
+    assert rows["pagerank"]["settings"] == {"damping": 0.3}
+    assert not any("settings" in rows[name] for name in ("bm25", "hybrid", "iier"))
+    assert "| pagerank damping=0.3 |" in result.stdout
+    assert "R@5 by hops" in result.stdout
+    for words, message in (
+        (("--set", "damping=7"), "damping"),
+        (("--set", "nope=1"), "nope"),
+        (("--untitled", "--titles-in-text"), "not both"),
+        (("--questions", "odd", "--questions", "even"), "takes one of"),
+        (("--questions", "none.jsonl"), "is for an index folder"),
+        (("--reader-prompt", "paper"), "need --answer"),
+        (("--answers", tmp_path / "a.jsonl"), "needs --llm"),
+    ):
+        assert message in run("eval", dataset, "-r", "pagerank", *words, code=1).stderr
+
+
+def test_repeated_builds_are_one_row(dataset, tmp_path):
+    run("eval", dataset, "-r", "raptor", "--repeats", 2, "--limit", 2, "--json", tmp_path / "r.json")
+    rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert [row["recipe"] for row in rows] == ["bm25", "dense", "hybrid", "raptor"]
+    assert [row["repeats"]["builds"] for row in rows] == [2] * 4
+    assert rows[1]["repeats"]["recall_passages"]["5"]["sd"] == 0
 
 
 def test_ablations_stand_beside_the_papers_figures(dataset, tmp_path):
@@ -179,6 +220,46 @@ def test_answers_of_ablations_stand_beside_the_papers(dataset, monkeypatch):
         table = run("eval", dataset, "-r", "sirerag", "--ablations", "--answer", "single", "--limit", 3, *model)
     header = next(line for line in table.stdout.splitlines() if "paper EM" in line)
     assert "| EM |" in " ".join(header.split())
+
+
+def test_answers_are_kept_read_as_the_papers_do_and_counted_over_several_searches(dataset, tmp_path, monkeypatch):
+    golds = {q.question: q.answers[0] for q in demo_questions()}
+    calls = []
+
+    def script(call):
+        calls.append(call)
+        data = json.loads(call.data)
+        if "passages" in data and "Always answer" in call.instructions:
+            assert sum(len(passage["text"].split()) for passage in data["passages"]) <= 40
+            return f"{golds[data['question']]} [1]\nBecause I say so."
+        return json.dumps({"reasoning": "It is not said.", "search": "Which river?" if len(calls) % 2 else "DONE"})
+
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    file, kept = tmp_path / "r.json", tmp_path / "answers.jsonl"
+    with ScriptedServer(script) as server:
+        words = ("-r", "raptor", "--answer", "ircot", "--reader-prompt", "paper", "--context-tokens", 40, "-k", 10)
+        words += ("--llm", "m", "--base-url", server.base_url, "--reader-only", "--answers", kept, "--json", file)
+        table = run("eval", dataset, *words, "--limit", 3, "--workers", 1).stdout
+        rows = json.loads(file.read_text(encoding="utf-8"))
+        for row in rows:
+            scores = row["answers"]
+            assert (scores["EM"], scores["via"], scores["reader"]) == (100, "ircot", "paper")
+            assert scores["interval"]["EM"] == [100, 100]
+            assert {"2", "5", "10"} <= set(scores["recall"])
+            assert scores["EM by type"] == {"": 100}
+        assert rows[-1]["extraction"].split("/")[0] in ("none", "rules")  # it reads and does not extract
+        assert "ircot R@5" in table
+        asked = len(calls)
+        assert all(set(json.loads(line)) >= {"key", "answer"} for line in kept.read_text().splitlines())
+        with kept.open("a") as half:
+            half.write('{"key": "cut off')
+        run("eval", dataset, *words, "--limit", 3, "--workers", 1)
+        assert len(calls) == asked  # nothing is asked twice
+    again = json.loads(file.read_text(encoding="utf-8"))
+    assert [row["answers"]["EM"] for row in again] == [100] * 4
+    kept.write_text("no answers\n")
+    message = run("eval", dataset, *words, "--limit", 3, code=1).stderr
+    assert "is no recorded answer" in message
 
 
 def test_a_set_without_anything_to_measure_is_refused(dataset, tmp_path):

@@ -13,6 +13,7 @@ __all__ = [
     "BaseUrl",
     "ChunkTokens",
     "Embedder",
+    "EvalSettings",
     "Extractions",
     "Filter",
     "Folder",
@@ -182,6 +183,15 @@ MaxFailureRatio = Annotated[
         min=0.0,
         max=1.0,
         help="Share of failed passages above which a build stops.",
+    ),
+]
+EvalSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A setting of the recipes that have it, such as `damping=0.5` of pagerank; repeatable. The value is JSON "
+        "or a plain word.",
     ),
 ]
 K = Annotated[int, typer.Option("-k", metavar="N", min=1, help="How many hits.")]

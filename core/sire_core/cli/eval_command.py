@@ -8,19 +8,37 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.evaluation import run_ablations, run_clusters, run_evaluation, run_existing, say_size
+from sire_core.cli.eval_options import (
+    Asked,
+    answer_config,
+    check_file,
+    check_index,
+    measured,
+    read_questions_option,
+    reader,
+    recipe_names,
+    recorded,
+)
+from sire_core.cli.evaluation import (
+    run_ablations,
+    run_clusters,
+    run_evaluation,
+    run_existing,
+    run_repeats,
+    say_size,
+)
 from sire_core.cli.models import DEFAULT_KEY, Spending
-from sire_core.cli.options import IndexOptions, is_index
-from sire_core.cli.output import can_be_written, say
+from sire_core.cli.options import IndexOptions
+from sire_core.cli.output import say
 from sire_core.cli.progress import reporting
+from sire_core.cli.recipe_options import parse_settings
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answering import AnswerConfig
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import Row
     from sire_core.evaluate.runner import EvalConfig
-    from sire_core.protocols import LanguageModel
+    from sire_core.protocols import Progress
 
 __all__ = ["eval_"]
 
@@ -35,14 +53,19 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
         ),
     ],
     questions: Annotated[
-        Path | None,
+        list[str] | None,
         typer.Option(
             "--questions",
-            metavar="FILE",
-            help="For an index folder: what to ask it, one JSON object a line: "
+            metavar="even|odd|all|FILE",
+            help="Those at even or odd positions, counted from 0: develop on one half, report the other. For an index "
+            "folder a file, what to ask it, one JSON object a line: "
             '{"id", "question", "answers", "supporting"}; supporting holds ids of its documents.',
         ),
     ] = None,
+    untitled: Annotated[bool, typer.Option("--untitled", help="Without the documents' titles.")] = False,
+    titles_in_text: Annotated[
+        bool, typer.Option("--titles-in-text", help="Titles as the first lines of the texts, and nowhere else.")
+    ] = False,
     recipes: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,6 +84,16 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
             help="Makes the vectors of all rows. `lexical` (nothing to download), `st:NAME_OR_FOLDER` "
             "(sentence-transformers), `openai:MODEL` or `file:PATH` (vectors made before). Default: lexical, or what "
             "the folder of --to was built with.",
+        ),
+    ] = None,
+    settings: arguments.EvalSettings = None,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            metavar="N",
+            min=1,
+            help="Measure what a search for N hits finds, and read answers from N hits. Default: 20, and 10 to read.",
         ),
     ] = None,
     extractions: arguments.Extractions = None,
@@ -85,9 +118,37 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
         typer.Option(
             "--answer",
             metavar="single|ircot|self-ask",
-            help="Also have the model (--llm) answer the questions in this way: EM, F1, Acc, calls.",
+            help="Also have the model (--llm) answer the questions in this way: EM, F1, Acc, calls, and recall of what "
+            "was read, of several searches together.",
         ),
     ] = None,
+    reader_prompt: Annotated[
+        str,
+        typer.Option(
+            "--reader-prompt",
+            metavar="ours|paper",
+            help="`paper` lets the reader answer in any case, as the papers do; `ours` lets it say that the evidence "
+            "does not suffice.",
+        ),
+    ] = "ours",
+    reader_only: Annotated[
+        bool, typer.Option("--reader-only", help="The model answers and does nothing else: indexes are built without.")
+    ] = False,
+    context_tokens: Annotated[
+        int | None, typer.Option("--context-tokens", metavar="N", min=1, help="Read no more than N tokens.")
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            "--answers", metavar="FILE", help="Keep the model's answers here; the same command goes on where it ended."
+        ),
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option("--repeats", metavar="N", min=1, help="Build N times with other seeds: mean and spread.")
+    ] = 1,
+    by_type: Annotated[
+        bool, typer.Option("--by-type", help="Also R@5 by the number of hops and the type of question.")
+    ] = False,
     by_kind: Annotated[
         bool, typer.Option("--by-kind", help="Also what each kind of unit brought: hits and points of recall.")
     ] = False,
@@ -109,7 +170,8 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
 
     Beside them stand the baselines bm25, dense and hybrid over the passages. All rows share one folder:
     passages are embedded once (in the baselines' build seconds) and extracted once (in those of the first recipe that
-    needs it).
+    needs it). R@k counts what a search for passages returns; `vs hybrid` is the difference of R@5 with its 95 %
+    interval over the questions, a star where zero lies outside.
 
     With --ablations the rows are those of the recipe's paper instead, whose answers came from other models; --answer
     puts the EM and F1 of yours beside the paper's.
@@ -119,62 +181,73 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     An index that is there is asked the questions of a file, with the recipes that it holds; nothing is built and the
     folder is only read: sire eval my-index --questions questions.jsonl
     """
-    from sire_core.evaluate.datasets import load_dataset
-    from sire_core.evaluate.report import format_ablations, format_table, write_rows
-    from sire_core.evaluate.runner import EvalConfig
-
+    half, file = read_questions_option(questions)
+    asked = Asked(half, file, untitled, titles_in_text)
     if clusters and (ablations or recipes or answer):
         raise ConfigurationError("--clusters looks at no recipe; leave --recipes, --ablations and --answer out.")
-    existing = is_index(dataset_dir)
-    _check_existing(dataset_dir, questions, existing=existing, builds=ablations or clusters or to is not None)
-    names = _names(recipes, ablations) if recipes or not existing else []
-    _check_file(json_file)
-    model = Spending(
+    if repeats > 1 and ablations:
+        raise ConfigurationError("--repeats is for recipes, not for --ablations.")
+    check_index(dataset_dir, asked, builds=ablations or clusters or repeats > 1 or to is not None)
+    names = recipe_names(recipes, ablations=ablations) if recipes or file is None else []
+    for option, path in (("--json", json_file), ("--answers", answers)):
+        check_file(path, option)
+    spending = Spending(
         llm, base_url, api_key_env, native, max_calls, max_tokens, workers=workers, model_timeout=model_timeout
-    ).model()
-    config = EvalConfig(
-        budget=budget, limit=limit, seed=seed, answer=_answering(answer, model, workers), returns=returns
     )
-    options = IndexOptions(
-        folder=to,
-        embedder=embedder,
-        extractions=extractions,
-        chunk_tokens=chunk_tokens,
-        no_chunking=chunk_tokens is None,
-        language_model=model,
-        native=native,
-        workers=workers,
-        max_failure_ratio=max_failure_ratio,
-    )
-    if questions is not None:
-        with reporting() as progress:
-            tables = [run_existing(dataset_dir, questions, names, options, config, progress)]
-    else:
-        dataset = load_dataset(dataset_dir)
+    model = spending.model()
+    if reader_only and answer is None:
+        raise ConfigurationError("--reader-only leaves the model nothing but the answers: give --answer, too.")
+    with recorded(model, answers) as answering, reporting() as progress:
+        config = measured(
+            budget=budget,
+            limit=limit,
+            seed=seed,
+            returns=returns,
+            k=k,
+            answer=answer_config(answer, answering, workers, k, reader(reader_prompt, context_tokens)),
+        )
+        options = IndexOptions(
+            folder=to,
+            settings=parse_settings(settings),
+            embedder=embedder,
+            extractions=extractions,
+            chunk_tokens=chunk_tokens,
+            no_chunking=chunk_tokens is None,
+            language_model=None if reader_only else model,
+            native=native,
+            workers=workers,
+            max_failure_ratio=max_failure_ratio,
+        )
         if clusters:
-            _say_clusters(dataset, options, json_file)
+            _say_clusters(_data(dataset_dir, asked), options, json_file)
             return
-        tables = _tables(dataset, names, options, config, ablations=ablations)
+        if file is not None:
+            tables = [run_existing(dataset_dir, file, names, options, config, progress, half)]
+        else:
+            dataset = _data(dataset_dir, asked)
+            say_size(dataset, config)
+            tables = _tables(dataset, names, options, config, progress, ablations=ablations, repeats=repeats)
+    _say(tables, json_file, ablations=ablations, by_kind=by_kind, by_type=by_type)
+
+
+def _data(place: Path, asked: Asked) -> DataSet:
+    from sire_core.evaluate.datasets import load_dataset
+
+    return asked.of(load_dataset(place))
+
+
+def _say(tables: list[list[Row]], json_file: Path | None, *, ablations: bool, by_kind: bool, by_type: bool) -> None:
+    """Write the rows, and print their tables."""
+    from sire_core.evaluate.report import format_ablations, format_groups, format_table, write_rows
+
     rows = [row for table in tables for row in table]
     if json_file is not None:
         write_rows(json_file, rows)
     say("\n\n".join(map(format_ablations if ablations else format_table, tables)))
+    if by_type:
+        say("\n" + "\n\n".join(map(format_groups, tables)))
     if by_kind:
         _say_kinds(rows)
-
-
-def _check_existing(place: Path, questions: Path | None, *, existing: bool, builds: bool) -> None:
-    """Refuse options that do not go together with an index, or with a data set.
-
-    Raises:
-        ConfigurationError: They do not.
-    """
-    if existing and questions is None:
-        raise ConfigurationError(f"{place} is an index: say what to ask it, with --questions FILE.")
-    if questions is not None and not existing:
-        raise ConfigurationError(f"--questions is for an index folder, and {place} is none.")
-    if existing and builds:
-        raise ConfigurationError("An index is only read: leave --ablations, --clusters and --to out.")
 
 
 def _say_clusters(dataset: DataSet, options: IndexOptions, json_file: Path | None) -> None:
@@ -187,61 +260,21 @@ def _say_clusters(dataset: DataSet, options: IndexOptions, json_file: Path | Non
 
 
 def _tables(
-    dataset: DataSet, names: list[str], options: IndexOptions, config: EvalConfig, *, ablations: bool
+    dataset: DataSet,
+    names: list[str],
+    options: IndexOptions,
+    config: EvalConfig,
+    progress: Progress,
+    *,
+    ablations: bool,
+    repeats: int,
 ) -> list[list[Row]]:
     """Rows of each paper, or one table of all recipes."""
-    say_size(dataset, config)
-    with reporting() as progress:
-        if ablations:
-            return [run_ablations(dataset, name, options, config, progress) for name in names]
-        return [run_evaluation(dataset, names, options, config, progress)]
-
-
-def _answering(via: str | None, model: LanguageModel | None, workers: int) -> AnswerConfig | None:
-    """How questions are answered.
-
-    Raises:
-        ConfigurationError: There is no model, or no such strategy.
-    """
-    if via is None:
-        return None
-    from sire_core.evaluate.answering import AnswerConfig
-    from sire_core.reason import STRATEGIES
-
-    if via not in STRATEGIES:
-        raise ConfigurationError(f"--answer {via}: choose one of {', '.join(STRATEGIES)}.")
-    if model is None:
-        raise ConfigurationError("--answer needs --llm MODEL: somebody has to answer.")
-    return AnswerConfig(via, workers=workers)
-
-
-def _check_file(json_file: Path | None) -> None:
-    """Find out now, not after an hour, that the rows cannot be written.
-
-    Raises:
-        ConfigurationError: There is no such folder, or it may not be written to.
-    """
-    if json_file is not None and not can_be_written(json_file):
-        raise ConfigurationError(f"--json {json_file}: name a file in a folder that exists and is yours to write.")
-
-
-def _names(given: list[str] | None, ablations: bool) -> list[str]:
-    """Names of recipes, each once; without any given, all but the baseline, or all that have ablations.
-
-    Raises:
-        ConfigurationError: One is unknown, or has no ablations when they are asked for.
-    """
-    from sire_core.recipes import REGISTRY, recipe_by_name
-    from sire_core.recipes.ablations import ablations_of, recipes_with_ablations
-
-    split = [name.strip() for word in given or () for name in word.split(",") if name.strip()]
-    known = recipes_with_ablations() if ablations else sorted(name for name in REGISTRY if name != "flat")
-    names = list(dict.fromkeys(split)) or known
-    for name in names:
-        recipe_by_name(name)
-        if ablations:
-            ablations_of(name)
-    return names
+    if ablations:
+        return [run_ablations(dataset, name, options, config, progress) for name in names]
+    if repeats > 1:
+        return [run_repeats(dataset, names, options, config, progress, repeats)]
+    return [run_evaluation(dataset, names, options, config, progress)]
 
 
 def _say_kinds(rows: list[Row]) -> None:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sire_core.cli.models import say_usage
+from sire_core.cli.evaluation_rows import ask, build, embedder_for, folder_for, shared
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.cli.output import count, note
-from sire_core.errors import ConfigurationError, ModelError
+from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sire_core.evaluate.clusters import ClusterReport
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.rows import Row, Setup
+    from sire_core.evaluate.rows import Row
     from sire_core.evaluate.runner import EvalConfig
-    from sire_core.protocols import Embedder, Progress
+    from sire_core.protocols import Progress
     from sire_core.recipes.ablation import Ablation
 
-__all__ = ["BASELINES", "run_ablations", "run_clusters", "run_evaluation", "run_existing", "say_size"]
+__all__ = [
+    "BASELINES",
+    "run_ablations",
+    "run_clusters",
+    "run_evaluation",
+    "run_existing",
+    "run_repeats",
+    "say_size",
+    "settings_by_recipe",
+]
 
 BASELINES = ("bm25", "dense", "hybrid")
 """Rows that are always there: the recipe `flat` with each ranker."""
@@ -37,33 +44,97 @@ def run_evaluation(
     Args:
         dataset: Corpus and questions.
         recipes: Names of recipes.
-        options: How indexes are made; without a folder a temporary one is used.
+        options: How indexes are made; without a folder a temporary one is used. Settings go to the recipes that have
+            them, never to the baselines.
         config: What is measured.
         progress: Told about every batch and question.
 
     Returns:
-        Rows of the baselines, then of the recipes. `build_s` of a recipe is what it costs beyond the passages' vectors,
-        which the baselines paid for, and beyond the records of earlier recipes.
+        Rows of the baselines, then of the recipes, with intervals against `hybrid`. `build_s` of a recipe is what it
+        costs beyond the passages' vectors, which the baselines paid for, and beyond the records of earlier recipes.
 
     Raises:
-        ConfigurationError: There is nothing to ask, or the folder holds another corpus.
+        ConfigurationError: There is nothing to ask, the folder holds another corpus, or no recipe has a setting.
     """
+    from sire_core.evaluate.bootstrap import with_intervals
     from sire_core.evaluate.rows import Setup
 
+    given = settings_by_recipe(recipes, options.settings)
     rows = []
-    with _shared(dataset, options) as shared:
-        for name in dict.fromkeys(("flat", *recipes)):
-            seconds = _build(dataset, replace(shared, recipe=name), progress)
-            # A row `flat` beside `dense` only for those who asked for it.
-            rankers = (*BASELINES, *([None] if name in recipes else [])) if name == "flat" else (None,)
-            for ranker in rankers:
-                asked = replace(shared, recipe=name, ranker=ranker, writes=False)
-                rows.append(_ask(dataset, Setup(ranker or name, build_s=seconds), asked, config, progress))
-    return rows
+    with shared(dataset, replace(options, settings=None)) as common:
+        made = replace(common, recipe="flat")
+        seconds = build(dataset, made, progress)
+        for ranker in BASELINES:
+            asked = replace(made, ranker=ranker, writes=False)
+            rows.append(ask(dataset, Setup(ranker, build_s=seconds), asked, config, progress))
+        for name in recipes:
+            made = replace(common, recipe=name, settings=given[name])
+            if name != "flat":
+                seconds = build(dataset, made, progress)
+            setup = Setup(name, build_s=seconds, settings=given[name])
+            rows.append(ask(dataset, setup, replace(made, writes=False), config, progress))
+    return with_intervals(rows)
+
+
+def settings_by_recipe(recipes: Sequence[str], settings: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """The settings that each recipe has, of those that were given.
+
+    Raises:
+        ConfigurationError: No recipe has one of them, or a recipe refuses a value.
+    """
+    from sire_core.recipes import recipe_by_name
+
+    given = dict(settings or {})
+    known = {name: recipe_by_name(name).config for name in recipes}
+    for key, value in given.items():
+        if recipes and not any(key in config for config in known.values()):
+            recipe_by_name(recipes[0], **{key: value})  # says which settings there are
+            raise ConfigurationError(f"None of {', '.join(recipes)} has a setting {key!r}; see: sire recipes.")
+    chosen = {name: {key: value for key, value in given.items() if key in config} for name, config in known.items()}
+    for name, own in chosen.items():
+        recipe_by_name(name, **own)
+    return chosen
+
+
+def run_repeats(
+    dataset: DataSet,
+    recipes: Sequence[str],
+    options: IndexOptions,
+    config: EvalConfig,
+    progress: Progress,
+    builds: int,
+) -> list[Row]:
+    """`run_evaluation` with several seeds, each in a folder of its own, as one row per recipe with its spread.
+
+    Args:
+        dataset: Corpus and questions.
+        recipes: Names of recipes.
+        options: Their seed is the first one.
+        config: What is measured.
+        progress: Told about every batch and question.
+        builds: How many.
+
+    Returns:
+        The rows of the first build; `Row.repeats` has means and standard deviations over all builds.
+    """
+    from sire_core.evaluate.repeats import with_spread
+
+    first = options.seed or 0
+    runs = []
+    for seed in range(first, first + builds):
+        place = None if options.folder is None else options.folder / f"seed-{seed}"
+        runs.append(run_evaluation(dataset, recipes, replace(options, folder=place, seed=seed), config, progress))
+    return with_spread(runs)
 
 
 def run_existing(
-    folder: Path, questions: Path, recipes: Sequence[str], options: IndexOptions, config: EvalConfig, progress: Progress
+    folder: Path,
+    questions: Path,
+    recipes: Sequence[str],
+    options: IndexOptions,
+    config: EvalConfig,
+    progress: Progress,
+    half: str = "all",
 ) -> list[Row]:
     """Ask an index that is there the questions of a file. The folder itself is only read.
 
@@ -71,17 +142,19 @@ def run_existing(
         folder: The index.
         questions: The file; its `supporting` holds ids of the index's documents.
         recipes: Names of recipes; empty for all that the folder holds.
-        options: How the index is searched.
+        options: How the index is searched; settings are those of a search.
         config: What is measured.
         progress: Told about every question.
+        half: Which questions of the file: `even`, `odd` or `all`.
 
     Returns:
-        Rows of the baselines, then of the recipes. Nothing is built, so that `build_s` is 0.
+        Rows of the baselines, then of the recipes, as `run_evaluation`. Nothing is built, so that `build_s` is 0.
 
     Raises:
         ConfigurationError: The folder does not hold a recipe, or there is nothing to ask.
         CorpusError: The questions cannot be read, or name documents that are not there.
     """
+    from sire_core.evaluate.bootstrap import with_intervals
     from sire_core.evaluate.datasets import load_questions
     from sire_core.evaluate.rows import Setup
 
@@ -89,23 +162,27 @@ def run_existing(
     missing = [name for name in recipes if name not in held]
     if missing:
         raise ConfigurationError(f"{folder} does not hold {', '.join(missing)}; it holds {', '.join(held)}.")
-    with _folder(None) as place:
+    names = recipes or [name for name in held if name != "flat"]
+    given = settings_by_recipe(names, options.settings)
+    with folder_for(None) as place:
         # A copy: the baselines need the recipe `flat`, which the folder may not hold, and costs nothing to add.
-        copy = replace(options, folder=place / "index")
-        with open_index(replace(options, folder=folder)) as index:
+        copy = replace(options, folder=place / "index", settings=None)
+        with open_index(replace(options, folder=folder, settings=None)) as index:
             documents = index.documents()
             index.save(place / "index")
-        dataset = load_questions(questions, documents, folder.resolve().name)
+        dataset = load_questions(questions, documents, folder.resolve().name).half(half)
         say_size(dataset, config)
         if not dataset.measurable:
             raise ConfigurationError(f"No question of {questions} has gold passages ('supporting') or answers.")
-        copy = replace(copy, embedder=_embedder(copy, place / "index"))
+        copy = replace(copy, embedder=embedder_for(copy, place / "index"))
         if "flat" not in held:
             with open_index(replace(copy, recipe="flat", writes=True)) as index:
                 index.update([])
-        asked = [(ranker, replace(copy, recipe="flat", ranker=ranker)) for ranker in BASELINES]
-        asked += [(name, replace(copy, recipe=name)) for name in recipes or held if name != "flat" or recipes]
-        return [_ask(dataset, Setup(label, build_s=0.0), found, config, progress) for label, found in asked]
+        asked = [(Setup(ranker), replace(copy, recipe="flat", ranker=ranker)) for ranker in BASELINES]
+        asked += [
+            (Setup(name, settings=given[name]), replace(copy, recipe=name, settings=given[name])) for name in names
+        ]
+        return with_intervals([ask(dataset, setup, found, config, progress) for setup, found in asked])
 
 
 def say_size(dataset: DataSet, config: EvalConfig) -> None:
@@ -123,36 +200,42 @@ def run_ablations(
     Args:
         dataset: Corpus and questions.
         recipe: A recipe with ablations; see `sire_core.recipes.ablations`.
-        options: How indexes are made; without a folder a temporary one is used.
+        options: How indexes are made; without a folder a temporary one is used. Settings are those that every row of
+            this recipe has beside its own.
         config: What is measured.
         progress: Told about every batch and question.
 
     Returns:
-        A row per ablation that can be made with these options, with the paper's figures in `Setup.paper`. `build_s` is
-        what a row costs beyond the vectors and records of the rows before it.
+        The rows `dense` and `hybrid`, then one per ablation that can be made with these options, with the paper's
+        figures in `Setup.paper`; a row that found what an earlier one of its recipe found is marked. `build_s` is what
+        a row costs beyond the vectors and records of the rows before it.
 
     Raises:
         ConfigurationError: No ablations, nothing to ask, or the folder holds another corpus.
     """
-    from sire_core.evaluate.rows import Setup
+    from sire_core.evaluate.bootstrap import with_intervals
+    from sire_core.evaluate.rows import Setup, mark_same
     from sire_core.recipes import recipe_by_name
+    from sire_core.recipes.ablation import Ablation
     from sire_core.recipes.ablations import ablations_of
 
+    given = settings_by_recipe([recipe], options.settings)[recipe]
+    baselines = [Ablation("baseline", ranker, "flat", {"ranker": ranker}) for ranker in ("dense", "hybrid")]
     rows = []
-    with _shared(dataset, options) as shared:
-        for ablation in ablations_of(recipe):
-            if missing := _missing(ablation, shared):
+    with shared(dataset, replace(options, settings=None)) as common:
+        for ablation in (*baselines, *ablations_of(recipe)):
+            if missing := _missing(ablation, common):
                 note(f"{ablation.label}: left out, {missing}", "yellow")
                 continue
             # Every setting is named: an unnamed one means what the folder was built with last.
-            settings = recipe_by_name(ablation.recipe, **ablation.settings).config
-            asked = replace(shared, recipe=ablation.recipe, settings=settings)
-            seconds = _build(dataset, asked, progress)
+            own = {**(given if ablation.recipe == recipe else {}), **ablation.settings}
+            made = replace(common, recipe=ablation.recipe, settings=recipe_by_name(ablation.recipe, **own).config)
+            seconds = build(dataset, made, progress)
             printed, figures = ablation.figures(dataset.name)
             paper = {"table": ablation.table, **({"dataset": printed, **figures} if printed else {})}
-            setup = Setup(ablation.label, build_s=seconds, paper=paper)
-            rows.append(_ask(dataset, setup, replace(asked, writes=False), config, progress))
-    return rows
+            setup = Setup(ablation.label, build_s=seconds, paper=paper, settings=own, family=ablation.recipe)
+            rows.append(ask(dataset, setup, replace(made, writes=False), config, progress))
+    return mark_same(with_intervals(rows))
 
 
 def _missing(ablation: Ablation, options: IndexOptions) -> str:
@@ -177,98 +260,3 @@ def run_clusters(dataset: DataSet, options: IndexOptions) -> ClusterReport:
     from sire_core.models.sync import run_sync
 
     return run_sync(evaluate_clusters(dataset, resolve_embedder(options.embedder), seed=options.seed or 0))
-
-
-@contextmanager
-def _shared(dataset: DataSet, options: IndexOptions) -> Iterator[IndexOptions]:
-    """Options of all rows: one folder and one embedder, whose model is loaded once."""
-    if not dataset.measurable:
-        raise ConfigurationError(f"No question of {dataset.name} has gold passages ('supporting') or answers.")
-    with _folder(options.folder) as folder:
-        _refuse_other_corpus(dataset, folder)
-        yield replace(options, folder=folder, embedder=_embedder(options, folder), writes=True)
-
-
-def _build(dataset: DataSet, options: IndexOptions, progress: Progress) -> float:
-    with open_index(options, progress) as index:
-        start = time.perf_counter()
-        report = index.build(dataset.documents)
-        seconds = time.perf_counter() - start
-    say_usage(report, f"{options.recipe}: ")
-    if report.failures:
-        first = report.failures[0]
-        failed = count(len(report.failures), "passage or summary", "passages or summaries")
-        note(f"{options.recipe}: {failed} failed, first {first.where}: {first.reason}", "yellow")
-    return seconds
-
-
-def _ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfig, progress: Progress) -> Row:
-    from sire_core.evaluate.answering import answer_questions, answer_scores
-    from sire_core.evaluate.evidence_match import evidence_match
-    from sire_core.evaluate.runner import evaluate
-    from sire_core.models.sync import run_sync
-
-    with open_index(options) as index:
-        stats = index.stats()
-        setup = replace(
-            setup,
-            embedder=stats["embedder"],
-            extraction=stats["extraction"] or "none",
-            pool=stats["units"],
-            perspectives=stats.get("perspectives", {}),
-        )
-        # The first search opens the pool and makes the inverted index: not the time of a query.
-        index.search(dataset.measurable[0].question, 1)
-        stage = f"questions to {setup.recipe}"
-        row = run_sync(evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)))
-        asked = dataset.sample(config.limit, config.seed)
-        row = replace(row, evidence_match=run_sync(evidence_match(index, asked)))
-        if config.answer is None:
-            return row
-        stage = f"answers from {setup.recipe}"
-        answered = run_sync(answer_questions(index, asked, config.answer, lambda _, *at: progress(stage, *at)))
-        failed = sum(found.stop == "model_failed" for found in answered)
-        if answered and failed == len(answered):
-            raise ModelError(
-                f"{setup.recipe}: none of {count(len(answered), 'question')} was answered, the model failed every time."
-                " Check --base-url, --llm and the key with: sire ask."
-            )
-        if failed:
-            note(f"{setup.recipe}: the model failed on {failed:,} of {count(len(answered), 'question')}", "yellow")
-        return replace(row, answers={"via": config.answer.via, **answer_scores(answered)})
-
-
-def _embedder(options: IndexOptions, folder: Path) -> Embedder:
-    from sire_core.models.embedders import resolve_embedder
-
-    return resolve_embedder(options.embedder or manifest_of(folder).embedder_spec or None)
-
-
-def _refuse_other_corpus(dataset: DataSet, folder: Path) -> None:
-    """A build makes the folder hold exactly the data set; that must not cost anybody an index of their own."""
-    from sire_core.storage.index_files import IndexFiles
-
-    if not manifest_of(folder).generation:
-        return
-    library = IndexFiles(folder)
-    try:
-        others = set(library.store.documents()) - {document.id for document in dataset.documents}
-    finally:
-        library.close()
-    if others:
-        raise ConfigurationError(
-            f"{folder} holds {count(len(others), 'document')} that {dataset.name} does not have, and would lose them. "
-            "Name another folder."
-        )
-
-
-@contextmanager
-def _folder(given: Path | None) -> Iterator[Path]:
-    if given is not None:
-        yield given
-        return
-    import tempfile
-
-    # An interrupted build may still be writing when the folder goes.
-    with tempfile.TemporaryDirectory(prefix="sire-eval-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.evaluate.answer import (
@@ -19,16 +19,20 @@ from sire_core.evaluate.answer import (
     perspective_coverage,
     word_coverage,
 )
+from sire_core.evaluate.bootstrap import mean_interval
+from sire_core.evaluate.retrieval import provenance_ranking, recall_at_k
+from sire_core.reason.reader import ReaderConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sire_core.evaluate.datasets import DataSet, Question
     from sire_core.index import Index
-    from sire_core.protocols import Progress
+    from sire_core.protocols import LanguageModel, Progress
 
 __all__ = ["AnswerConfig", "AnsweredQuestion", "answer_questions", "answer_scores"]
 
+_KS = (2, 5, 10, 20)
 _CITATION = re.compile(r"\s*\[\d+\]")
 
 
@@ -40,11 +44,15 @@ class AnswerConfig:
         via: A strategy of `sire_core.reason`: `single`, `ircot` or `self-ask`.
         k: Hits that an answer is read from.
         workers: Questions under way at once.
+        reader: How it is read: with the papers' prompt or ours, and how much context.
+        model: Who answers; None takes the index's own model.
     """
 
     via: str = "single"
     k: int = 10
     workers: int = 8
+    reader: ReaderConfig = field(default_factory=ReaderConfig)
+    model: LanguageModel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,10 @@ class AnsweredQuestion:
             record) whose words the answer covers by half; None without any.
         calls: Requests to the model.
         retrievals: Searches.
+        tokens: Of the prompts and the answers; 0 for what was answered before.
+        type: The question's type.
+        gold: Gold document ids.
+        documents: Documents of the final context in order, each once: of several searches after they were merged.
     """
 
     id: str
@@ -79,6 +91,10 @@ class AnsweredQuestion:
     calls: int
     retrievals: int
     perspectives: float | None = None
+    tokens: int = 0
+    type: str = ""
+    gold: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
 
 
 async def answer_questions(
@@ -89,13 +105,13 @@ async def answer_questions(
     A question whose reasoning fails counts as answered with nothing; `stop` says why.
 
     Args:
-        index: What is searched; it has the language model that answers.
+        index: What is searched.
         dataset: Questions without answers are not asked.
         config: How.
         progress: Called as `progress("answers", done, total)`.
 
     Raises:
-        ConfigurationError: The index has no language model.
+        ConfigurationError: Neither the configuration nor the index has a language model.
         LimitExceededError: A usage limit was reached.
     """
     questions = [question for question in dataset.measurable if question.answers]
@@ -114,8 +130,14 @@ async def answer_questions(
     return tuple(answered[number] for number in range(len(questions)))
 
 
-def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, float]:
-    """Means in the terms of the papers: rates 0 to 100, calls and searches per question; empty without answers."""
+def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
+    """Means in the terms of the papers: rates 0 to 100, calls, searches and tokens per question.
+
+    Returns:
+        Empty without answers. Beside the means: `interval`, the 95 % intervals of EM and F1; `EM by type`; `recall` and
+        `all`, R@k and all@k of the final context, which for strategies that search several times is the merged ranking
+        (MS-RAG section 4.2, IRCoT), for all k up to the number of documents that contexts hold.
+    """
     if not answered:
         return {}
     rates = {
@@ -126,13 +148,31 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, float]:
         "Acc@.25": "acc_25",
         "Acc@.5": "acc_50",
     }
-    scores = {name: round(100 * fmean(getattr(a, field) for a in answered), 1) for name, field in rates.items()}
-    for name in ("calls", "retrievals"):
+    scores: dict[str, Any] = {
+        name: round(100 * fmean(getattr(a, field) for a in answered), 1) for name, field in rates.items()
+    }
+    for name in ("calls", "retrievals", "tokens"):
         scores[name] = round(fmean(getattr(a, name) for a in answered), 2)
     covered = [a.perspectives for a in answered if a.perspectives is not None]
     if covered:
         scores["perspectives"] = round(100 * fmean(covered), 1)
-    return scores
+    intervals = {name: mean_interval([getattr(a, rates[name]) for a in answered]).as_json() for name in ("EM", "F1")}
+    scores["interval"] = {name: [found["low"], found["high"]] for name, found in intervals.items()}
+    types = sorted({a.type for a in answered})
+    scores["EM by type"] = {kind: round(100 * fmean(a.em for a in answered if a.type == kind), 1) for kind in types}
+    return scores | _context_recall(answered)
+
+
+def _context_recall(answered: Sequence[AnsweredQuestion]) -> dict[str, dict[str, float]]:
+    """R@k and all@k of the final contexts; empty without gold passages."""
+    with_gold = [a for a in answered if a.gold]
+    if not with_gold:
+        return {}
+    longest = max(len(a.documents) for a in with_gold)
+    ks = [k for k in _KS if k <= longest] or [longest]
+    recall = {str(k): round(100 * fmean(recall_at_k(a.documents, a.gold, k) for a in with_gold), 1) for k in ks}
+    every = {str(k): round(100 * fmean(set(a.gold) <= set(a.documents[:k]) for a in with_gold), 1) for k in ks}
+    return {"recall": recall, "all": every}
 
 
 async def _answer(
@@ -140,7 +180,8 @@ async def _answer(
 ) -> AnsweredQuestion:
     from sire_core.reason import collect, reason
 
-    trace = await collect(reason(config.via, index, question.question, k=config.k))
+    thinking = reason(config.via, index, question.question, model=config.model, k=config.k, reader=config.reader)
+    trace = await collect(thinking)
     answer = trace.answer
     text = _CITATION.sub("", answer.text).strip() if answer.sufficient else ""
 
@@ -160,6 +201,10 @@ async def _answer(
         calls=answer.usage.calls,
         retrievals=answer.usage.retrievals,
         perspectives=_covered(text, question),
+        tokens=answer.usage.input_tokens + answer.usage.output_tokens,
+        type=question.type,
+        gold=question.supporting,
+        documents=tuple(provenance_ranking(answer.hits)),
     )
 
 

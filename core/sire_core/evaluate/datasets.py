@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sire_core.algorithms.wording import count
 from sire_core.corpus.benchmarks import Question, read_questions
 from sire_core.corpus.readers import read_documents
-from sire_core.errors import CorpusError
+from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.types import Document
 
-__all__ = ["DataSet", "Question", "load_dataset", "load_questions"]
+__all__ = ["HALVES", "DataSet", "Question", "load_dataset", "load_questions"]
+
+HALVES = ("even", "odd", "all")
+"""Which questions are asked, by position: even ones to develop on, odd ones to report."""
 
 _SHOWN = 3
 _WANTED = (
@@ -49,6 +52,42 @@ class DataSet:
             document.id: " ".join(passage.text for passage in document.passages) or document.text
             for document in self.documents
         }
+
+    def half(self, name: str) -> DataSet:
+        """Keep the questions at even or odd positions. The corpus stays whole.
+
+        Args:
+            name: `even`, `odd` or `all`. Positions are counted from 0 over all questions in the order of their files,
+                those that cannot be measured included, so that a half is the same whatever is measured.
+
+        Raises:
+            ConfigurationError: Another name.
+        """
+        if name not in HALVES:
+            raise ConfigurationError(f"A half of the questions is one of {', '.join(HALVES)}, not {name!r}.")
+        if name == "all":
+            return self
+        return replace(self, name=f"{self.name}, {name} questions", questions=self.questions[HALVES.index(name) :: 2])
+
+    def untitled(self) -> DataSet:
+        """The same without the documents' titles; a title that is also written in a text stays there."""
+        return self._retitled("untitled", lambda _, text: text)
+
+    def with_titles_in_text(self) -> DataSet:
+        """The same with every title as the first line of its text and no title beside it."""
+        return self._retitled("titles in text", lambda title, text: f"{title}\n{text}" if title.strip() else text)
+
+    def _retitled(self, name: str, written: Callable[[str, str], str]) -> DataSet:
+        """Documents without titles, their texts written anew from title and text; also those cut into passages."""
+
+        def bare(document: Document) -> Document:
+            chunks = tuple(
+                replace(passage, title="", text=written(passage.title or document.title, passage.text))
+                for passage in document.passages
+            )
+            return replace(document, title="", text=written(document.title, document.text), chunks=chunks)
+
+        return replace(self, name=f"{self.name}, {name}", documents=tuple(map(bare, self.documents)))
 
     def sample(self, limit: int | None, seed: int = 0) -> DataSet:
         """Keep a random sample of the measurable questions, in their order. The corpus stays whole.

@@ -13,9 +13,17 @@ from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.rows import Row
 
-_LEFT_OUT = ("recipe", "embedder", "extraction", "R@2", "R@10", "R@5 literal", "MRR")  # for lines that fit a screen
+_LEFT_OUT = (
+    "recipe",
+    "embedder",
+    "extraction",
+    "R@5 prov",
+    "R@5 literal",
+    "MRR",
+    "nDCG@10",
+)  # for lines that fit a screen
 
-__all__ = ["format_ablations", "format_table", "write_rows"]
+__all__ = ["format_ablations", "format_groups", "format_table", "write_rows"]
 
 
 class Jsonable(Protocol):
@@ -50,12 +58,24 @@ def write_rows(path: str | Path, rows: Sequence[Jsonable]) -> None:
 def format_table(rows: Sequence[Row]) -> str:
     """Markdown: one table per data set in order of first appearance, one line per row in the given order.
 
-    Columns: the setup, R@k by provenance, all@5 and R@5 literal (the smallest cut-off where 5 is not measured), MRR,
-    the two budget metrics, build seconds and median milliseconds of a search. A metric that no question counts for is
-    shown as "-".
+    Columns: the setup, R@k of the passages that a search returns, its difference to `hybrid` at 5 with the 95 %
+    interval (a star where zero lies outside), all@5, nDCG@10, MRR, R@5 by provenance and literal (the smallest cut-off
+    where 5 or 10 is not measured), the two budget metrics, a model's answers, build seconds and median milliseconds of
+    a search. A metric that no question counts for is shown as "-".
     """
     names = list(dict.fromkeys(row.dataset for row in rows))
     return "\n\n".join(_block([row for row in rows if row.dataset == name]) for name in names)
+
+
+def format_groups(rows: Sequence[Row]) -> str:
+    """Markdown: R@5 of the passages, and the answers' EM where there are any, by number of hops and by type."""
+    lines = []
+    for row in rows:
+        hops = {f"{name} hops": _rate(value) for name, value in row.by_hops().items() if name != "0"}
+        types = {name or "no type": _rate(value) for name, value in row.by_type().items()}
+        answers = {f"EM {name or 'no type'}": _rate(value) for name, value in row.answers.get("EM by type", {}).items()}
+        lines.append({"recipe": _label(row), **hops, **types, **answers})
+    return "\n".join(["R@5 by hops and by type of question", "", *_markdown(lines, 1)]) if lines else ""
 
 
 def format_ablations(rows: Sequence[Row]) -> str:
@@ -76,8 +96,8 @@ def format_ablations(rows: Sequence[Row]) -> str:
             ours |= _tree_cells(row)
         if any(other.evidence_match is not None for other in rows):
             ours["match"] = _rate(row.evidence_match)
-        label = row.setup.recipe.replace("|", "\\|")
-        lines.append({"table": paper.get("table", ""), "row": label, **printed, **ours})
+        same = {"note": f"no effect: as {_plain(row.same_as)}"} if row.same_as else {}
+        lines.append({"table": paper.get("table", ""), "row": _plain(row.setup.recipe), **printed, **ours, **same})
     return "\n".join([f"{_heading(rows)}; figures of the paper: {named or 'none'}", "", *_markdown(lines, 2)])
 
 
@@ -87,9 +107,9 @@ def _block(rows: Sequence[Row]) -> str:
 
 
 def _markdown(lines: Sequence[Mapping[str, str]], left: int) -> list[str]:
-    """A table of cells by column, all lines with the same columns; the first `left` ones are aligned to the left."""
-    header = list(lines[0])
-    table = [header, *([line[name] for name in header] for line in lines)]
+    """A table of cells by column, "-" where a line has none; the first `left` columns are aligned to the left."""
+    header = list(dict.fromkeys(name for line in lines for name in line))
+    table = [header, *([line.get(name, "-") for name in header] for line in lines)]
     widths = [max(len(line[column]) for line in table) for column in range(len(header))]
     rule = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
     return [
@@ -115,21 +135,55 @@ def _distinct(numbers: Iterable[int]) -> str:
 
 def _cells(row: Row, ks: Sequence[int]) -> dict[str, str]:
     focus = 5 if 5 in ks else ks[0]
+    deep = 10 if 10 in ks else ks[-1]
     return {
-        "recipe": row.setup.recipe.replace("|", "\\|"),
-        "embedder": row.setup.embedder.replace("|", "\\|"),
-        "extraction": row.setup.extraction.replace("|", "\\|"),
+        "recipe": _label(row),
+        "embedder": _plain(row.setup.embedder),
+        "extraction": _plain(row.setup.extraction),
         "pool": f"{row.setup.pool:,}",
-        **{f"R@{k}": _rate(row.recall(k)) for k in ks},
+        **{f"R@{k}": _rate(row.recall_passages(k)) for k in ks},
+        "vs hybrid": _difference(row),
         f"all@{focus}": _rate(row.all_at(focus)),
-        f"R@{focus} literal": _rate(row.recall_literal(focus)),
+        f"nDCG@{deep}": _rate(row.ndcg(deep)),
         "MRR": _rate(row.mrr()),
+        f"R@{focus} prov": _rate(row.recall(focus)),
+        f"R@{focus} literal": _rate(row.recall_literal(focus)),
         "R@budget": _rate(row.recall_at_budget()),
         "answer@budget": _rate(row.answer_in_context()),
-        **{name: str(value) for name, value in row.answers.items() if name in ("EM", "F1", "calls")},
+        **{name: str(value) for name, value in row.answers.items() if name in ("EM", "F1", "Acc", "calls")},
+        **_of_context(row),
         "build s": f"{row.setup.build_s:.1f}",
         "p50 ms": f"{row.query_p50_ms():.1f}",
     }
+
+
+def _label(row: Row) -> str:
+    """The recipe and the settings that were asked for; of repeated builds how many there were."""
+    settings = "".join(f" {name}={value}" for name, value in row.setup.settings.items())
+    repeats = f" ({row.repeats['builds']} builds)" if row.repeats else ""
+    return _plain(row.setup.recipe + settings + repeats)
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _difference(row: Row) -> str:
+    """The difference to the baseline with its interval, and the spread of R@5 over repeated builds."""
+    spread = row.repeats.get("recall_passages", {}).get("5") if row.repeats else None
+    shown = f" sd {spread['sd']:.1f}" if spread else ""
+    if row.interval is None:
+        return f"-{shown}"
+    low, high = row.interval["low"], row.interval["high"]
+    star = "*" if row.interval["significant"] else ""
+    return f"{row.interval['difference']:+.1f} [{low:.1f}, {high:.1f}]{star}{shown}"
+
+
+def _of_context(row: Row) -> dict[str, str]:
+    """Recall of what the answers were read from, where several searches made it."""
+    if row.answers.get("via") in (None, "single"):
+        return {}
+    return {f"{row.answers['via']} R@{k}": _rate(value) for k, value in row.answers.get("recall", {}).items()}
 
 
 def _tree_cells(row: Row) -> dict[str, str]:

@@ -7,12 +7,14 @@ unit with the passages it was made from, `literal_ranking` credits it with nothi
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from math import log2
 
 from sire_core.types import Hit, UnitKind
 
 __all__ = [
     "all_at_k",
     "literal_ranking",
+    "ndcg_at_k",
     "provenance_ranking",
     "recall_at_k",
     "recall_literal",
@@ -81,6 +83,16 @@ def reciprocal_rank(ranking: Sequence[str | None], gold: Collection[str]) -> flo
         if item in wanted:
             return 1.0 / rank
     return 0.0
+
+
+def ndcg_at_k(ranking: Sequence[str | None], gold: Collection[str], k: int) -> float:
+    """nDCG@k with equal gains: discounted gain of the gold passages among the first `k`, over that of a perfect list.
+
+    The discount of rank r is 1 / log2(r + 1), as in trec_eval.
+    """
+    wanted = _wanted(gold)
+    gains = (1.0 / log2(rank + 1) for rank, item in enumerate(_first(ranking, k), start=1) if item in wanted)
+    return sum(gains) / sum(1.0 / log2(rank + 1) for rank in range(1, min(len(wanted), k) + 1))
 
 
 def _wanted(gold: Collection[str]) -> set[str]:

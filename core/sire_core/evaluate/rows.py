@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, median
 from typing import Any
 
-from sire_core.evaluate.retrieval import all_at_k, recall_at_k, reciprocal_rank
+from sire_core.evaluate.retrieval import all_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
 
-__all__ = ["QuestionResult", "Row", "Setup"]
+__all__ = ["QuestionResult", "Row", "Setup", "mark_same"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Setup:
         build_s: Wall seconds of the build.
         paper: Table of a paper and the figures that it prints for this row, if it is one.
         perspectives: Figures of the trees of entities, where there are any; see `describe_trees`.
+        settings: Settings of the recipe that were asked for.
+        family: Name of the recipe in the registry, where `recipe` is a row's label.
     """
 
     recipe: str
@@ -33,6 +35,8 @@ class Setup:
     build_s: float = 0.0
     paper: Mapping[str, Any] = field(default_factory=dict)
     perspectives: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class QuestionResult:
         seconds: Wall time of the search, the embedding of the question included.
         recall_at_budget: 0..1, or None without gold or without a budget.
         answer_in_context: 0 or 1, or None when the question is left out.
+        passages: Documents of the first passages that a search returns (`returns="passages"`), in order, each once.
+        hops: Number of documents that the question combines, or 0.
     """
 
     id: str
@@ -62,10 +68,21 @@ class QuestionResult:
     seconds: float
     recall_at_budget: float | None = None
     answer_in_context: float | None = None
+    passages: tuple[str, ...] = ()
+    hops: int = 0
 
     def recall(self, k: int) -> float:
         """R@k by provenance, 0..1."""
         return recall_at_k(self.documents, self.gold, k)
+
+    def recall_passages(self, k: int) -> float:
+        """R@k of the passages that a search returns, 0..1."""
+        return recall_at_k(self.passages, self.gold, k)
+
+    @property
+    def found(self) -> tuple[Any, ...]:
+        """Everything that was found, without the time that it took."""
+        return (self.id, self.documents, self.passages, self.literal, self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +98,11 @@ class Row:
         results: Every question, in the order of the data set.
         answers: Mean scores of a model's answers (`answer_scores`); empty when none were asked for.
         evidence_match: See `evidence_match`; None for recipes without chains.
-        returns: What the searches returned; see `Index.search`.
+        returns: What the searches returned; see `Index.search`. `recall_passages`, `all_at`, `mrr` and `ndcg` are of
+            passages in any case.
+        interval: How R@k differs from the baseline's; see `with_intervals`. None for the baseline.
+        repeats: Mean and standard deviation over repeated builds with other seeds; empty for a single one.
+        same_as: The recipe of an earlier row that found exactly the same; see `mark_same`.
     """
 
     setup: Setup
@@ -93,6 +114,9 @@ class Row:
     answers: Mapping[str, Any] = field(default_factory=dict)
     evidence_match: float | None = None
     returns: str = "units"
+    interval: Mapping[str, Any] | None = None
+    repeats: Mapping[str, Any] = field(default_factory=dict)
+    same_as: str = ""
 
     @property
     def with_gold(self) -> list[QuestionResult]:
@@ -103,17 +127,25 @@ class Row:
         """Mean R@k by provenance."""
         return self._mean(lambda result: result.recall(k))
 
+    def recall_passages(self, k: int) -> float | None:
+        """Mean R@k of the passages that a search returns: what users of the adapters see."""
+        return self._mean(lambda result: result.recall_passages(k))
+
     def recall_literal(self, k: int) -> float | None:
         """Mean R@k where synthetic units credit nothing."""
         return self._mean(lambda result: recall_at_k(result.literal, result.gold, k))
 
     def all_at(self, k: int) -> float | None:
-        """Share of questions with every gold passage among the first k, by provenance."""
-        return self._mean(lambda result: all_at_k(result.documents, result.gold, k))
+        """Share of questions with every gold passage among the first k passages."""
+        return self._mean(lambda result: all_at_k(result.passages, result.gold, k))
 
     def mrr(self) -> float | None:
-        """Mean reciprocal rank of the first gold passage, by provenance, times 100."""
-        return self._mean(lambda result: reciprocal_rank(result.documents, result.gold))
+        """Mean reciprocal rank of the first gold passage among the passages, times 100."""
+        return self._mean(lambda result: reciprocal_rank(result.passages, result.gold))
+
+    def ndcg(self, k: int) -> float | None:
+        """Mean nDCG@k of the passages, times 100."""
+        return self._mean(lambda result: ndcg_at_k(result.passages, result.gold, k))
 
     def recall_at_budget(self) -> float | None:
         """Mean share of gold passages whose text is inside the budget."""
@@ -128,11 +160,12 @@ class Row:
         return 1000.0 * median(result.seconds for result in self.results)
 
     def by_type(self, k: int = 5) -> dict[str, float]:
-        """Mean R@k by provenance of every question type, types in alphabetical order."""
-        groups: dict[str, list[float]] = {}
-        for result in self.with_gold:
-            groups.setdefault(result.type, []).append(result.recall(k))
-        return {name: 100.0 * fmean(groups[name]) for name in sorted(groups)}
+        """Mean R@k of the passages for every question type, types in alphabetical order."""
+        return self._grouped(lambda result: result.type, k)
+
+    def by_hops(self, k: int = 5) -> dict[str, float]:
+        """Mean R@k of the passages by the number of documents that a question combines ("0": unknown)."""
+        return self._grouped(lambda result: str(result.hops), k)
 
     def by_kind(self) -> dict[str, dict[str, float]]:
         """What each kind of unit contributes, kinds in alphabetical order.
@@ -160,7 +193,10 @@ class Row:
             "passages": self.passages,
             "pool": self.setup.pool,
             "recall": {str(k): _rounded(self.recall(k)) for k in self.ks},
+            "recall_passages": {str(k): _rounded(self.recall_passages(k)) for k in self.ks},
             "recall_literal": {str(k): _rounded(self.recall_literal(k)) for k in self.ks},
+            "returns": self.returns,
+            "interval": None if self.interval is None else dict(self.interval),
             "all": {str(k): _rounded(self.all_at(k)) for k in self.ks},
             "mrr": _rounded(self.mrr()),
             "recall_at_budget": _rounded(self.recall_at_budget()),
@@ -169,19 +205,54 @@ class Row:
             "query_p50_ms": round(self.query_p50_ms(), 2),
             "dataset": self.dataset,
             "budget": self.budget,
-            "returns": self.returns,
+            "ndcg": {str(k): _rounded(self.ndcg(k)) for k in self.ks},
             **({"paper": dict(self.setup.paper)} if self.setup.paper else {}),
             **({"answers": dict(self.answers)} if self.answers else {}),
             **({"perspectives": dict(self.setup.perspectives)} if self.setup.perspectives else {}),
             **({"evidence_match": round(self.evidence_match, 1)} if self.evidence_match is not None else {}),
+            **({"settings": dict(self.setup.settings)} if self.setup.settings else {}),
+            **({"repeats": dict(self.repeats)} if self.repeats else {}),
+            **({"same_as": self.same_as} if self.same_as else {}),
+            "by_hops": {name: _rounded(value) for name, value in self.by_hops().items()},
             "by_type": {name: _rounded(value) for name, value in self.by_type().items()},
             "by_kind": {
                 name: {key: round(value, 2) for key, value in counts.items()} for name, counts in self.by_kind().items()
             },
         }
 
+    def _grouped(self, group: Callable[[QuestionResult], str], k: int) -> dict[str, float]:
+        groups: dict[str, list[float]] = {}
+        for result in self.with_gold:
+            groups.setdefault(group(result), []).append(result.recall_passages(k))
+        return {name: 100.0 * fmean(groups[name]) for name in sorted(groups)}
+
     def _mean(self, metric: Callable[[QuestionResult], float]) -> float | None:
         return _percent(metric(result) for result in self.with_gold)
+
+
+def mark_same(rows: Iterable[Row]) -> list[Row]:
+    """Rows of one recipe with other settings that found exactly what an earlier one found, marked with its name.
+
+    A switch without an effect on a data set proves nothing about the switch, and must not look as if it did.
+    """
+    marked: list[Row] = []
+    for row in rows:
+        same = (old for old in marked if not old.same_as and _alike(old, row))
+        first = next(same, None)
+        marked.append(row if first is None else replace(row, same_as=first.setup.recipe))
+    return marked
+
+
+def _alike(old: Row, row: Row) -> bool:
+    """Whether two rows of one family stand on the same pool and found, answered and built the same."""
+    return (
+        (old.setup.family or old.setup.recipe) == (row.setup.family or row.setup.recipe)
+        and old.setup.pool == row.setup.pool
+        and old.setup.perspectives == row.setup.perspectives
+        and old.answers == row.answers
+        and old.evidence_match == row.evidence_match
+        and [result.found for result in old.results] == [result.found for result in row.results]
+    )
 
 
 def _credit_of(kind: str, k: int) -> Callable[[QuestionResult], float]:

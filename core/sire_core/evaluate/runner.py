@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.budget import BudgetScorer, Context
-from sire_core.evaluate.retrieval import literal_ranking
+from sire_core.evaluate.retrieval import literal_ranking, provenance_ranking
 from sire_core.evaluate.rows import QuestionResult, Row, Setup
 from sire_core.search.passages import check_returns
 
@@ -42,7 +42,8 @@ class EvalConfig:
         depth: Hits per question, the largest of `ks` unless given. What is measured is then what a search with that k
             returns; a pool whose first 20 hits stand on fewer than 20 documents has a shorter ranking by provenance.
         answer: How a language model answers the questions, too; None leaves that out.
-        returns: What the searches return; see `Index.search`.
+        returns: What the timed search returns, which the metrics by provenance, the literal ones and those of a budget
+            are of; see `Index.search`. The metrics of passages come from a second search where that is "units".
 
     Raises:
         ConfigurationError: A value makes no sense.
@@ -81,7 +82,8 @@ async def evaluate(
 ) -> Row:
     """Ask every question and measure the hits.
 
-    Questions are asked one after the other, so that the times are those of a single user. Only the search is timed.
+    Questions are asked one after the other, so that the times are those of a single user. Only the first search of a
+    question is timed.
 
     Args:
         index: What is under test; it must hold the data set's documents.
@@ -122,6 +124,9 @@ async def _ask(
     start = time.perf_counter()
     hits = await index.asearch(question.question, config.hits, returns=config.returns)
     seconds = time.perf_counter() - start
+    passages = hits
+    if config.returns != "passages":
+        passages = await index.asearch(question.question, config.hits, returns="passages")
     brought: dict[str, str] = {}
     for hit in hits:
         for doc_id in hit.doc_ids:
@@ -141,6 +146,8 @@ async def _ask(
         literal=tuple(literal_ranking(hits)),
         kinds=tuple(str(hit.unit.kind) for hit in hits),
         seconds=seconds,
+        passages=tuple(provenance_ranking(passages)),
+        hops=question.hops,
         **budget,
     )
 

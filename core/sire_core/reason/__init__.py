@@ -3,6 +3,7 @@
 # Functions and their modules share names: imported here and now, `sire_core.reason.ircot` is always the function.
 from sire_core.reason.ircot import IRCoTConfig, ircot
 from sire_core.reason.limits import ReasoningLimits
+from sire_core.reason.reader import ReaderConfig
 from sire_core.reason.running import STRATEGIES, collect, iterate_sync, reason, settings_of
 from sire_core.reason.searchers import RetrieverSource, Searchable
 from sire_core.reason.self_ask import SelfAskConfig, self_ask
@@ -26,6 +27,7 @@ __all__ = [
     "AnswerPiece",
     "IRCoTConfig",
     "IntermediateAnswer",
+    "ReaderConfig",
     "ReasoningLimits",
     "ReasoningStep",
     "ReasoningUsage",

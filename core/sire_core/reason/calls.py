@@ -86,7 +86,13 @@ class ModelCalls:
         return with_meter(model, self._meter, "reason")
 
     async def ask(
-        self, prompt: Prompt, *, schema: type[Any] | None = None, stop: Sequence[str] = (), last: bool = False
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[Any] | None = None,
+        stop: Sequence[str] = (),
+        last: bool = False,
+        max_tokens: int = _ANSWER_TOKENS,
     ) -> Reply:
         """Ask the model.
 
@@ -95,12 +101,13 @@ class ModelCalls:
             schema: A pydantic model class that the answer should fit.
             stop: Texts that end the answer.
             last: Whether this is the call for the answer.
+            max_tokens: Upper bound of the answer.
 
         Raises:
             StoppedError: A limit is reached, time is up, or the model failed.
         """
         model = self._ready(prompt, last=last)
-        return await self._reply(model.complete(prompt, schema=schema, stop=stop, max_tokens=_ANSWER_TOKENS), schema)
+        return await self._reply(model.complete(prompt, schema=schema, stop=stop, max_tokens=max_tokens), schema)
 
     async def stream(
         self, prompt: Prompt, *, schema: type[Any] | None = None, last: bool = False

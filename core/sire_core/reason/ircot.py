@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.reason.evidence import Admit
     from sire_core.reason.limits import ReasoningLimits
+    from sire_core.reason.reader import ReaderConfig
     from sire_core.reason.schemas import SearchThought
     from sire_core.reason.searchers import FilterLike, Searchable
 
@@ -91,6 +92,7 @@ async def ircot(
     limits: ReasoningLimits | None = None,
     answer: bool = True,
     stream: bool = False,
+    reader: ReaderConfig | None = None,
     edits: Mapping[int, str] | None = None,
 ) -> AsyncGenerator[ReasoningStep, None]:
     """Interleave retrieval and chain of thought; yields every step as it happens, and the `Answer` last.
@@ -110,6 +112,7 @@ async def ircot(
         limits: Bounds of steps, calls, tokens and time.
         answer: Whether the answer is asked for in the end; without, the last step has the hits only.
         stream: Whether the answer also comes piece by piece, as `AnswerPiece`s before the `Answer`.
+        reader: How the answer is read from the hits; see `ReaderConfig`.
         edits: What is searched for in a round in the place of what the model asks for, by the number of the round;
             for people who look over a reasoning's shoulder.
 
@@ -131,6 +134,7 @@ async def ircot(
         steps=c.steps or _STEPS[c.flavor],
         answers=answer,
         streams=stream,
+        reader=reader,
         edits=edits,
         merge=c.merge or _MERGE[c.flavor],
     )

@@ -15,6 +15,7 @@ __all__ = [
     "ASK_FOLLOW_UP",
     "LIST_FOLLOW_UPS",
     "READ",
+    "READ_ALWAYS",
     "READ_FOLLOW_UP",
     "THINK",
     "THINK_AND_SEARCH",
@@ -60,6 +61,13 @@ answer: only what was asked for (a name, a number, a date, yes or no, a short ph
 by the numbers of the passages it rests on, such as [2][5].
 citations: these numbers.
 sufficient: false when the passages do not contain the answer; answer is then: insufficient evidence"""
+
+
+READ_ALWAYS = """\
+Answer the question of the data from its numbered passages. Notes and background, if there are any, were written along \
+the way and may be wrong. Write the answer alone, in as few words as possible (a name, a number, a date, yes or no, a \
+short phrase), without a sentence around it and without an explanation. Always answer: where the passages do not tell, \
+give the answer that is most likely."""
 
 
 def prompt(instructions: str, question: str, passages: Sequence[Unit] = (), words: int = 0, **parts: Any) -> Prompt:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from sire_core.algorithms.text import normalize_answer
+from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_tokens
+from sire_core.errors import ConfigurationError
 from sire_core.reason.answer_text import AnswerText
 from sire_core.reason.calls import Reply, StoppedError
 from sire_core.reason.citations import tidy_citations, without_citations
-from sire_core.reason.prompts import READ, prompt
+from sire_core.reason.prompts import READ, READ_ALWAYS, prompt
 from sire_core.reason.sentences import abstains, without_thinking
 from sire_core.reason.steps import AnswerPiece
 
@@ -19,10 +20,36 @@ if TYPE_CHECKING:
     from sire_core.reason.calls import ModelCalls
     from sire_core.types import Hit
 
-__all__ = ["INSUFFICIENT", "ReadAnswer", "cite", "read"]
+__all__ = ["INSUFFICIENT", "ReadAnswer", "ReaderConfig", "cite", "read"]
+
+_SHORT = 200
+"""Room for an answer of a few words, thinking aside; what goes on after that runs in circles."""
 
 INSUFFICIENT = "insufficient evidence"
 """What an answer says when the evidence does not contain it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderConfig:
+    """How the last call reads.
+
+    Attributes:
+        prompt: `ours` asks for citations and for an admission where the passages do not contain the answer; `paper`
+            asks for an answer in any case, as the papers' readers do, and for nothing else: for comparisons with them.
+        tokens: The context is cut after so many tokens, the hit that crosses the border there; None reads all hits.
+
+    Raises:
+        ConfigurationError: Another prompt, or no tokens.
+    """
+
+    prompt: Literal["ours", "paper"] = "ours"
+    tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.prompt not in ("ours", "paper"):
+            raise ConfigurationError(f"The reader's prompt is 'ours' or 'paper', not {self.prompt!r}.")
+        if self.tokens is not None and self.tokens < 1:
+            raise ConfigurationError(f"The reader needs at least 1 token of context, not {self.tokens}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +68,7 @@ async def read(
     notes: Sequence[Any] = (),
     background: Sequence[str] = (),
     *,
+    config: ReaderConfig | None = None,
     stream: bool = False,
 ) -> AsyncGenerator[AnswerPiece | ReadAnswer, None]:
     """Ask for the answer; one call.
@@ -51,6 +79,7 @@ async def read(
         hits: The context, in order.
         notes: What the reasoning has come to; shown to the model as unverified.
         background: Summaries of what stands behind the hits; shown likewise.
+        config: Prompt and length of the context.
         stream: Whether to give the answer piece by piece as well.
 
     Yields:
@@ -61,7 +90,17 @@ async def read(
     """
     from sire_core.reason.schemas import Reading
 
-    asked = prompt(READ, question, [hit.unit for hit in hits], notes=list(notes), background=list(background))
+    how = config or ReaderConfig()
+    if how.tokens is not None:
+        hits = _cut(hits, how.tokens)
+    instructions = READ if how.prompt == "ours" else READ_ALWAYS
+    asked = prompt(instructions, question, [hit.unit for hit in hits], notes=list(notes), background=list(background))
+    if how.prompt == "paper":
+        answer = _always(await calls.ask(asked, last=True, max_tokens=_SHORT), len(hits))
+        if stream and answer.text:
+            yield AnswerPiece(answer.text)
+        yield answer
+        return
     if not stream:
         yield _answer(await calls.ask(asked, schema=Reading, last=True), len(hits))
         return
@@ -91,6 +130,26 @@ async def _streamed(
     elif rest := answer.text[len(shown.text) :]:
         yield AnswerPiece(rest)
     yield answer
+
+
+def _cut(hits: Sequence[Hit], tokens: int) -> list[Hit]:
+    """The first hits that fill a context of so many tokens; the text of the last one ends at the border."""
+    kept: list[Hit] = []
+    for hit in hits:
+        length = count_tokens(hit.unit.text)
+        text = hit.unit.text if length <= tokens else truncate_tokens(hit.unit.text, tokens)
+        kept.append(replace(hit, unit=replace(hit.unit, text=text)))
+        tokens -= length
+        if tokens <= 0:
+            break
+    return kept
+
+
+def _always(reply: Reply, hits: int) -> ReadAnswer:
+    """The first line of an answer that was asked for in any case; whatever it says counts as the answer."""
+    lines = without_thinking(reply.text).strip().splitlines()
+    text, cited = tidy_citations(lines[0] if lines else "", hits)
+    return ReadAnswer(text.strip(), cited, sufficient=bool(text.strip()))
 
 
 def _answer(reply: Reply, hits: int) -> ReadAnswer:

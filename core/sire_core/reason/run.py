@@ -11,7 +11,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.reason.calls import ModelCalls, StoppedError
 from sire_core.reason.evidence import Evidence
 from sire_core.reason.limits import ReasoningLimits
-from sire_core.reason.reader import ReadAnswer, read
+from sire_core.reason.reader import ReadAnswer, ReaderConfig, read
 from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, ReasoningUsage, StopReason
 from sire_core.search.snapshot import check_query
 from sire_core.telemetry import start as start_span
@@ -44,6 +44,7 @@ class Run:
         strategy: Its name.
         edits: Queries of people in the place of the model's, by round.
         notes: What the reasoning has come to; shown to the reader.
+        reader: How the answer is read from the context.
     """
 
     question: str
@@ -57,6 +58,7 @@ class Run:
     strategy: str = ""
     edits: Mapping[int, str] = field(default_factory=dict)
     notes: list[Any] = field(default_factory=list)
+    reader: ReaderConfig = field(default_factory=ReaderConfig)
     _context: tuple[int, tuple[Hit, ...]] = (-1, ())
 
     async def context(self) -> tuple[Hit, ...]:
@@ -77,7 +79,9 @@ class Run:
         if self.answers and hits and self.stop not in _NOTHING_MORE:
             try:
                 background = await self.evidence.background(hits)
-                reading = read(self.calls, self.question, hits, self.notes, background, stream=self.streams)
+                reading = read(
+                    self.calls, self.question, hits, self.notes, background, config=self.reader, stream=self.streams
+                )
                 async with aclosing(reading) as parts:
                     async for part in parts:
                         if isinstance(part, ReadAnswer):
@@ -108,6 +112,7 @@ async def start(
     thinks: bool = True,
     merge: Merge = "relative",
     edits: Mapping[int, str] | None = None,
+    reader: ReaderConfig | None = None,
 ) -> Run:
     """Pin the index and get ready; nothing is asked or searched yet.
 
@@ -125,6 +130,7 @@ async def start(
         thinks: Whether the strategy needs a model even without an answer.
         merge: How the searches become one ranking.
         edits: Queries of people in the place of the model's, by round.
+        reader: How the answer is read from the context.
 
     Raises:
         QueryError: Empty question or k below one.
@@ -145,7 +151,16 @@ async def start(
     most = steps if bounds.max_steps is None else bounds.max_steps
     evidence = Evidence(searcher, calls, merge)
     return Run(
-        question, k, most, answers, streams, calls, evidence, strategy=strategy, edits={} if edits is None else edits
+        question,
+        k,
+        most,
+        answers,
+        streams,
+        calls,
+        evidence,
+        strategy=strategy,
+        edits={} if edits is None else edits,
+        reader=reader or ReaderConfig(),
     )
 
 

@@ -16,6 +16,7 @@ from sire_core.reason.steps import IntermediateAnswer, ReasoningStep, SubQuestio
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.reason.limits import ReasoningLimits
+    from sire_core.reason.reader import ReaderConfig
     from sire_core.reason.searchers import FilterLike, Searchable
 
 __all__ = ["SelfAskConfig", "self_ask"]
@@ -64,6 +65,7 @@ async def self_ask(
     limits: ReasoningLimits | None = None,
     answer: bool = True,
     stream: bool = False,
+    reader: ReaderConfig | None = None,
     edits: Mapping[int, str] | None = None,
 ) -> AsyncGenerator[ReasoningStep, None]:
     """Break the question down; yields every step as it happens, and the `Answer` last.
@@ -82,6 +84,7 @@ async def self_ask(
         limits: Bounds of follow-up questions, calls, tokens and time.
         answer: Whether the answer is asked for in the end; without, the last step has the hits only.
         stream: Whether the answer also comes piece by piece, as `AnswerPiece`s before the `Answer`.
+        reader: How the answer is read from the hits; see `ReaderConfig`.
         edits: What is searched for in a round in the place of what the model asks for, by the number of the round;
             for people who look over a reasoning's shoulder.
 
@@ -103,6 +106,7 @@ async def self_ask(
         steps=c.steps,
         answers=answer,
         streams=stream,
+        reader=reader,
         edits=edits,
     )
     played = run_strategy(run, _two_calls(run, size) if c.mode == "two_call" else _follow_ups(run, c))

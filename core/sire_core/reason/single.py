@@ -11,6 +11,7 @@ from sire_core.reason.steps import ReasoningStep
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.reason.limits import ReasoningLimits
+    from sire_core.reason.reader import ReaderConfig
     from sire_core.reason.searchers import FilterLike, Searchable
 
 __all__ = ["single"]
@@ -26,6 +27,7 @@ async def single(
     limits: ReasoningLimits | None = None,
     answer: bool = True,
     stream: bool = False,
+    reader: ReaderConfig | None = None,
 ) -> AsyncGenerator[ReasoningStep, None]:
     """Search once and ask for the answer; one call. The hits are those of `Index.search`.
 
@@ -38,6 +40,7 @@ async def single(
         limits: Bounds of calls, tokens and time.
         answer: Whether the answer is asked for.
         stream: Whether it also comes piece by piece, as `AnswerPiece`s before the `Answer`.
+        reader: How the answer is read from the hits; see `ReaderConfig`.
 
     Raises:
         QueryError: Empty question or k below one.
@@ -56,6 +59,7 @@ async def single(
         steps=0,
         answers=answer,
         streams=stream,
+        reader=reader,
         thinks=False,
     )
     played = run_strategy(run, _once(run, size))

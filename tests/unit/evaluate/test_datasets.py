@@ -2,13 +2,14 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sire_core.errors import CorpusError
+from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.datasets import DataSet, Question, load_dataset
-from sire_core.types import Document
+from sire_core.types import Document, Passage
 
 PASSAGES = [{"id": f"d{i}", "title": f"T{i}", "text": f"Passage {i}."} for i in range(4)]
 QUESTION = {"id": "q1", "question": "Who?", "answers": ["Ann"], "supporting": ["d1", "d2"], "type": "bridge", "hops": 2}
@@ -122,3 +123,36 @@ def test_real_sets_are_read_whole(name, passages, asked, answered):
     assert (dataset.name, len(dataset.documents), len(dataset.questions)) == (name, passages, asked)
     assert sum(bool(question.answers) for question in dataset.questions) == answered
     assert all(question.supporting for question in dataset.questions)
+
+
+def test_halves_are_by_position_over_all_question_files(folder):
+    write(
+        folder / "questions.jsonl", [{**QUESTION, "id": f"a{i}"} for i in range(2)] + [{"id": "x", "question": "Why?"}]
+    )
+    write(folder / "questions_retrieval_only.jsonl", [{**QUESTION, "id": f"b{i}", "answers": []} for i in range(2)])
+    dataset = load_dataset(folder)
+    halves = {name: [question.id for question in dataset.half(name).questions] for name in ("even", "odd", "all")}
+    assert halves == {"even": ["a0", "x", "b1"], "odd": ["a1", "b0"], "all": ["a0", "a1", "x", "b0", "b1"]}
+    assert dataset.half("odd").name == "toy, odd questions"
+    assert len(dataset.half("odd").documents) == 4
+    with pytest.raises(ConfigurationError, match="even, odd, all"):
+        dataset.half("third")
+
+
+def test_titles_go_away_or_into_the_text(folder):
+    cut = Document(
+        "d9", title="Nine", metadata={"lang": "en"}, chunks=(Passage("One.", "p1"), Passage("Two.", title="II"))
+    )
+    dataset = load_dataset(folder)
+    dataset = replace(dataset, documents=(*dataset.documents, cut, Document("d10", "Bare.")))
+    plain, written = dataset.untitled(), dataset.with_titles_in_text()
+    assert (plain.name, written.name) == ("toy, untitled", "toy, titles in text")
+    assert not any(document.title for made in (plain, written) for document in made.documents)
+    assert plain.documents[0].text == "Passage 0."
+    assert written.documents[0].text == "T0\nPassage 0."
+    assert [passage.text for passage in plain.documents[4].passages] == ["One.", "Two."]
+    assert [passage.text for passage in written.documents[4].passages] == ["Nine\nOne.", "II\nTwo."]
+    assert written.documents[4].passages[0].id == "p1"
+    assert not any(passage.title for passage in written.documents[4].passages)
+    assert written.documents[4].metadata == {"lang": "en"}
+    assert written.documents[5].text == "Bare."

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.bootstrap import paired_bootstrap
-from sire_core.evaluate.report import format_table, write_rows
-from sire_core.evaluate.rows import QuestionResult, Row, Setup
+from sire_core.evaluate.bootstrap import mean_interval, paired_bootstrap, with_intervals
+from sire_core.evaluate.repeats import with_spread
+from sire_core.evaluate.report import format_ablations, format_groups, format_table, write_rows
+from sire_core.evaluate.rows import QuestionResult, Row, Setup, mark_same
 
 
 def row(found, name="flat", dataset="toy", **changes):
@@ -24,6 +25,8 @@ def row(found, name="flat", dataset="toy", **changes):
             ("g",) if hit else ("x",),
             ("chunk",),
             0.002,
+            passages=("g",) if hit else ("x",),
+            hops=2,
         )
         for i, hit in enumerate(found)
     )
@@ -62,29 +65,85 @@ def test_bootstrap_refuses_rows_over_different_questions():
         paired_bootstrap(row([1, 0]), row([1, 0, 1]))
 
 
+def test_every_row_is_compared_with_hybrid_and_what_is_significant_is_marked():
+    base = row(np.arange(40) % 4 == 0, "hybrid")
+    rows = with_intervals([base, row(np.arange(40) % 4 != 1, "better"), row(np.arange(40) % 4 == 0, "same")])
+    better = rows[1].as_json()["interval"]
+    assert (better["baseline"], better["k"], better["difference"], better["significant"]) == ("hybrid", 5, 50.0, True)
+    assert 0 < better["low"] < 50 < better["high"]
+    assert rows[2].as_json()["interval"]["significant"] is False
+    assert rows[0].as_json()["interval"] is None
+    cells = {line.split("|")[1].strip(): line for line in format_table(rows).splitlines() if line.startswith("|")}
+    assert f"| +50.0 [{better['low']}, {better['high']}]* |" in cells["better"]
+    assert "| +0.0 [0.0, 0.0] |" in " ".join(cells["same"].split())
+    assert with_intervals([row([1], "flat")])[0].interval is None
+    assert with_intervals([base, row([1], "other questions")])[1].interval is None
+
+
+def test_a_mean_has_an_interval():
+    interval = mean_interval([0.0, 1.0] * 100)
+    assert (interval.difference, round(interval.low + interval.high)) == (50, 100)
+    assert 40 < interval.low < 45
+    with pytest.raises(ConfigurationError):
+        mean_interval([])
+
+
+def test_rows_whose_switch_had_no_effect_are_marked():
+    full, same, other = (
+        replace(row(found), setup=Setup(name, pool=9, family="sirerag"))
+        for name, found in (("full", [1, 0]), ("switch", [1, 0]), ("other", [1, 1]))
+    )
+    foreign = replace(row([1, 0]), setup=Setup("flat", pool=9))
+    larger = replace(same, setup=replace(same.setup, recipe="larger", pool=10))
+    marked = mark_same([full, same, other, foreign, larger])
+    assert [found.same_as for found in marked] == ["", "full", "", "", ""]
+    table = format_ablations(marked)
+    assert [("no effect: as full" in line) for line in table.splitlines()[4:]] == [False, True, False, False, False]
+    assert marked[1].as_json()["same_as"] == "full"
+
+
+def test_repeated_builds_show_their_spread():
+    (made,) = with_spread([[row([1, 0, 1, 0])], [row([1, 1, 1, 0])], [row([1, 1, 1, 1])]])
+    assert made.as_json()["repeats"]["recall_passages"]["5"] == {"mean": 75.0, "sd": 25.0, "min": 50.0, "max": 100.0}
+    assert made.recall_passages(5) == 50
+    assert "flat (3 builds)" in format_table([made])
+    assert "sd 25.0" in format_table([made])
+
+
+def test_groups_show_recall_by_hops_and_by_type():
+    table = format_groups([row([1, 0])])
+    assert [cell.strip() for cell in table.splitlines()[2].split("|")[1:-1]] == ["recipe", "2 hops", "bridge"]
+    assert [cell.strip() for cell in table.splitlines()[4].split("|")[1:-1]] == ["flat", "50.0", "50.0"]
+
+
 def test_table_has_a_block_per_data_set_and_a_line_per_row():
     table = format_table([row([1, 0]), row([1], dataset="other"), row([1, 1], "sire|x")])
-    assert table.splitlines() == [
+    lines = [" ".join(line.split()) for line in table.splitlines()]
+    header = (
+        "| recipe | embedder | extraction | pool | R@2 | R@5 | vs hybrid | all@5 | nDCG@5 | MRR | R@5 prov | R@5 literal "
+        "| R@budget | answer@budget | build s | p50 ms |"
+    )
+    assert [line for line in lines if "---" not in line] == [
         "**toy**: 5 passages, 2 questions, budget of 1,500 tokens",
         "",
-        "| recipe  | embedder | extraction |  pool |   R@2 |   R@5 | all@5 | R@5 literal |   MRR | R@budget | answer@budget | build s | p50 ms |",
-        "| ------- | -------- | ---------- | ----: | ----: | ----: | ----: | ----------: | ----: | -------: | ------------: | ------: | -----: |",
-        "| flat    | hash     | none       | 1,234 |  50.0 |  50.0 |  50.0 |        50.0 |  50.0 |        - |             - |     2.0 |    2.0 |",
-        "| sire\\|x | hash     | none       | 1,234 | 100.0 | 100.0 | 100.0 |       100.0 | 100.0 |        - |             - |     2.0 |    2.0 |",
+        header,
+        "| flat | hash | none | 1,234 | 50.0 | 50.0 | - | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 | - | - | 2.0 | 2.0 |",
+        "| sire\\|x | hash | none | 1,234 | 100.0 | 100.0 | - | 100.0 | 100.0 | 100.0 | 100.0 | 100.0 | - | - | 2.0 | 2.0 |",
         "",
         "**other**: 5 passages, 1 question, budget of 1,500 tokens",
         "",
-        "| recipe | embedder | extraction |  pool |   R@2 |   R@5 | all@5 | R@5 literal |   MRR | R@budget | answer@budget | build s | p50 ms |",
-        "| ------ | -------- | ---------- | ----: | ----: | ----: | ----: | ----------: | ----: | -------: | ------------: | ------: | -----: |",
-        "| flat   | hash     | none       | 1,234 | 100.0 | 100.0 | 100.0 |       100.0 | 100.0 |        - |             - |     2.0 |    2.0 |",
+        header,
+        "| flat | hash | none | 1,234 | 100.0 | 100.0 | - | 100.0 | 100.0 | 100.0 | 100.0 | 100.0 | - | - | 2.0 | 2.0 |",
     ]
+    assert len({len(line) for line in table.splitlines()[2:6]}) == 1  # columns are aligned
     assert format_table([]) == ""
 
 
 def test_table_columns_cover_the_cut_offs_of_every_row():
     lines = format_table([row([1], ks=(1,), budget=None), row([0], ks=(3,), budget=None)]).splitlines()
     assert lines[0] == "**toy**: 5 passages, 1 question"
-    assert "R@1 |   R@3 | all@1 | R@1 literal" in lines[2]
+    header = [cell.strip() for cell in lines[2].split("|")]
+    assert {"R@1", "R@3", "all@1", "R@1 literal"} <= set(header)
 
 
 def test_rows_are_replaced_in_one_step(tmp_path):

@@ -8,11 +8,13 @@ import json
 import pytest
 from reason_scripts import QUESTION, Chat, answer, search
 
+from sire_core.algorithms.text import count_tokens
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.reason import (
     Answer,
     IntermediateAnswer,
     IRCoTConfig,
+    ReaderConfig,
     ReasoningLimits,
     Retrieved,
     SelfAskConfig,
@@ -263,6 +265,31 @@ async def test_an_empty_index_or_filter_stops_without_a_call(index, empty_index,
         trace, calls = await run_strategy(searched, ["never"], strategy, filter=filter_)
         assert calls == []
         assert (trace.answer.stop, trace.answer.hits, trace.answer.text) == ("empty_index", (), "")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_papers_reader_answers_in_any_case_from_as_much_as_it_may_read(index, stream):
+    reader = ReaderConfig("paper", tokens=30)
+    trace, (call,) = await run_strategy(
+        index, ["Varn Harbour [1] [9]\nIt says so."], "single", reader=reader, stream=stream
+    )
+    answer = trace.answer
+    assert (answer.text, answer.citations, answer.sufficient, answer.stop) == (
+        "Varn Harbour [1]",
+        (1,),
+        True,
+        "answered",
+    )
+    shown = [passage["text"] for passage in call.fields["passages"]]
+    texts = [hit.unit.text for hit in answer.hits]
+    assert len(answer.hits) == 10  # what is cut is what is read, not what was found
+    assert shown[:-1] == texts[: len(shown) - 1]
+    assert texts[len(shown) - 1].startswith(shown[-1])
+    assert sum(map(count_tokens, shown)) == 30
+    trace, _ = await run_strategy(index, ["insufficient evidence"], "single", reader=reader)
+    assert trace.answer.sufficient  # whatever it says is its answer
+    with pytest.raises(ConfigurationError, match="'ours' or 'paper'"):
+        ReaderConfig("theirs")
 
 
 @pytest.mark.parametrize("fault", ["server_error", "refusal", "content_filter", "not_json", "reset"])

@@ -1,0 +1,208 @@
+"""What `sire eval` is asked for, checked before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sire_core.cli.options import is_index
+from sire_core.cli.output import can_be_written
+from sire_core.errors import ConfigurationError
+from sire_core.evaluate.datasets import HALVES
+
+if TYPE_CHECKING:
+    from sire_core.evaluate.answering import AnswerConfig
+    from sire_core.evaluate.datasets import DataSet
+    from sire_core.evaluate.runner import EvalConfig
+    from sire_core.protocols import LanguageModel
+    from sire_core.reason.reader import ReaderConfig
+
+__all__ = [
+    "Asked",
+    "answer_config",
+    "check_file",
+    "check_index",
+    "measured",
+    "read_questions_option",
+    "reader",
+    "recipe_names",
+    "recorded",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which questions over which texts.
+
+    Attributes:
+        half: `even`, `odd` or `all`.
+        file: Questions to an index; None asks those of the data set.
+        untitled: Titles are removed.
+        titles_in_text: Titles are the first lines of the texts.
+
+    Raises:
+        ConfigurationError: Titles cannot be removed and written into the texts.
+    """
+
+    half: str = "all"
+    file: Path | None = None
+    untitled: bool = False
+    titles_in_text: bool = False
+
+    def __post_init__(self) -> None:
+        if self.untitled and self.titles_in_text:
+            raise ConfigurationError("Give --untitled or --titles-in-text, not both.")
+
+    def of(self, dataset: DataSet) -> DataSet:
+        """The data set as it was asked for."""
+        if self.untitled:
+            dataset = dataset.untitled()
+        if self.titles_in_text:
+            dataset = dataset.with_titles_in_text()
+        return dataset.half(self.half)
+
+
+def read_questions_option(given: Sequence[str] | None) -> tuple[str, Path | None]:
+    """What `--questions` says: a half, a file, or one of each.
+
+    Raises:
+        ConfigurationError: Two halves or two files.
+    """
+    halves = [word for word in given or () if word in HALVES]
+    files = [word for word in given or () if word not in HALVES]
+    if len(halves) > 1 or len(files) > 1:
+        raise ConfigurationError(f"--questions takes one of {', '.join(HALVES)} and, for an index, one file.")
+    return halves[0] if halves else "all", Path(files[0]) if files else None
+
+
+def check_index(place: Path, asked: Asked, *, builds: bool) -> None:
+    """Refuse options that do not go together with an index, or with a data set.
+
+    Raises:
+        ConfigurationError: They do not.
+    """
+    existing = is_index(place)
+    if existing and asked.file is None:
+        raise ConfigurationError(f"{place} is an index: say what to ask it, with --questions FILE.")
+    if asked.file is not None and not existing:
+        raise ConfigurationError(
+            f"{asked.file}: --questions is for an index folder, and {place} is none; of a data set it takes "
+            f"{', '.join(HALVES)}."
+        )
+    if existing and (builds or asked.untitled or asked.titles_in_text):
+        raise ConfigurationError(
+            "An index is only read: leave --ablations, --clusters, --repeats, --to, --untitled and "
+            "--titles-in-text out."
+        )
+
+
+def answer_config(
+    via: str | None, model: LanguageModel | None, workers: int, k: int | None, reader: ReaderConfig
+) -> AnswerConfig | None:
+    """How questions are answered.
+
+    Raises:
+        ConfigurationError: There is no model, no such strategy, or a reader without anything to read.
+    """
+    from sire_core.reason.reader import ReaderConfig
+
+    if via is None:
+        if reader != ReaderConfig():
+            raise ConfigurationError("--reader-prompt and --context-tokens need --answer single, ircot or self-ask.")
+        return None
+    from sire_core.evaluate.answering import AnswerConfig
+    from sire_core.reason import STRATEGIES
+
+    if via not in STRATEGIES:
+        raise ConfigurationError(f"--answer {via}: choose one of {', '.join(STRATEGIES)}.")
+    if model is None:
+        raise ConfigurationError("--answer needs --llm MODEL: somebody has to answer.")
+    return AnswerConfig(via, workers=workers, reader=reader, model=model, **({} if k is None else {"k": k}))
+
+
+def reader(prompt: str, tokens: int | None) -> ReaderConfig:
+    """How answers are read from what was found.
+
+    Raises:
+        ConfigurationError: There is no such prompt.
+    """
+    from sire_core.reason.reader import ReaderConfig
+
+    return ReaderConfig(prompt, tokens)  # type: ignore[arg-type]  # the config checks it
+
+
+@contextmanager
+def recorded(model: LanguageModel | None, file: Path | None) -> Iterator[LanguageModel | None]:
+    """The model that answers questions, its answers kept in a file where one is named.
+
+    Raises:
+        ConfigurationError: There is a file and no model.
+    """
+    if file is None:
+        yield model
+        return
+    if model is None:
+        raise ConfigurationError("--answers FILE keeps what a model answers; it needs --llm MODEL.")
+    from sire_core.evaluate.answer_file import AnswerFile
+    from sire_core.models.caching import CachedModel
+
+    answers = AnswerFile(file)
+    try:
+        yield CachedModel(model, answers, "answers")
+    finally:
+        answers.close()
+
+
+def measured(
+    *,
+    budget: int,
+    limit: int | None,
+    seed: int,
+    returns: str,
+    k: int | None,
+    answer: AnswerConfig | None,
+) -> EvalConfig:
+    """What is measured; with `-k N` what a search for N hits finds, at the usual cut-offs and at N.
+
+    Raises:
+        ConfigurationError: A value makes no sense.
+    """
+    from sire_core.evaluate.runner import EvalConfig
+
+    usual = EvalConfig(budget=budget, limit=limit, seed=seed, returns=returns, answer=answer)
+    if k is None:
+        return usual
+    ks = tuple(sorted({*usual.ks, k}))
+    return EvalConfig(ks, budget=budget, limit=limit, seed=seed, returns=returns, answer=answer, depth=k)
+
+
+def check_file(file: Path | None, option: str) -> None:
+    """Find out now, not after an hour, that results cannot be written.
+
+    Raises:
+        ConfigurationError: There is no such folder, or it may not be written to.
+    """
+    if file is not None and not can_be_written(file):
+        raise ConfigurationError(f"{option} {file}: name a file in a folder that exists and is yours to write.")
+
+
+def recipe_names(given: Sequence[str] | None, *, ablations: bool) -> list[str]:
+    """Names of recipes, each once; without any given, all but the baseline, or all that have ablations.
+
+    Raises:
+        ConfigurationError: One is unknown, or has no ablations when they are asked for.
+    """
+    from sire_core.recipes import REGISTRY, recipe_by_name
+    from sire_core.recipes.ablations import ablations_of, recipes_with_ablations
+
+    split = [name.strip() for word in given or () for name in word.split(",") if name.strip()]
+    known = recipes_with_ablations() if ablations else sorted(name for name in REGISTRY if name != "flat")
+    names = list(dict.fromkeys(split)) or known
+    for name in names:
+        recipe_by_name(name)
+        if ablations:
+            ablations_of(name)
+    return names

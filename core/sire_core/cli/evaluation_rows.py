@@ -1,0 +1,137 @@
+"""One row of an evaluation: a folder that all rows share, a recipe built in it, and the questions asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sire_core.cli.models import say_usage
+from sire_core.cli.options import IndexOptions, manifest_of, open_index
+from sire_core.cli.output import count, note
+from sire_core.errors import ConfigurationError, ModelError
+
+if TYPE_CHECKING:
+    from sire_core.evaluate.datasets import DataSet
+    from sire_core.evaluate.rows import Row, Setup
+    from sire_core.evaluate.runner import EvalConfig
+    from sire_core.index import Index
+    from sire_core.protocols import Embedder, Progress
+
+__all__ = ["ask", "build", "embedder_for", "folder_for", "shared"]
+
+
+@contextmanager
+def shared(dataset: DataSet, options: IndexOptions) -> Iterator[IndexOptions]:
+    """Options of all rows: one folder and one embedder, whose model is loaded once."""
+    if not dataset.measurable:
+        raise ConfigurationError(f"No question of {dataset.name} has gold passages ('supporting') or answers.")
+    with folder_for(options.folder) as folder:
+        _refuse_other_corpus(dataset, folder)
+        yield replace(options, folder=folder, embedder=embedder_for(options, folder), writes=True)
+
+
+def build(dataset: DataSet, options: IndexOptions, progress: Progress) -> float:
+    """Build a recipe in the folder; returns the wall seconds."""
+    with open_index(options, progress) as index:
+        start = time.perf_counter()
+        report = index.build(dataset.documents)
+        seconds = time.perf_counter() - start
+    say_usage(report, f"{options.recipe}: ")
+    if report.failures:
+        first = report.failures[0]
+        failed = count(len(report.failures), "passage or summary", "passages or summaries")
+        note(f"{options.recipe}: {failed} failed, first {first.where}: {first.reason}", "yellow")
+    return seconds
+
+
+def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfig, progress: Progress) -> Row:
+    """Ask a built recipe the questions, and have them answered where the configuration says so.
+
+    Raises:
+        ModelError: The model answered nothing at all.
+    """
+    from sire_core.evaluate.evidence_match import evidence_match
+    from sire_core.evaluate.runner import evaluate
+    from sire_core.models.sync import run_sync
+
+    with open_index(options) as index:
+        stats = index.stats()
+        setup = replace(
+            setup,
+            embedder=stats["embedder"],
+            extraction=stats["extraction"] or "none",
+            pool=stats["units"],
+            perspectives=stats.get("perspectives", {}),
+        )
+        # The first search opens the pool and makes the inverted index: not the time of a query.
+        index.search(dataset.measurable[0].question, 1)
+        stage = f"questions to {setup.recipe}"
+        row = run_sync(evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)))
+        asked = dataset.sample(config.limit, config.seed)
+        row = replace(row, evidence_match=run_sync(evidence_match(index, asked)))
+        return row if config.answer is None else replace(row, answers=_answers(index, asked, setup, config, progress))
+
+
+def _answers(index: Index, asked: DataSet, setup: Setup, config: EvalConfig, progress: Progress) -> dict[str, Any]:
+    """Scores of the model's answers.
+
+    Raises:
+        ModelError: It failed every time.
+    """
+    from sire_core.evaluate.answering import answer_questions, answer_scores
+    from sire_core.models.sync import run_sync
+
+    assert config.answer is not None
+    stage = f"answers from {setup.recipe}"
+    answered = run_sync(answer_questions(index, asked, config.answer, lambda _, *at: progress(stage, *at)))
+    failed = sum(found.stop == "model_failed" for found in answered)
+    if answered and failed == len(answered):
+        raise ModelError(
+            f"{setup.recipe}: none of {count(len(answered), 'question')} was answered, the model failed every time."
+            " Check --base-url, --llm and the key with: sire ask."
+        )
+    if failed:
+        note(f"{setup.recipe}: the model failed on {failed:,} of {count(len(answered), 'question')}", "yellow")
+    return {"via": config.answer.via, "reader": config.answer.reader.prompt, **answer_scores(answered)}
+
+
+def embedder_for(options: IndexOptions, folder: Path) -> Embedder:
+    """The embedder that options name, else what the folder was built with, else the default."""
+    from sire_core.models.embedders import resolve_embedder
+
+    return resolve_embedder(options.embedder or manifest_of(folder).embedder_spec or None)
+
+
+def _refuse_other_corpus(dataset: DataSet, folder: Path) -> None:
+    """A build makes the folder hold exactly the data set; that must not cost anybody an index of their own."""
+    from sire_core.storage.index_files import IndexFiles
+
+    if not manifest_of(folder).generation:
+        return
+    library = IndexFiles(folder)
+    try:
+        others = set(library.store.documents()) - {document.id for document in dataset.documents}
+    finally:
+        library.close()
+    if others:
+        raise ConfigurationError(
+            f"{folder} holds {count(len(others), 'document')} that {dataset.name} does not have, and would lose them. "
+            "Name another folder."
+        )
+
+
+@contextmanager
+def folder_for(given: Path | None) -> Iterator[Path]:
+    """The folder that was named, or a temporary one."""
+    if given is not None:
+        yield given
+        return
+    import tempfile
+
+    # An interrupted build may still be writing when the folder goes.
+    with tempfile.TemporaryDirectory(prefix="sire-eval-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)

@@ -1,0 +1,83 @@
+"""`AnswerFile`: a model's answers in a file of lines, so that a long evaluation goes on where it ended."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from sire_core.errors import ConfigurationError
+
+__all__ = ["AnswerFile"]
+
+
+class AnswerFile:
+    """Answers by the digest of everything that was asked; an `AnswerStore` for `CachedModel`.
+
+    A line is `{"key", "answer", "input_tokens", "output_tokens"}`; no prompt and no passage is written. Every answer is
+    on disk before the next question is asked. A last line that was cut off is asked for again.
+
+    Args:
+        path: The file; it need not exist.
+
+    Raises:
+        ConfigurationError: The file cannot be read or written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._lock = threading.Lock()
+        self._answers: dict[str, str] = {}
+        try:
+            whole = self._read()
+            self._file: IO[str] = self._path.open("a", encoding="utf-8")
+            if not whole:
+                self._file.write("\n")
+        except OSError as error:
+            reason = error.strerror or error
+            raise ConfigurationError(f"{path} cannot keep answers ({reason}); name a file you may write.") from error
+
+    def _read(self) -> bool:
+        """Take over what is there; whether it ends with a whole line."""
+        if not self._path.exists():
+            return True
+        text = self._path.read_text(encoding="utf-8")
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                self._answers[str(row["key"])] = str(row["answer"])
+            except (ValueError, KeyError, TypeError) as error:
+                if line.startswith('{"key"'):  # a run that was killed wrote half of it
+                    continue
+                raise ConfigurationError(f"{self._path}:{number} is no recorded answer; name another file.") from error
+        return not text or text.endswith("\n")
+
+    def answer(self, key: str) -> str | None:
+        """A recorded answer."""
+        with self._lock:
+            return self._answers.get(key)
+
+    def put_answer(
+        self,
+        key: str,
+        answer: str,
+        *,
+        sources: Sequence[str] = (),  # noqa: ARG002 - part of the protocol; questions have no passages to be purged by
+        stage: str = "",  # noqa: ARG002 - as above
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+    ) -> None:
+        """Record an answer."""
+        row = {"key": key, "answer": answer, "input_tokens": input_tokens, "output_tokens": output_tokens}
+        with self._lock:
+            self._answers[key] = answer
+            self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
