@@ -1,11 +1,15 @@
-"""IRCoT as a LangGraph graph: look at every step, stop, and go on where it stopped. Runs offline.
+"""IRCoT as a LangGraph graph: look at every step, stop, put in a better query, and go on where it stopped.
 
 pip install "sire-rag[langgraph]"
-python examples/langchain_ircot_graph.py
+python examples/langchain_ircot_graph.py                      the passages of its first search
+OPENAI_API_KEY=... python examples/langchain_ircot_graph.py   the graph at work (OPENAI_BASE_URL: your own server)
 """
 
+import os
+
 from langchain_core.documents import Document
-from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.language_models import BaseChatModel
+from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langchain_sire import SireRetriever, create_ircot_graph
@@ -18,33 +22,34 @@ documents = [
 ]
 retriever = SireRetriever.from_documents(documents, k=5)
 
-# What a model might say, before the stop and after it; a real one: ChatOpenAI(model="gpt-4o-mini").
-BEFORE = ['{"reasoning": "The Weather Clerk is by Ilse Marrable.", "search": "When did Ilse Marrable die?"}']
-AFTER = [
-    '{"reasoning": "Ilse Marrable died on 2 November 1931.", "search": "DONE"}',
-    '{"answer": "1931", "citations": [2], "sufficient": true}',
-]
 
-
-def main() -> None:
+def work(model: BaseChatModel) -> None:
     checkpoints = InMemorySaver()  # in production a saver with a database
     thread = {"configurable": {"thread_id": "weather-clerk"}}
-    graph = create_ircot_graph(
-        retriever, FakeListChatModel(responses=BEFORE), checkpointer=checkpoints, interrupt_after=["think"]
-    )
+    graph = create_ircot_graph(retriever, model, checkpointer=checkpoints, interrupt_after=["think"])
     graph.invoke({"question": QUESTION}, thread)
     state = graph.get_state(thread)
     print("Thought:", state.values["thought"])
     print("Next:", state.next, "searches for:", state.values["query"])
 
+    # A person may put another query here: graph.update_state(thread, {"query": "..."}).
     # Later, in another process perhaps: nothing that was asked is asked again.
-    resumed = create_ircot_graph(retriever, FakeListChatModel(responses=AFTER), checkpointer=checkpoints)
+    resumed = create_ircot_graph(retriever, model, checkpointer=checkpoints)
     for update in resumed.stream(None, thread, stream_mode="updates"):
         for node, values in update.items():
             print(f"{node}: {len(values['steps'])} steps so far")
     done = resumed.get_state(thread).values
-    print("Answer:", done["answer"], "from", done["documents"][done["citations"][0] - 1]["id"])
+    print("Answer:", done["answer"], "from", [done["documents"][number - 1]["id"] for number in done["citations"]])
     print("Calls:", done["usage"]["calls"])
+
+
+def main() -> None:
+    for found in retriever.invoke(QUESTION):
+        print(f"{found.id:<16} {found.page_content[:80]}")
+    if "OPENAI_API_KEY" in os.environ:
+        work(ChatOpenAI(model=os.environ.get("OPENAI_MODEL", "gpt-4o-mini")))
+    else:
+        print("Set OPENAI_API_KEY to see the graph work on them.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""SiReRAG over your own LlamaIndex vector store: it holds all nodes and ranks them, citations and filters stay ours.
+"""Your own LlamaIndex vector store under a recipe: it holds all nodes and finds the nearest; the rest stays ours.
 
 Any `BasePydanticVectorStore` will do (Qdrant, pgvector, Milvus, Elasticsearch ...): only `add`, `query`, and
 `delete_nodes` or `delete(ref_doc_id)` are asked of it. Runs offline on the demo corpus.

@@ -1,9 +1,11 @@
 """Self-ask as a LlamaIndex workflow: follow-up questions and their answers stream as typed events.
 
-Runs offline: the demo corpus, and a script in the place of the LLM. Put any LLM of LlamaIndex in its place.
+python examples/llama_index_workflow.py                      the nodes of one search
+OPENAI_API_KEY=... python examples/llama_index_workflow.py   a model asks and answers (OPENAI_BASE_URL: your own server)
 """
 
 import asyncio
+import os
 
 from llama_index.core import Document
 
@@ -17,26 +19,16 @@ from llama_index_sire import (
     SubQuestionEvent,
 )
 from sire_core.data import demo_documents
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.models.openai.client import OpenAIChat
 
-script = ScriptedModel(
-    [
-        "Follow up: Who directed the film The Salt Lantern?",
-        "Petra Quillon",
-        "Follow up: Where was Petra Quillon born?",
-        "Varn Harbour",
-        "So the final answer is: Varn Harbour",
-        '{"answer": "Varn Harbour [1]", "citations": [1], "sufficient": true}',
-    ]
-)
+QUESTION = "In which year did the author of the novel The Weather Clerk die?"
+
+documents = [Document(id_=d.id, text=d.text, metadata={"title": d.title, **d.metadata}) for d in demo_documents()]
 
 
-async def main() -> None:
-    documents = [Document(id_=d.id, text=d.text, metadata={"title": d.title, **d.metadata}) for d in demo_documents()]
-    retriever = await SireRetriever.afrom_documents(documents, recipe="sirerag", similarity_top_k=5)
-    workflow = ReasoningWorkflow(SelfAskQueryEngine(retriever, llm=script), timeout=120)
-
-    handler = workflow.run(query="Where was the director of the film The Salt Lantern born?")
+async def ask(retriever: SireRetriever, llm: OpenAIChat) -> None:
+    workflow = ReasoningWorkflow(SelfAskQueryEngine(retriever, llm=llm), timeout=120)  # or any LLM of LlamaIndex
+    handler = workflow.run(query=QUESTION)
     async for event in handler.stream_events():
         if isinstance(event, RetrievedEvent):
             print(f"searched {event.query!r}: {len(event.nodes)} nodes, {event.new} new")
@@ -46,8 +38,18 @@ async def main() -> None:
             print("   answer:", event.text)
         elif isinstance(event, AnswerEvent):
             print("stopped:", event.stop)
-    response = await handler
-    print("Answer:", response, "from", len(response.source_nodes), "nodes")
+    print("Answer:", await handler)
 
 
-asyncio.run(main())
+async def main() -> None:
+    retriever = await SireRetriever.afrom_documents(documents, similarity_top_k=5)
+    for found in await retriever.aretrieve(QUESTION):
+        print(f"{found.score:.3f} {found.node.ref_doc_id:<16} {found.text[:80]}")
+    if "OPENAI_API_KEY" in os.environ:
+        await ask(retriever, OpenAIChat(os.environ.get("OPENAI_MODEL", "gpt-4o-mini")))
+    else:
+        print("Set OPENAI_API_KEY to see a model ask follow-up questions and answer.")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,31 +1,26 @@
-"""Search in several rounds, watch every step, get an answer with citations. Offline: a scripted server plays the model.
+"""Search in several rounds, watch every step, get an answer with citations.
 
-python examples/reasoning.py
+python examples/reasoning.py                      what plain vector search finds, and what a follow-up question adds
+OPENAI_API_KEY=... python examples/reasoning.py   a model asks the follow-up and answers (OPENAI_BASE_URL: your server)
 """
 
-import json
+import os
 
 from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.reason import Answer, AnswerPiece, ReasoningLimits, Retrieved, SubQuestion, Thought, iterate_sync, reason
-from sire_core.testing.scripted_server import ScriptedServer
-from sire_core.testing.scripts import ScriptedCall
 
 QUESTION = "Where was the director of the film The Salt Lantern born?"
+FOLLOW_UP = "Where was Petra Quillon born?"  # what a reader of the first passages asks next
 
 
-def play(call: ScriptedCall) -> str:
-    """What a real model would answer here: one thought, one more search, then the answer."""
-    passages = {passage["title"]: passage["number"] for passage in call.fields["passages"]}
-    if "citations" in call.instructions:
-        cited = [passages[title] for title in ("The Salt Lantern", "Petra Quillon") if title in passages]
-        known = "Petra Quillon" in passages
-        text = "Varn Harbour" if known else "insufficient evidence"
-        return json.dumps({"answer": text, "citations": cited, "sufficient": known})
-    if "reasoning" in call.fields:
-        return json.dumps({"reasoning": "She was born in Varn Harbour.", "search": "DONE"})
-    return json.dumps({"reasoning": "Petra Quillon directed it.", "search": "Where was Petra Quillon born?"})
+def by_hand(index: Index) -> None:
+    for query in (QUESTION, FOLLOW_UP):
+        print(query)
+        for number, hit in enumerate(index.search(query, 4), 1):
+            print(f"  [{number}] {hit.unit.title}: {hit.unit.text[:70]}")
+    print("Set OPENAI_API_KEY to have a model find the follow-up question and answer.")
 
 
 def show(index: Index, model: OpenAIChat, strategy: str) -> None:
@@ -46,12 +41,13 @@ def show(index: Index, model: OpenAIChat, strategy: str) -> None:
 
 
 def main() -> None:
-    with Index(recipe="flat") as index, ScriptedServer(play) as server:
+    with Index(recipe="flat") as index:  # the default recipe finds both passages at once
         index.build(demo_documents())
-        # With the real service: OpenAIChat("gpt-4o-mini"), the key in OPENAI_API_KEY.
-        model = OpenAIChat("scripted", base_url=server.base_url, api_key="none")
-        show(index, model, "single")
-        show(index, model, "ircot")
+        by_hand(index)
+        if "OPENAI_API_KEY" in os.environ:
+            model = OpenAIChat(os.environ.get("OPENAI_MODEL", "gpt-4o-mini"))
+            show(index, model, "single")
+            show(index, model, "ircot")
 
 
 if __name__ == "__main__":

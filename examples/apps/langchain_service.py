@@ -113,7 +113,7 @@ def demo_retriever(path: str | None = None) -> SireRetriever:
         Document(id=d.id, page_content=d.text, metadata={"title": d.title, "source": f"{d.id}.md"})
         for d in demo_documents()
     ]
-    return SireRetriever.from_documents(documents, recipe="pagerank", path=path, k=4)
+    return SireRetriever.from_documents(documents, path=path, k=4)
 
 
 app = make_app(demo_retriever(), FirstPassage())

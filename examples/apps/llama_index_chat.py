@@ -68,7 +68,7 @@ def open_folder(folder: Path, index: Path) -> SireRetriever:
         file_extractor={".pdf": Pages()},
     )
     retriever = SireRetriever.from_documents(
-        [], persist_dir=index, recipe="pagerank", similarity_top_k=4, transformations=[SentenceSplitter(chunk_size=256)]
+        [], persist_dir=index, similarity_top_k=4, transformations=[SentenceSplitter(chunk_size=256)]
     )
     retriever.replace_all(files.load_data())
     return retriever

@@ -1,14 +1,25 @@
-"""The LangChain examples run offline and show what they promise."""
+"""The LangChain examples show what they find without a key, and what a model makes of it with one.
+
+The scripts of the model stand here, not in the examples: nobody is shown an answer that was written beforehand.
+"""
 
 import ast
+import asyncio
+import os
+import runpy
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
+from langchain_sire import SireRetriever
 from sire_core.data import demo_documents
+from sire_core.testing.agent_server import AgentServer, ToolRequest
 
+pytestmark = pytest.mark.default_recipe
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = (
     "langchain_agent",
@@ -20,32 +31,38 @@ NAMES = (
     "langchain_quickstart",
     "langchain_self_ask",
 )
-_OFFLINE = """
-import runpy, socket, sys, warnings
+IRCOT = (
+    '{"reasoning": "The novel is by Ilse Marrable.", "search": "When did Ilse Marrable die?"}',
+    '{"reasoning": "She died on 2 November 1931.", "search": "DONE"}',
+    '{"answer": "1931", "citations": [2], "sufficient": true}',
+)
+SELF_ASK = (
+    "Follow up: Who wrote the novel The Weather Clerk?",
+    "Ilse Marrable",
+    "Follow up: In which year did Ilse Marrable die?",
+    "1931",
+    "So the final answer is: 1931",
+    '{"answer": "1931", "citations": [1], "sufficient": true}',
+)
 
-warnings.simplefilter("error")
-connect = socket.socket.connect
 
-def refuse(self, address):
-    if not (isinstance(address, tuple) and address[0] in ("127.0.0.1", "::1")):
-        raise OSError(f"an example used the network: {address}")
-    return connect(self, address)
+@pytest.fixture
+def example(monkeypatch, capsys):
+    """Runs an example without a key; gives its names and what it printed."""
+    connect = socket.socket.connect
 
-socket.socket.connect = refuse
-runpy.run_path(sys.argv[1], run_name="__main__")
-"""
+    def refuse(self, address):
+        if not (isinstance(address, tuple) and address[0] in ("127.0.0.1", "::1")):
+            raise OSError(f"an example used the network: {address}")
+        return connect(self, address)
 
+    def run(name):
+        names = runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        return names, capsys.readouterr().out
 
-def _run(name):
-    done = subprocess.run(
-        [sys.executable, "-c", _OFFLINE, str(EXAMPLES / f"{name}.py")],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    return run
 
 
 def test_all_examples_are_run_here():
@@ -57,8 +74,8 @@ def test_examples_are_short(name):
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) < 60
 
 
-def test_quickstart_finds_both_hops_and_filters():
-    shown = _run("langchain_quickstart")
+def test_quickstart_finds_both_hops_and_filters(example):
+    _, shown = example("langchain_quickstart")
     assert "weather-clerk" in shown
     assert "ilse-marrable" in shown
     assert "What the model reads: Human: Answer from the context" in shown
@@ -67,8 +84,8 @@ def test_quickstart_finds_both_hops_and_filters():
     assert len(set(ast.literal_eval(people)) & titles) == 3
 
 
-def test_own_vector_store_follows_the_index():
-    lines = _run("langchain_own_vector_store").splitlines()
+def test_own_vector_store_follows_the_index(example):
+    lines = example("langchain_own_vector_store")[1].splitlines()
     before, after = (int(line.split(": ", 1)[1]) for line in lines[:2])
     assert before > 60
     assert after < before
@@ -77,16 +94,16 @@ def test_own_vector_store_follows_the_index():
     assert "northern-wren" not in "".join(lines[3:])
 
 
-def test_indexing_api_keeps_the_index_up_to_date():
-    shown = _run("langchain_indexing_api")
+def test_indexing_api_keeps_the_index_up_to_date(example):
+    _, shown = example("langchain_indexing_api")
     assert "First:   {'num_added': 41" in shown
     assert "'num_skipped': 41" in shown
     assert "Changed: {'num_added': 1, 'num_updated': 0, 'num_skipped': 39, 'num_deleted': 2}" in shown
     assert "museum ship now" in shown.split("The tool says:")[1]
 
 
-def test_own_models_are_used_and_counted():
-    shown = _run("langchain_own_models")
+def test_own_models_are_used_and_counted(example):
+    _, shown = example("langchain_own_models")
     counted = int(shown.split("LangChain counts the same: ")[1].splitlines()[0])
     read, wrote = shown.split(" calls, ")[1].split(" tokens")[0].replace(",", "").split(" + ")
     assert counted == int(read) + int(wrote) > 0
@@ -94,8 +111,18 @@ def test_own_models_are_used_and_counted():
     assert "northern-wren" in shown
 
 
-def test_ircot_streams_what_it_does_and_cites_what_it_found():
-    lines = _run("langchain_ircot").splitlines()
+def _passages(shown):
+    """The passages that are shown where there is no key: never an answer."""
+    *found, last = shown.splitlines()
+    assert last.startswith("Set OPENAI_API_KEY")
+    return [line.split()[0] for line in found]
+
+
+def test_ircot_streams_what_it_does_and_cites_what_it_found(example, capsys):
+    names, shown = example("langchain_ircot")
+    assert _passages(shown)[:2] == ["weather-clerk", "ilse-marrable"]
+    names["think"](FakeListChatModel(responses=list(IRCOT)))
+    lines = capsys.readouterr().out.splitlines()
     assert [line.strip().split(":")[0].split(" ")[0] for line in lines[:5]] == [
         "found",
         "thought",
@@ -109,26 +136,50 @@ def test_ircot_streams_what_it_does_and_cites_what_it_found():
     assert len(ast.literal_eval(lines[8].split(": ")[1])) == 3
 
 
-def test_self_ask_shows_its_questions():
-    shown = _run("langchain_self_ask")
+def test_self_ask_shows_its_questions(example, capsys):
+    names, shown = example("langchain_self_ask")
+    assert _passages(shown)[:2] == ["weather-clerk", "ilse-marrable"]
+    retriever = SireRetriever.from_documents(names["documents"], k=5)
+    asyncio.run(names["ask"](retriever, FakeListChatModel(responses=list(SELF_ASK))))
+    shown = capsys.readouterr().out
     assert shown.count("Follow up: ") == shown.count("it says: ") == 2
-    assert shown.endswith("\n1931 [2][3] from Ilse Marrable and The Weather Clerk\n")
+    assert shown.splitlines()[-1].startswith("1931 [1] from ")
 
 
-def test_the_graph_goes_on_where_it_stopped():
+def test_the_graph_goes_on_where_it_stopped(example, capsys):
     pytest.importorskip("langgraph", reason="the langgraph extra is missing")
-    shown = _run("langchain_ircot_graph")
-    assert "Next: ('retrieve',) searches for: When did Ilse Marrable die?" in shown
-    assert [line.split(":")[0] for line in shown.splitlines()[2:5]] == ["retrieve", "think", "answer"]
-    assert "Answer: 1931 [2] from " in shown
-    assert "Calls: 3" in shown
+    names, shown = example("langchain_ircot_graph")
+    assert _passages(shown)[:2] == ["weather-clerk", "ilse-marrable"]
+    names["work"](FakeListChatModel(responses=list(IRCOT)))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "Next: ('retrieve',) searches for: When did Ilse Marrable die?"
+    assert [line.split(":")[0] for line in lines[2:5]] == ["retrieve", "think", "answer"]
+    assert lines[5].startswith("Answer: 1931 [2] from ['")
+    assert lines[6] == "Calls: 3"
 
 
 def test_the_agent_searches_twice_and_cites():
+    """As a user starts it: the server and the key in the environment."""
     pytest.importorskip("langchain.agents", reason="langchain is a development dependency")
-    shown = _run("langchain_agent")
-    assert shown.count("Searches: ") == 2
-    found = [ast.literal_eval(line.split(": ")[1]) for line in shown.splitlines() if line.startswith("  found")]
-    assert found[0][0] == "weather-clerk"
-    assert found[1][0] == "ilse-marrable"
-    assert "died in 1931 [ilse-marrable]." in shown
+    turns = [
+        ToolRequest("search_atlas", {"query": "Who wrote the novel The Weather Clerk?", "filter": {"kind": "work"}}),
+        ToolRequest("search_atlas", {"query": "In which year did Ilse Marrable die?", "k": 2}),
+        "In 1931 [ilse-marrable].",
+    ]
+    with AgentServer(turns) as server:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", str(EXAMPLES / "langchain_agent.py")],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**os.environ, "OPENAI_API_KEY": "sk-scripted", "OPENAI_BASE_URL": server.base_url},
+        )
+    assert done.returncode == 0, done.stderr
+    told, worked = done.stdout.split("Searches: ", 1)
+    assert told.startswith("Tool: search_atlas ['filter', 'k', 'query']\n[weather-clerk] ")
+    assert "\n[ilse-marrable] " in told
+    assert worked.count("Searches: ") == 1
+    found = [ast.literal_eval(line.split(": ")[1]) for line in worked.splitlines() if line.startswith("  found")]
+    assert [first for first, *_ in found] == ["weather-clerk", "ilse-marrable"]
+    assert worked.endswith("\nAnswer: In 1931 [ilse-marrable].\n")

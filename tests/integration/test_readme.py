@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from sire_core.testing.scripted_server import ScriptedServer
+
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 CONSOLE = [
@@ -17,18 +19,46 @@ CONSOLE = [
     for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
     for line in block.splitlines()
 ]
+IRCOT = (
+    '{"reasoning": "The novel is by Ilse Marrable.", "search": "When did Ilse Marrable die?"}',
+    '{"reasoning": "She died on 2 November 1931.", "search": "DONE"}',
+    '{"answer": "1931", "citations": [2], "sufficient": true}',
+)
 SIRE = shutil.which("sire", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
 
 
-def run(command: list[str], folder: Path) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+def run(command: list[str], folder: Path, **environment: str) -> str:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, **environment},
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.mark.parametrize("code", PYTHON, ids=[re.search(r"from (\w+)", code).group(1) for code in PYTHON])
 def test_python_snippet_runs_and_prints(code: str, tmp_path: Path) -> None:
-    assert run([sys.executable, "-W", "error::DeprecationWarning:sire_core", "-c", code], tmp_path).strip()
+    command = [sys.executable, "-W", "error::DeprecationWarning:sire_core", "-c", code]
+    if "ChatOpenAI" not in code:
+        assert run(command, tmp_path).strip()
+        return
+    with ScriptedServer(lambda call: IRCOT[call.number - 1]) as server:  # in the place of the service
+        shown = run(command, tmp_path, OPENAI_API_KEY="sk-scripted", OPENAI_BASE_URL=server.base_url)
+    lines = shown.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        "retrieved",
+        "thought",
+        "sub_question",
+        "retrieved",
+        "thought",
+        "answer",
+    ]
+    assert lines[-1] == "answer 1931 [2] []"
 
 
 def test_two_document_snippet_finds_both_documents(tmp_path: Path) -> None:
