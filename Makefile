@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint benchmark-quick clean
+.PHONY: demo test test-slow lint benchmark-quick benchmark-quality clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +27,9 @@ lint: $(STAMP)
 
 benchmark-quick: $(STAMP)  ## speed and memory of indexing, loading and searching, as ratios
 	$(BIN)/python benchmarks/index_speed.py --quick
+
+benchmark-quality: $(STAMP)  ## recall of every set of SIRE_DATA without a model; goes on where it was interrupted
+	$(BIN)/python benchmarks/quality.py
 
 clean:
 	rm -rf $(VENV) build dist

@@ -159,6 +159,9 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
         bool,
         typer.Option("--clusters", help="Instead: how many gold pairs clusters by text and by topic bring together."),
     ] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Beside ours: the figures that papers print, and what they measured with.")
+    ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the rows here.")] = None,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="DIR", help="Keep the index here. Default: a temporary folder.")
@@ -227,7 +230,7 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
             dataset = _data(dataset_dir, asked)
             say_size(dataset, config)
             tables = _tables(dataset, names, options, config, progress, ablations=ablations, repeats=repeats)
-    _say(tables, json_file, ablations=ablations, by_kind=by_kind, by_type=by_type)
+    _say(tables, json_file, ablations=ablations, by_kind=by_kind, by_type=by_type, compare=compare)
 
 
 def _data(place: Path, asked: Asked) -> DataSet:
@@ -236,9 +239,17 @@ def _data(place: Path, asked: Asked) -> DataSet:
     return asked.of(load_dataset(place))
 
 
-def _say(tables: list[list[Row]], json_file: Path | None, *, ablations: bool, by_kind: bool, by_type: bool) -> None:
+def _say(
+    tables: list[list[Row]], json_file: Path | None, *, ablations: bool, by_kind: bool, by_type: bool, compare: bool
+) -> None:
     """Write the rows, and print their tables."""
-    from sire_core.evaluate.report import format_ablations, format_groups, format_table, write_rows
+    from sire_core.evaluate.report import (
+        format_ablations,
+        format_comparison,
+        format_groups,
+        format_table,
+        write_rows,
+    )
 
     rows = [row for table in tables for row in table]
     if json_file is not None:
@@ -246,6 +257,8 @@ def _say(tables: list[list[Row]], json_file: Path | None, *, ablations: bool, by
     say("\n\n".join(map(format_ablations if ablations else format_table, tables)))
     if by_type:
         say("\n" + "\n\n".join(map(format_groups, tables)))
+    if compare:
+        say("\n" + "\n\n".join(map(format_comparison, tables)))
     if by_kind:
         _say_kinds(rows)
 

@@ -246,6 +246,8 @@ def _missing(ablation: Ablation, options: IndexOptions) -> str:
         return "it needs a language model: --llm MODEL"
     if ablation.needs == "torch" and find_spec("torch") is None:
         return 'it needs torch: pip install "sire-rag[torch]"'
+    if ablation.needs == "umap" and find_spec("umap") is None:
+        return 'it needs the reference clustering: pip install "sire-rag[paper]"'
     return ""
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError
+from sire_core.evaluate.published import published_rows
 from sire_core.evaluate.rows import Row
 
 _LEFT_OUT = (
@@ -23,7 +24,9 @@ _LEFT_OUT = (
     "nDCG@10",
 )  # for lines that fit a screen
 
-__all__ = ["format_ablations", "format_groups", "format_table", "write_rows"]
+_COMPARED = ("R@2", "R@5", "R@10", "EM", "F1", "Acc", "contain-Acc", "MRR", "coverage", "Acc@.25", "Acc@.5")
+
+__all__ = ["format_ablations", "format_comparison", "format_groups", "format_table", "write_rows"]
 
 
 class Jsonable(Protocol):
@@ -99,6 +102,41 @@ def format_ablations(rows: Sequence[Row]) -> str:
         same = {"note": f"no effect: as {_plain(row.same_as)}"} if row.same_as else {}
         lines.append({"table": paper.get("table", ""), "row": _plain(row.setup.recipe), **printed, **ours, **same})
     return "\n".join([f"{_heading(rows)}; figures of the paper: {named or 'none'}", "", *_markdown(lines, 2)])
+
+
+def format_comparison(rows: Sequence[Row]) -> str:
+    """Markdown: our rows and what papers print for a data set, with what both were measured with.
+
+    Raises:
+        ConfigurationError: No paper's figures are known for the data set.
+    """
+    found = published_rows(rows[0].dataset) if rows else []
+    if not found:
+        name = rows[0].dataset if rows else "nothing"
+        raise ConfigurationError(
+            f"No published figures for {name}; they are known for folders that begin with musique, 2wiki, hotpot or "
+            "multihop."
+        )
+    metrics = [name for name in _COMPARED if any(name in figures for _, figures in found)]
+    lines = []
+    for row in rows:
+        values = {f"R@{k}": row.recall_passages(k) for k in row.ks} | {"MRR": row.mrr()}
+        values |= {name: row.answers.get(name) for name in metrics if name in row.answers}
+        pool = f"{len(row.results):,} questions, {row.passages:,} passages"
+        used = {"pool": pool, "model": row.setup.extraction, "embedder": row.setup.embedder}
+        reader = row.answers.get("via", "-") if row.answers else "-"
+        lines.append({"method": _label(row), "source": "ours", **_figures(metrics, values), **used, "reader": reader})
+    for paper, figures in found:
+        used = {"pool": paper.pool, "model": paper.model, "embedder": paper.embedder, "reader": paper.reader}
+        cost = {"cost": paper.note} if paper.note else {}
+        lines.append({"method": paper.method, "source": paper.source, **_figures(metrics, figures), **used, **cost})
+    plain = [{name: _plain(cell) for name, cell in line.items()} for line in lines]
+    heading = f"{_heading(rows)}; published figures are of other pools, embedders and models, as stated"
+    return "\n".join([heading, "", *_markdown(plain, 2)])
+
+
+def _figures(metrics: Sequence[str], values: Mapping[str, float | None]) -> dict[str, str]:
+    return {name: _rate(values.get(name)) for name in metrics}
 
 
 def _block(rows: Sequence[Row]) -> str:

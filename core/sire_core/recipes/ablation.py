@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ABLATIONS", "Ablation", "register_ablations"]
+__all__ = ["ABLATIONS", "Ablation", "data_set_name", "register_ablations"]
 
 ABLATIONS: dict[str, tuple[Ablation, ...]] = {}
 """Rows by the name of the recipe that the paper is about."""
@@ -31,8 +31,8 @@ class Ablation:
         paper: By data set (`musique`, `2wiki`, `hotpotqa`, `quality`, `multihoprag`) or `average`, figures by metric;
             empty when the paper has no such row. They come from the paper's models and readers, so that only their
             order and their differences compare with ours.
-        needs: What the row cannot do without: `tokens`, an embedder with token vectors, `model`, a language model, or
-            `torch`.
+        needs: What the row cannot do without: `tokens`, an embedder with token vectors, `model`, a language model,
+            `torch`, or `umap`, the extra `paper`.
     """
 
     table: str
@@ -48,12 +48,16 @@ class Ablation:
         Returns:
             Name of the set and figures by metric; an empty name where there is neither.
         """
-        plain = re.sub(r"[\W_]+", "", dataset.lower())
-        wanted = next((name for start, name in _SETS.items() if plain.startswith(start)), "")
-        for name in (wanted, "average"):
+        for name in (data_set_name(dataset), "average"):
             if name in self.paper:
                 return name, self.paper[name]
         return "", {}
+
+
+def data_set_name(given: str) -> str:
+    """The name that papers' figures are stored by, from the start of a data set's name; empty if unknown."""
+    plain = re.sub(r"[\W_]+", "", given.lower())
+    return next((name for start, name in _SETS.items() if plain.startswith(start)), "")
 
 
 def register_ablations(recipe: str, rows: Sequence[Ablation]) -> None:

@@ -1,4 +1,4 @@
-"""The rows of IIER's tables 2 and 3 and of its figure 3, with the paper's accuracies.
+"""The rows of IIER's tables 1, 2 and 3 and of its figure 3, with the paper's accuracies.
 
 The paper's rows ask for an answer (`sire eval --ablations --llm MODEL --answer ...`); recall and the evidence match
 rate need none. Figure 3 prints no numbers. The paper's IIRC is not among our sets. Scorer, reader and embedder are
@@ -22,6 +22,12 @@ def _accuracy(hotpotqa: float, two_wiki: float, musique: float) -> Mapping[str, 
 _PAPER = {"order": "chain", "similar_seeds": 0}
 """Chains alone, read one after the other."""
 
+_FULL = {
+    "hotpotqa": {"Acc": 93.5, "F1": 76.4, "EM": 63.6},
+    "2wiki": {"Acc": 84.8, "F1": 53.0, "EM": 47.3},
+    "musique": {"Acc": 62.5, "F1": 49.5, "EM": 35.0},
+}
+
 DENSITIES: tuple[Mapping[str, Any], ...] = (
     *({"n_sim": neighbors} for neighbors in (1, 2, 3, 8, 12)),
     *({"kw_min": shared} for shared in (2, 3, 4)),
@@ -34,7 +40,7 @@ register_ablations(
     "iier",
     (
         Ablation("ours", "the recipe's defaults", "iier"),
-        Ablation("T2, T3", "chain by chain, length 5", "iier", _PAPER, _accuracy(93.5, 84.8, 62.5)),
+        Ablation("T1, T2, T3", "chain by chain, length 5", "iier", _PAPER, _FULL),
         Ablation("T2", "iterative", "iier", _PAPER | {"order": "iterative"}, _accuracy(92.1, 83.9, 57.4)),
         Ablation("T2", "shuffle", "iier", _PAPER | {"order": "shuffle"}, _accuracy(89.6, 79.0, 56.1)),
         Ablation("T3", "length 1", "iier", _PAPER | {"max_length": 1}, _accuracy(89.0, 82.1, 58.6)),
@@ -55,7 +61,7 @@ register_ablations(
             "ours",
             "as published",
             "iier",
-            _PAPER | {"kw_min": 3, "kw_df_cap": 200, "title_keywords": False, "seed_match": "strict"},
+            _PAPER | {"kw_min": 3, "kw_df_cap": 1_000_000, "title_keywords": False, "seed_match": "strict"},
         ),
     ),
 )

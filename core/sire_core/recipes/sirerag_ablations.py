@@ -26,11 +26,16 @@ _RAPTOR = {
 }
 _INSTRUCTION = "Answer in as few words as possible."
 
+_PUBLISHED = {"singleton_rule": "paper", "copy_share": None, "skip_types": (), "split_tokens": None}
+"""Every aggregate of the paper: of one fact, of one passage, of a date, of any length."""
+
 register_ablations(
     "sirerag",
     (
         Ablation("T4, T2", "RAPTOR", "raptor", {}, _RAPTOR),
         Ablation("T4", "SiReRAG", "sirerag", {}, _scores((40.5, 53.08), (59.6, 67.94), (61.7, 76.48), (53.93, 65.83))),
+        Ablation("ours", "as published", "sirerag", {**_PUBLISHED, "clustering": "paper"}, needs="umap"),
+        Ablation("ours", "as published, clusters of the neighbour graph", "sirerag", _PUBLISHED),
         Ablation(
             "T5",
             "A: no summaries of aggregates",

@@ -8,9 +8,11 @@ import pytest
 
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.bootstrap import mean_interval, paired_bootstrap, with_intervals
+from sire_core.evaluate.published import published_rows
 from sire_core.evaluate.repeats import with_spread
-from sire_core.evaluate.report import format_ablations, format_groups, format_table, write_rows
+from sire_core.evaluate.report import format_ablations, format_comparison, format_groups, format_table, write_rows
 from sire_core.evaluate.rows import QuestionResult, Row, Setup, mark_same
+from sire_core.recipes.ablations import ablations_of
 
 
 def row(found, name="flat", dataset="toy", **changes):
@@ -161,3 +163,37 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path):
     with pytest.raises(ConfigurationError, match=r"folder.*cannot be written"):
         write_rows(tmp_path / "folder", [row([1])])
     assert [file.name for file in tmp_path.iterdir()] == ["folder"]
+
+
+def test_published_figures_stand_beside_ours_with_what_they_were_measured_with():
+    ours = row([1, 0], dataset="musique, odd questions", answers={"via": "single", "EM": 12.5, "F1": 20.0, "Acc": 15.0})
+    lines = [[cell.strip() for cell in line.split("|")] for line in format_comparison([ours]).splitlines()[2:]]
+    cells = {line[1]: dict(zip(lines[0], line, strict=True)) for line in lines[2:]}
+    assert cells["flat"]["R@5"] == "50.0"
+    assert cells["flat"]["EM"] == "12.5"
+    assert cells["flat"]["pool"] == "2 questions, 5 passages"
+    assert cells["flat"]["reader"] == "single"
+    assert cells["HippoRAG 2"]["R@5"] == "74.7"
+    assert cells["SiReRAG"]["EM"] == "40.5"
+    assert (cells["IndexRAG"]["Acc"], cells["IndexRAG"]["R@10"]) == ("24.4", "52.8")
+    assert cells["MS-RAG"]["R@2"] == "47.3"
+    assert cells["IIER"]["Acc"] == "62.5"
+    for name in ("method", "source", "pool", "model", "embedder", "reader"):
+        assert all(line[name] for line in cells.values())
+    with pytest.raises(ConfigurationError, match="No published figures for toy"):
+        format_comparison([row([1])])
+
+
+def test_the_papers_figures_are_the_same_wherever_they_stand():
+    """The table of methods and the recipes' ablations are two files with some of the same numbers."""
+    names = {"SiReRAG": "sirerag", "IndexRAG": "indexrag", "MS-RAG": "msrag", "IIER": "iier", "SMART": "smart"}
+    compared = 0
+    for dataset in ("musique", "2wiki", "hotpotqa"):  # SMART prints two figures for its default on MultiHop-RAG
+        for paper, figures in published_rows(dataset):
+            for ablation in ablations_of(names[paper.method]) if paper.method in names else ():
+                theirs = ablation.paper.get(dataset, {})
+                if ablation.recipe == names[paper.method] and not ablation.settings:
+                    for metric in theirs.keys() & figures.keys():
+                        assert theirs[metric] == figures[metric]
+                        compared += 1
+    assert compared > 20

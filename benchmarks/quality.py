@@ -1,0 +1,171 @@
+"""Retrieval quality of every set without a language model: the tables of RESULTS.md. `make benchmark-quality` runs it.
+
+    python benchmarks/quality.py                                  # everything: some hours on two cores
+    python benchmarks/quality.py --sets musique --recipes sire    # a part
+
+Sets are those of SIRE_DATA, each with titles, without, and with titles as the first line of the text. Questions at odd
+positions are asked: even ones are for developing. Each row is a JSON file of the work folder, so that a run that was
+interrupted goes on; a row that was made with other options is made again. A second run prints the same table, times
+aside. Delete the work folder after a change of the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sire_core.cli.evaluation import run_evaluation
+from sire_core.cli.options import IndexOptions
+from sire_core.evaluate.datasets import HALVES, DataSet, load_dataset
+from sire_core.evaluate.runner import EvalConfig
+
+SETS = ("2wikimultihopqa", "hotpotqa", "musique", "musique-more", "cloud")
+RECIPES = ("dense", "hybrid", "pagerank", "iier", "sirerag", "sire")
+BASELINES = ("dense", "hybrid")
+VARIANTS = ("titled", "untitled", "titles in text")
+
+Found = dict[tuple[str, str, str], dict[str, Any]]
+
+
+def variants_of(dataset: DataSet) -> dict[str, DataSet]:
+    """The set with its titles in the three places; only as it is where it has none."""
+    if not any(document.title for document in dataset.documents):
+        return {"untitled": dataset}
+    return {
+        "titled": dataset,
+        "untitled": dataset.untitled(),
+        "titles in text": dataset.with_titles_in_text(),
+    }
+
+
+class Work:
+    """Finished rows in a folder, and the indexes that rows under way share."""
+
+    def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self._options = dict(options)
+
+    def row(self, *key: str) -> dict[str, Any] | None:
+        """A finished row; None when it is missing or was made with other options."""
+        try:
+            kept = json.loads(self._file(key).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return kept["row"] if kept["options"] == self._options else None
+
+    def keep(self, row: Mapping[str, Any], *key: str) -> None:
+        """Write a finished row, whole or not at all."""
+        file = self._file(key)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_suffix(".part")
+        partial.write_text(json.dumps({"options": self._options, "row": row}, indent=1), encoding="utf-8")
+        partial.replace(file)
+
+    def index(self, name: str, variant: str) -> Path:
+        """Folder of the index that the rows of a variant share."""
+        return self.folder / "index" / _plain(f"{name}.{variant}")
+
+    def _file(self, key: Sequence[str]) -> Path:
+        return self.folder / "rows" / f"{_plain('.'.join(key))}.json"
+
+
+def _plain(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+def measure(data: Path, names: Sequence[str], recipes: Sequence[str], half: str, embedder: str, work: Work) -> Found:
+    """Every row, from the work folder or made now."""
+    found: Found = {}
+    for name in names:
+        for variant, dataset in variants_of(load_dataset(data / name)).items():
+            asked = dataset.half(half)
+            for recipe in sorted(recipes, key=lambda recipe: recipe in BASELINES):
+                row = work.row(name, variant, recipe)
+                if row is None:
+                    row = _make(name, variant, recipe, asked, embedder, work)
+                found[name, variant, recipe] = row
+            shutil.rmtree(work.index(name, variant), ignore_errors=True)
+    return found
+
+
+def _make(name: str, variant: str, recipe: str, dataset: DataSet, embedder: str, work: Work) -> dict[str, Any]:
+    """Build and ask a recipe; the baselines are asked beside it, for the interval, and kept if they are new."""
+    options = IndexOptions(folder=work.index(name, variant), embedder=embedder, no_chunking=True)
+    recipes = [] if recipe in BASELINES else [recipe]
+    print(f"{dataset.name}: {recipe}", file=sys.stderr, flush=True)
+    rows = {row.setup.recipe: row.as_json() for row in run_evaluation(dataset, recipes, options, EvalConfig(), _silent)}
+    for label in (*BASELINES, recipe):
+        if work.row(name, variant, label) is None:
+            work.keep(rows[label], name, variant, label)
+    return rows[recipe]
+
+
+def _silent(*_: Any) -> None:
+    """Progress that nobody watches."""
+
+
+def show(found: Found, recipes: Sequence[str]) -> None:
+    """Markdown: one table of R@5 over everything, then one of all metrics per set and variant."""
+    places = list(dict.fromkeys((name, variant) for name, variant, _ in found))
+    ordered = [recipe for recipe in RECIPES if recipe in recipes] + [r for r in recipes if r not in RECIPES]
+    print(
+        "\n### R@5 of passages; in brackets the difference to hybrid and its 95 % interval, a star where it is sure\n"
+    )
+    print(f"| set | texts | questions | {' | '.join(ordered)} |\n|---|---|--:|{'--:|' * len(ordered)}")
+    for name, variant in places:
+        rows = [found[name, variant, recipe] for recipe in ordered]
+        print(f"| {name} | {variant} | {rows[0]['questions']} | {' | '.join(map(_short, rows))} |")
+    for name, variant in places:
+        _show_all(name, variant, {recipe: found[name, variant, recipe] for recipe in ordered})
+
+
+def _short(row: Mapping[str, Any]) -> str:
+    interval = row["interval"]
+    value = f"{row['recall_passages']['5']:.1f}"
+    if interval is None:
+        return value
+    star = "*" if interval["significant"] else ""
+    return f"{value} ({interval['difference']:+.1f} [{interval['low']:.1f}, {interval['high']:.1f}]{star})"
+
+
+def _show_all(name: str, variant: str, rows: Mapping[str, Mapping[str, Any]]) -> None:
+    hops = sorted({hop for row in rows.values() for hop in row["by_hops"] if hop != "0"})
+    columns = ["pool", "R@2", "R@5", "R@10", "R@20", "all@5", "nDCG@10", "MRR", "R@5 prov", "R@5 literal", "R@1500"]
+    columns += ["answer@1500", *(f"R@5 {hop} hops" for hop in hops), "build s", "p50 ms"]
+    print(f"\n### {name}, {variant}\n\n| recipe | {' | '.join(columns)} |\n|---|{'--:|' * len(columns)}")
+    for recipe, row in rows.items():
+        values = [*(row["recall_passages"][k] for k in ("2", "5", "10", "20")), row["all"]["5"], row["ndcg"]["10"]]
+        values += [row["mrr"], row["recall"]["5"], row["recall_literal"]["5"], row["recall_at_budget"]]
+        values += [row["answer_in_context"], *(row["by_hops"].get(hop) for hop in hops), row["build_s"]]
+        cells = ["-" if value is None else f"{value:.1f}" for value in (*values, row["query_p50_ms"])]
+        print(f"| {recipe} | {row['pool']:,} | {' | '.join(cells)} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    root = Path(__file__).resolve().parents[1]
+    default = Path(os.environ.get("SIRE_DATA") or root.parent / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=default, help="folder of the sets; default: SIRE_DATA")
+    parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="SET")
+    parser.add_argument("--recipes", nargs="+", default=list(RECIPES), metavar="RECIPE")
+    parser.add_argument("--questions", default="odd", choices=HALVES)
+    parser.add_argument("--embedder", default="lexical", help="as `sire index --embedder` takes it")
+    parser.add_argument("--work", type=Path, default=root / "build" / "quality", help="where finished rows are kept")
+    options = parser.parse_args()
+    missing = [name for name in options.sets if not (options.data / name).is_dir()]
+    if missing:
+        parser.error(f"{options.data} has no {', '.join(missing)}: set SIRE_DATA or --data to the folder of the sets")
+    recipes = list(dict.fromkeys((*BASELINES, *options.recipes)))
+    work = Work(options.work, {"embedder": options.embedder, "questions": options.questions})
+    print(f"    {' '.join(['python benchmarks/quality.py', *sys.argv[1:]])}")
+    show(measure(options.data, options.sets, recipes, options.questions, options.embedder, work), recipes)
+
+
+if __name__ == "__main__":
+    main()
