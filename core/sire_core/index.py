@@ -46,7 +46,7 @@ class Index:
         chunker: Cuts documents; None takes each document as one passage. By default sentence-respecting chunks.
         seed: Seed of every random choice.
         workers: Model calls in flight at once.
-        max_failure_ratio: Share of failed passages above which a build stops.
+        max_failure_ratio: Share of failed passages or summaries above which a build stops.
         progress: Called as `progress(stage, done, total)`.
         limits: Most calls and tokens that one build may spend on models.
         extraction: `joint` asks once per passage; `native` uses the papers' own separate prompts.
@@ -366,7 +366,7 @@ class Index:
             "dimension": manifest.dimension,
             "extraction": built.extraction,
             "language_model": built.language_model,
-            "failed": len(manifest.failed.get(built.extraction, ())) if allowed is None else 0,
+            "failed": manifest.failed_count(built) if allowed is None else 0,
             "generation": manifest.generation,
             "vectors": "own scan" if self._session.vectors is None else self._session.vectors.description,
             **(self._session.files().figures(built) if allowed is None else {}),

@@ -105,9 +105,10 @@ def test_a_passage_that_fails_is_listed_with_its_reason_and_repaired(tmp_path, f
 @pytest.mark.parametrize("fault", ["refusal", "server_error", "empty"])
 def test_a_summary_that_fails_is_listed_and_asked_again_although_nothing_changed(tmp_path, fault):
     faults = Moody(fault, is_summary)
-    with ScriptedServer(faults=faults) as server, index_at(tmp_path / "ix", server) as index:
+    with ScriptedServer(faults=faults) as server, index_at(tmp_path / "ix", server, max_failure_ratio=1) as index:
         report = index.build(DOCUMENTS)
         assert report.failures
+        assert index.stats()["failed"] == len(report.failures)
         assert all(failure.where.startswith("summary of") and failure.reason for failure in report.failures)
         assert not {"sim_summary", "rel_summary"} & set(report.units)
         assert index.search("Who met in Kemi?")
@@ -138,7 +139,7 @@ def test_one_failed_summary_is_repaired_by_the_build_of_another_recipe(tmp_path)
 
     faults = Moody("refusal", only_the_first)
     with ScriptedServer(faults=faults) as server:
-        with index_at(tmp_path / "ix", server) as index:
+        with index_at(tmp_path / "ix", server, max_failure_ratio=1) as index:
             assert len(index.build(DOCUMENTS).failures) == 1
         faults.fault = ""
         with index_at(tmp_path / "ix", server, recipe=raptor(max_cluster_tokens=120, summary_tokens=50)) as index:
@@ -149,6 +150,40 @@ def test_one_failed_summary_is_repaired_by_the_build_of_another_recipe(tmp_path)
             assert server.received == asked
     mended, calm = read_contents(tmp_path / "ix"), undisturbed(tmp_path / "calm")
     assert set(calm.units) <= set(mended.units)
+
+
+def test_without_summaries_a_build_stops_and_says_why(tmp_path, caplog):
+    faults = Moody("server_error", is_summary)
+    recipe = raptor(max_cluster_tokens=120, summary_tokens=50)
+    with ScriptedServer(faults=faults) as server, index_at(tmp_path / "ix", server, recipe=recipe) as index:
+        with pytest.raises(
+            BuildError, match=r"failed \d times for similarity_tree, which has 0 units without"
+        ) as error:
+            index.build(DOCUMENTS)
+        logged = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        assert f"failed {len(logged)} times" in str(error.value)
+        assert all("summary of" in line and "ModelError" in line for line in logged)
+        faults.fault = ""
+        assert index.build(DOCUMENTS).units["sim_summary"] >= len(logged)
+        assert index.stats()["failed"] == 0
+
+
+def test_a_summary_that_a_model_refuses_for_good_does_not_stop_later_changes(tmp_path):
+    first = []
+
+    def only_the_first(call) -> bool:
+        if not first and is_summary(call):
+            first[:] = [call.input]
+        return call.input in first
+
+    recipe = raptor(max_cluster_tokens=60, summary_tokens=20)
+    with ScriptedServer(faults=Moody("refusal", only_the_first)) as server:
+        more = [Document(f"{d.id}-{n}", f"{d.text} Volume {n}.", d.title) for d in DOCUMENTS for n in range(4)]
+        with index_at(tmp_path / "ix", server, recipe=recipe) as index:
+            assert len(index.build([*DOCUMENTS, *more]).failures) == 1
+            assert index.stats()["failed"] == 1
+            assert index.add([Document("late", "Arle has a new harbour master.", "Harbours")]).added == 1
+            assert index.stats()["failed"] == 1
 
 
 def test_too_many_failures_stop_the_build_and_keep_what_succeeded(tmp_path):

@@ -182,7 +182,7 @@ MaxFailureRatio = Annotated[
         metavar="SHARE",
         min=0.0,
         max=1.0,
-        help="Share of failed passages above which a build stops.",
+        help="Share of failed passages or summaries above which a build stops.",
     ),
 ]
 EvalSettings = Annotated[

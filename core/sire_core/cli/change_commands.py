@@ -215,7 +215,7 @@ def existing_index(
         spending: What may be asked of a model.
         embedder: Makes vectors.
         extractions: File of recorded extractions.
-        max_failure_ratio: Share of failed passages above which the change stops.
+        max_failure_ratio: Share of failed passages or summaries above which the change stops.
         media: Whether tables and images are passages of their own.
 
     Raises:

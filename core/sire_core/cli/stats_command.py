@@ -29,7 +29,7 @@ def stats(folder: arguments.Folder, recipe: arguments.RecipeName = None, as_json
         "embedder": f"{found['embedder']}, {found['dimension']} dimensions",
         "extraction": found["extraction"] or "none needed",
         "language model": found["language_model"] or "none",
-        "failed passages": f"{found['failed']:,}",
+        "failed": f"{found['failed']:,}",
         "generation": f"{found['generation']:,}",
     }
     rows |= _tree_rows(found)

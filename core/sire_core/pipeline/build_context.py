@@ -25,7 +25,7 @@ class BuildContext:
         chunker: Cuts documents.
         seed: Seed of every random choice.
         workers: Calls in flight at once.
-        max_failure_ratio: Share of failed passages above which a build stops.
+        max_failure_ratio: Share of failed passages or summaries above which a build stops.
         progress: Told about every batch.
         limits: Bounds on model calls and tokens of one build.
         native: Whether extraction uses the paper's own separate prompts.

@@ -29,7 +29,7 @@ class BuildSettings:
         chunker: Settings of the chunker, for the manifest.
         seed: Seed of every random choice.
         workers: Calls in flight at once.
-        max_failure_ratio: Share of failed passages above which the build stops.
+        max_failure_ratio: Share of failed passages or summaries above which the build stops.
         progress: Told about every batch.
     """
 

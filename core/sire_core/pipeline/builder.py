@@ -15,6 +15,7 @@ from sire_core.errors import EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
 from sire_core.models.embedding import UnitEmbedder
 from sire_core.organize.stage import Job, organize_all
+from sire_core.pipeline.failures import check_deltas, log_failures
 from sire_core.pipeline.finish import finish_in_thread
 from sire_core.pipeline.planning import check_no_loss, jobs_for, plan_recipe, split_compatible
 from sire_core.pipeline.shared_corpus import shared_corpus
@@ -78,10 +79,11 @@ class Builder:
 
         Raises:
             EmbedderMismatchError: The index was built with another embedder.
-            BuildError: Too many passages failed.
+            BuildError: Too many passages failed, or too much of what a model writes about them.
         """
         work = self._plan(corpus)
         failures, repaired, failed = await self._extract(work)
+        log_failures(failures)
         changed = bool(work.corpus.change) or bool(repaired)
         if work.known and not changed and not work.again:
             return self._keep(work, failures)
@@ -185,6 +187,9 @@ class Builder:
             await embedder.embed(corpus.chunk_units if refitted else work.passages.delta.put_units)
         with self._timed("organizing"):
             deltas = dict(await organize_all(jobs, corpus, self._store))
+        log_failures([failure for delta in deltas.values() for failure in delta.failures])
+        names = {job.fingerprint: job.organizer.name for job in jobs}
+        check_deltas(deltas, names, self._store, settings.max_failure_ratio)
         deltas[CORPUS] = work.passages.delta
         busy = {job.fingerprint for job in jobs}
         gone = [owner for built in stale for owner in built.owners if owner not in busy]

@@ -61,6 +61,10 @@ class Manifest:
     counts: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
+    def failed_count(self, built: BuiltRecipe) -> int:
+        """How many passages of a recipe could not be extracted, and summaries, bridges and reports not be written."""
+        return sum(len(self.failed.get(key, ())) for key in {built.extraction, *built.owners})
+
     def to_json(self) -> dict[str, Any]:
         """As JSON-serialisable values."""
         from sire_core.storage.folder import FORMAT

@@ -22,6 +22,7 @@ def open_index(extractor=None, model=None, **settings):
         extractor=extractor or PlainExtractor(),
         language_model=model,
         chunker=None,
+        max_failure_ratio=1,
     )
 
 

@@ -164,7 +164,12 @@ def test_a_failed_entity_is_reported_and_asked_again_by_the_next_change(tmp_path
     extractor = PlainExtractor({doc.text: facts for doc, facts in made.values()})
     model = ScriptedModel(flaky([1]))
     with Index(
-        tmp_path, recipe=indexrag(), embedder=HashEmbedder(), extractor=extractor, language_model=model
+        tmp_path,
+        recipe=indexrag(),
+        embedder=HashEmbedder(),
+        extractor=extractor,
+        language_model=model,
+        max_failure_ratio=1,
     ) as index:
         report = index.build([made["d0"][0], made["d1"][0]])
         assert ["Ann" in failure.where for failure in report.failures] == [True]
