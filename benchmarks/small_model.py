@@ -1,7 +1,7 @@
 """Answers of a small model over the contexts of several recipes, question by question, as long as time allows.
 
     python benchmarks/small_model.py --llm qwen2.5-coder-1.5b --base-url http://127.0.0.1:8977/v1   # asks
-    python benchmarks/small_model.py --llm qwen2.5-coder-1.5b --table                               # shows what is there
+    python benchmarks/small_model.py --llm qwen2.5-coder-1.5b --table                               # shows it
 
 Any OpenAI-compatible server will do. Every question is read over every recipe before the next one is asked, so that a
 run that was interrupted compares the recipes on the same questions. Answers are kept by the digest of what was asked
