@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union
 from sire_core.errors import ConfigurationError, SnapshotExpiredError
 from sire_core.filters import Filter, both, parse_filter
 from sire_core.session import Configuration, Session
-from sire_core.types import BuildReport, Document, Hit
+from sire_core.types import BuildReport, Document, Failure, Hit
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
@@ -371,6 +371,18 @@ class Index:
             "vectors": "own scan" if self._session.vectors is None else self._session.vectors.description,
             **(self._session.files().figures(built) if allowed is None else {}),
         }
+
+    def failures(self) -> list[Failure]:
+        """Passages (by title) and summaries of the recipe that failed, and why; the next build tries them again."""
+        return self._session.failures()
+
+    def spent(self) -> list[tuple[str, int, int, int]]:
+        """What a model was paid for: stage, answers, input and output tokens.
+
+        Raises:
+            ConfigurationError: The index was opened with `allow`.
+        """
+        return self._session.spent()
 
     def _allowed_counts(self) -> PoolCounts:
         from sire_core.search.snapshot import SearchSnapshot

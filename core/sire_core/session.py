@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import BuiltRecipe, Manifest
-    from sire_core.types import BuildReport, Chunk, Document, Passage
+    from sire_core.types import BuildReport, Chunk, Document, Failure, Passage
 
 __all__ = ["Configuration", "Session"]
 
@@ -265,6 +265,33 @@ class Session:
             for name, document in found.items()
             if allow is None or name in chunks
         ]
+
+    def failures(self) -> list[Failure]:
+        """Passages and summaries of the recipe that failed in the last build, and why; passages as they are allowed."""
+        from sire_core.types import Failure
+
+        manifest, built = self.built()
+        failed, allow = set(manifest.failed.get(built.extraction, ())), self._configuration.allow
+        found: list[Failure] = []
+        if failed:
+            why = dict(self.files().calls.failures(built.extraction))
+            chunks = [chunk for chunk in self.files().store.chunks() if chunk.hash in failed]
+            kept = [chunk for chunk in chunks if allow is None or allow.matches(chunk.metadata)]
+            found += [Failure(chunk.title or chunk.doc_id, why.get(chunk.hash, "no answer")) for chunk in kept]
+        if allow is None:
+            for (name, _), owner in zip(built.organizers, built.owners, strict=True):
+                found += [Failure(name, text) for text in manifest.failed.get(owner, ())]
+        return found
+
+    def spent(self) -> list[tuple[str, int, int, int]]:
+        """Stage, answers, input and output tokens of everything that a model was paid for in this index.
+
+        Raises:
+            ConfigurationError: The index was opened with `allow`.
+        """
+        if self._configuration.allow is not None:
+            raise ConfigurationError("What a model was paid for is not told apart by `allow`. Open the index without.")
+        return self.files().calls.spent()
 
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""

@@ -15,6 +15,7 @@ from sire_core.cli.change_commands import add, delete, sync, update
 from sire_core.cli.demo_command import demo
 from sire_core.cli.estimate_command import estimate
 from sire_core.cli.eval_command import eval_
+from sire_core.cli.explore_command import explore
 from sire_core.cli.index_command import index
 from sire_core.cli.mcp_command import mcp
 from sire_core.cli.output import note
@@ -95,4 +96,5 @@ app.command()(recipes)
 app.command("eval")(eval_)
 app.command()(train_chains)
 app.command()(mcp)
+app.command()(explore)
 app.command()(demo)

@@ -71,10 +71,14 @@ class Names:
         number = self.entities.get(entity_id)
         if number is None:
             return np.empty(0, dtype=np.int64)
-        found = np.flatnonzero(self.graph.entities == number)
-        if self.allowed is not None:
-            found = found[self.allowed[self.graph.chunk_positions[self.graph.passages[found]]]]
-        return found
+        return np.flatnonzero((self.graph.entities == number) & self.seen())
+
+    def seen(self) -> BoolArray:
+        """Mentions in passages that may be seen, `[m]`."""
+        graph = self.graph
+        if self.allowed is None:
+            return np.ones(len(graph.passages), dtype=bool)
+        return np.asarray(self.allowed[graph.chunk_positions[graph.passages]])
 
     def entity(self, entity_id: str, passage_id: str = "") -> str:
         """A name of an entity, as one passage or else most of those that may be seen spell it; empty for none."""

@@ -10,13 +10,13 @@ from sire_core.explore.svg import STYLE, drawing
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sire_core.explore.asked import Asked, ShownHit
     from sire_core.explore.marks import Piece
     from sire_core.explore.paths import Reason
 
-__all__ = ["PAGE_STYLE", "fragment", "hits_html", "page", "text_html"]
+__all__ = ["PAGE_STYLE", "fragment", "hits_html", "page", "parts", "text_html"]
 
 PAGE_STYLE = f"""{STYLE}
 .sire-page{{padding:16px 20px;border-radius:8px}}
@@ -47,19 +47,28 @@ def page(asked: Asked) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" '
         f'content="light dark"><title>{escaped(asked.question)}</title><style>{_BODY}\n{PAGE_STYLE}</style></head>'
-        f"<body><main>{_parts(asked)}</main></body></html>\n"
+        f"<body><main>{parts(asked)}</main></body></html>\n"
     )
 
 
 def fragment(asked: Asked) -> str:
-    """The same as part of another page."""
-    return f"<style>{PAGE_STYLE}</style>{_parts(asked)}"
+    """The same as part of another page, for example of a notebook."""
+    return f"<style>{PAGE_STYLE}</style>{parts(asked)}"
 
 
-def _parts(asked: Asked) -> str:
+def parts(asked: Asked, address: Callable[[str, str], str] | None = None) -> str:
+    """The same without its style.
+
+    Args:
+        asked: What is shown.
+        address: Where kind and id of what is no hit lead, and titles of hits; None for nowhere.
+    """
     # Several of these may stand on one page, in a notebook: their ids must differ.
     name = f"sire-{digest(asked.question, asked.recipe, asked.where, *(hit.id for hit in asked.hits), size=4)}"
     links = {hit.id: f"#{name}-{hit.place}" for hit in asked.hits}
+    if address is not None:
+        others = [node for node in asked.picture.nodes if node.kind != "question" and node.id not in links]
+        links |= {node.id: address(node.kind, node.id) for node in others}
     left_out = asked.picture.left_out
     notes = [
         count(len(asked.hits), "hit"),
@@ -73,27 +82,30 @@ def _parts(asked: Asked) -> str:
         f'<section class="sire sire-page"><h2>{escaped(asked.question)}</h2>'
         f'<p class="meta">{escaped("; ".join(notes))}</p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="The paths to the hits">'
-        f"{drawing(asked.picture, links=links, name=name)}</div>{hits_html(asked.hits, name)}</section>"
+        f"{drawing(asked.picture, links=links, name=name)}</div>{hits_html(asked.hits, name, address)}</section>"
     )
 
 
-def hits_html(hits: Sequence[ShownHit], name: str) -> str:
+def hits_html(hits: Sequence[ShownHit], name: str, address: Callable[[str, str], str] | None = None) -> str:
     """Hits with their texts and reasons as a list.
 
     Args:
         hits: Best first.
         name: Begins the ids of the entries.
+        address: See `parts`.
     """
-    return f'<ol class="hits">{"".join(_hit(hit, name) for hit in hits)}</ol>'
+    return f'<ol class="hits">{"".join(_hit(hit, name, address) for hit in hits)}</ol>'
 
 
-def _hit(hit: ShownHit, name: str) -> str:
+def _hit(hit: ShownHit, name: str, address: Callable[[str, str], str] | None) -> str:
     documents = ", ".join(hit.doc_ids[:6]) + (f" and {len(hit.doc_ids) - 6} more" if len(hit.doc_ids) > 6 else "")
     about = f"{hit.kind.replace('_', ' ')}, score {hit.score:.4f}, from {documents}"
-    title = hit.title or f"{hit.kind.replace('_', ' ')} {hit.id}"
+    title = escaped(hit.title or f"{hit.kind.replace('_', ' ')} {hit.id}")
+    if address is not None:
+        title = f'<a href="{escaped(address(hit.kind, hit.id))}">{title}</a>'
     why = "".join(f"<li>{_reason(reason)}</li>" for reason in hit.reasons)
     return (
-        f'<li id="{name}-{hit.place}"><h3>[{hit.place}] {escaped(title)}</h3><p class="meta">{escaped(about)}</p>'
+        f'<li id="{name}-{hit.place}"><h3>[{hit.place}] {title}</h3><p class="meta">{escaped(about)}</p>'
         f'<div class="text">{text_html(hit.pieces)}</div><ul class="why">{why}</ul></li>'
     )
 

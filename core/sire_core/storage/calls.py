@@ -130,6 +130,13 @@ class CallStore:
                 [(source, key) for source in dict.fromkeys(sources)],
             )
 
+    def spent(self) -> list[tuple[str, int, int, int]]:
+        """Stage, answers, input and output tokens of the stored answers."""
+        rows = self._db.read(
+            "SELECT stage, count(*), sum(input_tokens), sum(output_tokens) FROM answers GROUP BY stage ORDER BY stage"
+        )
+        return [(str(stage), int(answers), int(read), int(written)) for stage, answers, read, written in rows]
+
     # --- vectors on their way into the index ------------------------------------------------------------------------
 
     def vectors(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:

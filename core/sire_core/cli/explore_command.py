@@ -1,0 +1,72 @@
+"""`sire explore`: an index to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sire_core.cli import arguments
+from sire_core.cli.models import DEFAULT_KEY, language_model
+from sire_core.cli.options import IndexOptions, check_folder, open_index
+from sire_core.cli.output import note
+from sire_core.cli.recipe_options import parse_settings
+
+if TYPE_CHECKING:
+    from sire_core.index import Index
+
+__all__ = ["explore"]
+
+
+def explore(
+    folder: arguments.Folder,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8321,
+    host: Annotated[
+        str,
+        typer.Option("--host", help="Address to listen on. On others than this machine's own a token has to be shown."),
+    ] = "127.0.0.1",
+    allow: Annotated[
+        str | None,
+        typer.Option("--allow", metavar="F", help="All that the page may show, as in --filter of sire query."),
+    ] = None,
+    embedder: arguments.Embedder = None,
+    llm: Annotated[
+        str | None,
+        typer.Option("--llm", metavar="MODEL", help="The model that thinks and answers, for the page Reason."),
+    ] = None,
+    base_url: arguments.BaseUrl = None,
+    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
+    model_timeout: arguments.ModelTimeout = None,
+) -> None:
+    """Show an index as a local web page: questions with the paths to their hits, documents, entities, trees.
+
+    Nothing is changed, and nothing is loaded from elsewhere. Needs the extra `explore`.
+
+    Example: sire explore my-index
+    """
+    check_folder(folder)
+    from sire_core.explore.explorer import Explorer
+    from sire_core.explore.server import serve
+
+    model = language_model(llm, base_url, api_key_env, model_timeout=model_timeout)
+
+    def opened(recipe: str, settings: Sequence[str]) -> Index:
+        options = IndexOptions(
+            folder=folder,
+            recipe=recipe or None,
+            settings=parse_settings(settings),
+            embedder=embedder,
+            language_model=model,
+            allow=allow,
+        )
+        return open_index(options)
+
+    explorer = Explorer(opened, model, folder.resolve().name)
+    explorer.recipes()  # what is no index is an error now, not on the page
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        note(f"Everyone who reaches {host} and has the address below can read this index.", "yellow")
+    try:
+        serve(explorer, port, host, lambda url: note(f"Exploring {folder} at {url} (Ctrl-C ends it)"))
+    finally:
+        explorer.close()

@@ -1,0 +1,248 @@
+"""Lists for people who look around in an index: documents, units by kind, entities, trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.explore.names import Names, shorten
+from sire_core.types import UnitKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sire_core.protocols import IntArray
+    from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.types import Unit
+
+__all__ = ["EntityCard", "Page", "Row", "document_units", "documents", "entities", "entity_card", "levels", "units"]
+
+PAGE = 25
+"""Rows of a list that are shown at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a list: an id, what it is called, and something about it."""
+
+    id: str
+    label: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows of a list.
+
+    Attributes:
+        rows: The rows.
+        total: How many there are in all.
+    """
+
+    rows: tuple[Row, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntityCard:
+    """An entity.
+
+    Attributes:
+        id: Its id.
+        name: What it is mostly called.
+        spellings: Names with the number of passages that use them.
+        joined: Of every name but the first: the passage (id, title) that uses it beside another one, and so says that
+            both mean the same; empty ids where no single passage does.
+        passages: Passages that name it (id, title).
+        relations: Relations that it is an end of (id, text), where the recipe has them.
+    """
+
+    id: str
+    name: str
+    spellings: tuple[tuple[str, int], ...]
+    joined: tuple[tuple[str, str, str], ...]
+    passages: tuple[tuple[str, str], ...]
+    relations: tuple[tuple[str, str], ...]
+
+
+def documents(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
+    """Documents in corpus order.
+
+    Args:
+        snapshot: What is shown; its filter holds.
+        text: Only those whose id or first title holds it.
+        start: First row.
+    """
+    view = snapshot.view
+    passing = np.flatnonzero(view.passing_chunks(snapshot.where))
+    numbers, first, counts = np.unique(view.pool.chunk_documents[passing], return_index=True, return_counts=True)
+    ids = view.derived("explore documents", view.pool.document_ids)
+    titles = _titles(snapshot)
+    chunks = passing[first]
+    kept = np.arange(len(numbers))
+    wanted = text.strip().lower()
+    if wanted:
+        labels = (f"{ids[int(number)]}\n{titles[int(chunk)]}" for number, chunk in zip(numbers, chunks, strict=True))
+        kept = np.flatnonzero(np.fromiter((wanted in label.lower() for label in labels), bool, len(numbers)))
+    rows = [
+        Row(ids[int(numbers[i])], titles[int(chunks[i])] or ids[int(numbers[i])], f"{int(counts[i]):,}")
+        for i in kept[start : start + PAGE].tolist()
+    ]
+    return Page(tuple(rows), len(kept))
+
+
+def document_units(snapshot: SearchSnapshot, doc_id: str) -> list[Unit]:
+    """The passages of a document that may be seen, in its order."""
+    view = snapshot.view
+    ids = view.derived("explore documents", view.pool.document_ids)
+    if doc_id not in ids:
+        return []
+    chunks = np.flatnonzero(view.pool.chunk_documents == ids.index(doc_id))
+    chunks = chunks[view.passing_chunks(snapshot.where)[chunks]]
+    names = Names.of(snapshot)
+    found = (names.unit(view.pool.chunk_ids[chunk].decode()) or _shared(snapshot, int(chunk)) for chunk in chunks)
+    return [unit for unit in found if unit is not None]
+
+
+def units(snapshot: SearchSnapshot, kind: str, *, tree: str = "", level: int | None = None, start: int = 0) -> Page:
+    """Units of a kind.
+
+    Args:
+        snapshot: What is shown; its filter holds.
+        kind: A `UnitKind` value.
+        tree: Only those of a tree.
+        level: Only those of a level.
+        start: First row.
+    """
+    kept = _of_kind(snapshot, kind)
+    if level is not None:
+        kept = kept[snapshot.view.pool.levels[kept] == level]
+    if tree:
+        kept = kept[np.isin(kept, _of_tree(snapshot, kind, tree))]
+    rows = []
+    for unit in snapshot.view.units(kept[start : start + PAGE]):
+        label = unit.title or shorten(unit.text, 100)
+        rows.append(Row(unit.id, label, f"{len(unit.chunk_ids):,}"))
+    return Page(tuple(rows), len(kept))
+
+
+def levels(snapshot: SearchSnapshot) -> list[tuple[str, str, int, int]]:
+    """Trees by level, the highest first: kind, tree, level, units. The trees of reports are the perspectives."""
+    found: dict[tuple[str, str, int], int] = {}
+    for kind in (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.CROSS_SUMMARY, UnitKind.REPORT):
+        for unit in snapshot.view.units(_of_kind(snapshot, kind.value)):
+            key = (kind.value, unit.tree, unit.level)
+            found[key] = found.get(key, 0) + 1
+    return [(*key, number) for key, number in sorted(found.items(), key=lambda item: (*item[0][:2], -item[0][2]))]
+
+
+def entities(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
+    """Entities, those that most passages name first.
+
+    Args:
+        snapshot: What is shown; its filter holds.
+        text: Only those with a name that holds it.
+        start: First row.
+    """
+    names = Names.of(snapshot)
+    graph = names.graph
+    seen = names.seen()
+    wanted = text.strip().lower()
+    found = np.unique(graph.entities[seen])
+    if wanted:
+        lists = graph.names.lists
+        fitting = [i for i in range(len(lists.hashes)) if any(wanted in name.lower() for name in lists.names(i))]
+        found = np.unique(graph.entities[seen & np.isin(graph.names.numbers, fitting)])
+    counts = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))
+    order = found[np.argsort(-counts[found], kind="stable")]
+    rows = [
+        Row(graph.entity_ids[e], names.entity(graph.entity_ids[e]) or "(never spelt out)", f"{int(counts[e]):,}")
+        for e in order[start : start + PAGE].tolist()
+    ]
+    return Page(tuple(rows), len(order))
+
+
+def entity_card(snapshot: SearchSnapshot, entity_id: str) -> EntityCard | None:
+    """Everything about an entity; None for what is none."""
+    names = Names.of(snapshot)
+    mentions = names.mentions(entity_id)
+    if not len(mentions):
+        return None
+    graph, spelled = names.graph, names.spellings(entity_id)
+    passages = list(dict.fromkeys(graph.passages[mentions].tolist()))
+    titled = [_titled(snapshot, int(graph.chunk_positions[passage])) for passage in passages]
+    return EntityCard(
+        id=entity_id,
+        name=next(iter(spelled), "(never spelt out)"),
+        spellings=tuple(spelled.items()),
+        joined=tuple(_joined(snapshot, names, mentions, name) for name in list(spelled)[1:]),
+        passages=tuple(titled),
+        relations=_relations(snapshot, names, entity_id),
+    )
+
+
+def _joined(snapshot: SearchSnapshot, names: Names, mentions: IntArray, name: str) -> tuple[str, str, str]:
+    for mention in mentions.tolist():
+        known = names.graph.names.names(mention)
+        if name in known and len(known) > 1:
+            return (name, *_titled(snapshot, int(names.graph.chunk_positions[names.graph.passages[mention]])))
+    return (name, "", "")
+
+
+def _relations(snapshot: SearchSnapshot, names: Names, entity_id: str) -> tuple[tuple[str, str], ...]:
+    from sire_core.search.rankers.relation_graph import RelationGraph
+
+    position = names.position(entity_id)
+    if position is None:
+        return ()
+    near = RelationGraph.of(snapshot.view).incidence.relations_of.get(position, ())
+    kept = [int(found) for found in near if names.allowed is None or names.allowed[int(found)]]
+    return tuple((unit.id, shorten(unit.text, 160)) for unit in snapshot.view.units(kept))
+
+
+def _titled(snapshot: SearchSnapshot, position: int) -> tuple[str, str]:
+    [unit] = snapshot.view.units([position])
+    return unit.id, unit.title or shorten(unit.text, 80)
+
+
+def _of_kind(snapshot: SearchSnapshot, kind: str) -> IntArray:
+    view = snapshot.view
+    if kind not in view.kind_names:
+        return np.empty(0, dtype=np.int64)
+    mask = view.kinds == list(view.kind_names).index(kind)
+    allowed = view.allowed(snapshot.where)
+    return np.flatnonzero(mask if allowed is None else mask & allowed).astype(np.int64)
+
+
+def _of_tree(snapshot: SearchSnapshot, kind: str, tree: str) -> Sequence[int]:
+    positions = _of_kind(snapshot, kind)
+    found = zip(positions.tolist(), snapshot.view.units(positions), strict=True)
+    return [position for position, unit in found if unit.tree == tree]
+
+
+def _titles(snapshot: SearchSnapshot) -> list[str]:
+    """Title of every chunk by number, or how it begins; read once per snapshot."""
+
+    def read() -> list[str]:
+        view = snapshot.view
+        titles = [""] * len(view.pool.chunk_ids)
+        for position in np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).tolist():
+            unit, _ = view.pool.unit(position)
+            for chunk in view.pool.indices[view.pool.indptr[position] : view.pool.indptr[position + 1]].tolist():
+                titles[chunk] = unit.title or shorten(unit.text, 80)
+        return titles
+
+    titles: list[str] = snapshot.view.derived("explore titles", read)
+    return titles
+
+
+def _shared(snapshot: SearchSnapshot, chunk: int) -> Unit | None:
+    """The unit of a chunk whose text is that of an earlier one."""
+    pool = snapshot.view.pool
+    owners = np.searchsorted(pool.indptr, np.flatnonzero(pool.indices == chunk), side="right") - 1
+    kind = list(snapshot.view.kind_names).index(UnitKind.CHUNK.value)
+    found = [int(owner) for owner in owners if snapshot.view.kinds[owner] == kind]
+    allowed = snapshot.view.allowed(snapshot.where)
+    return next(iter(snapshot.view.units([p for p in found if allowed is None or allowed[p]])), None)

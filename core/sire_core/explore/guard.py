@@ -1,0 +1,114 @@
+"""`Guard`: who may talk to the page, checked before anything else looks at a request."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+__all__ = ["LOOPBACK", "Guard", "is_loopback"]
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_COOKIE = "sire_token"
+# The framework's own scripts stand in the page itself and make functions of templates; all else is of this server.
+_POLICY = (
+    b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    b"img-src 'self' data: blob:; font-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; "
+    b"frame-ancestors 'none'"
+)
+_HEADERS = (
+    (b"content-security-policy", _POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    return host in LOOPBACK
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Refuses requests for other hosts and from other origins (DNS rebinding), and those without the token.
+
+    Attributes:
+        app: What is guarded.
+        hosts: Names by which the server may be called, without port; empty for any, which a token has to go with.
+        token: What has to be shown, once in the address (`?token=`) and then by a cookie; empty for none.
+    """
+
+    app: App
+    hosts: Collection[str] = LOOPBACK
+    token: str = ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        headers = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in scope["headers"]}
+        refusal = self._refusal(headers)
+        if refusal:
+            await _refuse(scope, send, 403, refusal)
+        elif self.token and not self._knows(scope, headers):
+            await _refuse(scope, send, 401, "The address with its ?token=... was printed when the page was started.")
+        else:
+            await self.app(scope, receive, self._sending(scope, send))
+
+    def _refusal(self, headers: MutableMapping[bytes, str]) -> str:
+        host = headers.get(b"host", "")
+        if self.hosts and _name(f"//{host}") not in self.hosts:
+            return f"This page does not answer as {host!r}."
+        origin = headers.get(b"origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            return f"This page takes nothing from {origin!r}."
+        return ""
+
+    def _knows(self, scope: Scope, headers: MutableMapping[bytes, str]) -> bool:
+        shown = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
+        try:
+            kept = SimpleCookie(headers.get(b"cookie", "")).get(_COOKIE)
+        except CookieError:
+            kept = None
+        return self._equals(shown + ([kept.value] if kept else []))
+
+    def _equals(self, shown: Iterable[str]) -> bool:
+        return any(hmac.compare_digest(found.encode(), self.token.encode()) for found in shown)
+
+    def _sending(self, scope: Scope, send: Send) -> Send:
+        cookie = f"{_COOKIE}={self.token}; HttpOnly; SameSite=Strict; Path=/"
+
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start" and scope["type"] == "http":
+                own = [*_HEADERS, *([(b"set-cookie", cookie.encode())] if self.token else [])]
+                message = {**message, "headers": [*message.get("headers", ()), *own]}
+            await send(message)
+
+        return sending
+
+
+def _name(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+async def _refuse(scope: Scope, send: Send, status: int, why: str) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    kind = [(b"content-type", b"text/plain; charset=utf-8"), *_HEADERS]
+    await send({"type": "http.response.start", "status": status, "headers": kind})
+    await send({"type": "http.response.body", "body": f"{why}\n".encode()})

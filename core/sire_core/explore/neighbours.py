@@ -1,0 +1,133 @@
+"""What stands around an entity, a passage or a summary: pictures of neighbourhoods, never of everything."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.explore.names import Names
+from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
+from sire_core.types import UnitKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sire_core.search.snapshot import SearchSnapshot
+
+__all__ = ["children", "derived_from", "entity_picture", "parents", "unit_picture"]
+
+_NEAR = 14
+_FAR = 24
+
+
+def children(snapshot: SearchSnapshot) -> Mapping[str, list[str]]:
+    """Ids of what stands right below every summary and report, by its id; read once per snapshot."""
+
+    def read() -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for edge in snapshot.view.edges():
+            if edge.kind == "child":
+                found[edge.source].append(edge.target)
+        return dict(found)
+
+    below: Mapping[str, list[str]] = snapshot.view.derived("explore children", read)
+    return below
+
+
+def parents(snapshot: SearchSnapshot) -> Mapping[str, list[str]]:
+    """Ids of what stands right above every unit of a tree, by its id."""
+
+    def turned() -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for above, below in children(snapshot).items():
+            for name in below:
+                found[name].append(above)
+        return dict(found)
+
+    above: Mapping[str, list[str]] = snapshot.view.derived("explore parents", turned)
+    return above
+
+
+def derived_from(snapshot: SearchSnapshot, unit_id: str) -> list[int]:
+    """Positions of the derived units that may be seen and stand on a passage."""
+    names = Names.of(snapshot)
+    position = names.position(unit_id)
+    if position is None:
+        return []
+    pool = snapshot.view.pool
+    own = pool.indices[pool.indptr[position] : pool.indptr[position + 1]]
+    owners = np.searchsorted(pool.indptr, np.flatnonzero(np.isin(pool.indices, own)), side="right") - 1
+    kinds = list(snapshot.view.kind_names)
+    found = np.unique(owners[snapshot.view.kinds[owners] != kinds.index(UnitKind.CHUNK.value)])
+    kept: list[int] = (found if names.allowed is None else found[names.allowed[found]]).tolist()
+    return kept
+
+
+def entity_picture(snapshot: SearchSnapshot, entity_id: str) -> Picture | None:
+    """An entity, passages that name it, and what else these name; None for what is no entity."""
+    names = Names.of(snapshot)
+    label = names.entity(entity_id)
+    if not label:
+        return None
+    builder = PictureBuilder()
+    builder.add(Node(entity_id, UnitKind.ENTITY.value, label))
+    graph, mentions = names.graph, names.mentions(entity_id)
+    # Passages that are about it come first.
+    mentions = mentions[np.argsort(~graph.titles[mentions], kind="stable")]
+    passages = list(dict.fromkeys(graph.passages[mentions].tolist()))
+    for passage in passages[:_NEAR]:
+        _add(builder, names, _passage_id(names, passage), entity_id, "names it")
+    _others(builder, names, passages[:_NEAR], entity_id)
+    return builder.picture(f"{label} and what stands near it")
+
+
+def unit_picture(snapshot: SearchSnapshot, unit_id: str) -> Picture | None:
+    """A passage with its names and what was derived from it, or a derived unit with what stands above and below it.
+
+    None for what is unknown or hidden.
+    """
+    names = Names.of(snapshot)
+    node, position = names.node(unit_id), names.position(unit_id)
+    unit = names.unit(unit_id)
+    if node is None or position is None or unit is None:
+        return None
+    builder = PictureBuilder()
+    builder.add(node)
+    below = children(snapshot).get(unit_id, ()) or (() if unit.kind is UnitKind.CHUNK else unit.chunk_ids)
+    for name in list(below)[:_FAR]:
+        _add(builder, names, name, unit_id, "made from" if unit.kind is not UnitKind.CHUNK else "")
+    for name in parents(snapshot).get(unit_id, ())[:_NEAR]:
+        _add(builder, names, name, unit_id, "part of")
+    if unit.kind is UnitKind.CHUNK:
+        for other in derived_from(snapshot, unit_id)[:_NEAR]:
+            _add(builder, names, snapshot.view.ids[other].decode(), unit_id, "derived from it")
+        _others(builder, names, [int(np.searchsorted(names.graph.chunk_positions, position))], "")
+    return builder.picture(f"{node.label} and what stands near it")
+
+
+def _others(builder: PictureBuilder, names: Names, passages: list[int], without: str) -> None:
+    """What some passages name, the rarest of it first: what every passage names says nothing."""
+    graph = names.graph
+    rows = np.flatnonzero(np.isin(graph.passages, passages))
+    frequency = np.bincount(graph.entities[names.seen()], minlength=len(graph.entity_ids))
+    shared = np.bincount(graph.entities[rows], minlength=len(graph.entity_ids))
+    numbers = np.unique(graph.entities[rows])
+    order = numbers[np.lexsort((frequency[numbers], -shared[numbers]))]
+    for number in order[: _FAR + 1].tolist():
+        entity = graph.entity_ids[number]
+        if entity == without:
+            continue
+        for passage in graph.passages[rows[graph.entities[rows] == number]].tolist():
+            _add(builder, names, entity, _passage_id(names, passage), "")
+
+
+def _passage_id(names: Names, passage: int) -> str:
+    return str(names.snapshot.view.ids[names.graph.chunk_positions[passage]].decode())
+
+
+def _add(builder: PictureBuilder, names: Names, name: str, beside: str, reason: str) -> None:
+    node = names.node(name, near=beside)
+    if node is not None and builder.add(node):
+        builder.link(Link(beside, name, "", reason))

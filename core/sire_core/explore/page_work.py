@@ -1,0 +1,80 @@
+"""The pages Reason and Evaluate: what takes a while, and shows how far it is."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nicegui import ui
+
+from sire_core.explore import views
+from sire_core.explore.explorer import Asking
+from sire_core.explore.page_parts import asked_html, guarded, question_field, show_html
+
+if TYPE_CHECKING:
+    from sire_core.explore.explorer import Explorer
+
+__all__ = ["evaluate_panel", "reason_panel"]
+
+
+def reason_panel(explorer: Explorer) -> None:
+    """Reasoning step by step, as it happens; without a model the evidence."""
+    from sire_core.reason import STRATEGIES, Answer, AnswerPiece, reason
+    from sire_core.serve.texts import answer_text, step_text
+
+    if explorer.model is None:
+        ui.label("No language model was given (--llm): instead of an answer the evidence is shown.")
+
+    async def go() -> None:
+        log.clear()
+        with log:
+            await guarded(think)
+
+    question = question_field("Question", "", "Think", go)
+    via = ui.select(list(STRATEGIES), label="Strategy", value="ircot").style("min-width:130px")
+    log = ui.column().classes("w-full").props("role=log aria-label=Steps")
+
+    async def think() -> None:
+        if explorer.model is None:
+            ui.html(asked_html(await explorer.ask(Asking(question.value or ""))), sanitize=False)
+            return
+        piece = None
+        async for step in reason(via.value, explorer.index(), question.value or "", stream=True):
+            if isinstance(step, AnswerPiece):
+                piece = piece or ui.label("")
+                piece.set_text(("" if step.restart else piece.text) + step.text)
+            elif isinstance(step, Answer):
+                ui.label(answer_text(step)).style("white-space:pre-wrap")
+            else:
+                ui.label(step_text(step))
+
+
+def evaluate_panel(explorer: Explorer) -> None:
+    """Recipes measured on the questions of a file."""
+    ui.label(
+        "A file of questions: a line {'id', 'question', 'supporting': [ids of documents]}, as `sire eval` reads it."
+    )
+    with ui.row().classes("w-full items-end"):
+        recipes = explorer.recipes()
+        chosen = ui.select(recipes, label="Recipes", value=recipes, multiple=True).style("min-width:200px")
+        k = ui.number("Hits that count", value=5, min=1, max=100, precision=0)
+    status = ui.label("").props("role=status")
+    result = ui.column().classes("w-full")
+
+    async def take(event: Any) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "questions.jsonl"
+            path.write_bytes(await event.file.read())
+            result.clear()
+            with result:
+                await guarded(lambda: read(path))
+
+    async def read(path: Path) -> None:
+        def say(recipe: str, done: int, total: int) -> None:
+            status.set_text(f"{recipe}: {done:,} of {total:,} questions")
+
+        measured = await explorer.measure(explorer.questions(path), chosen.value, int(k.value or 5), say)
+        show_html(views.measured_html(measured))
+
+    ui.upload(label="Questions", auto_upload=True, max_files=1, on_upload=take, max_file_size=50_000_000)
