@@ -47,7 +47,7 @@ def _installed():
 def folder(tmp_path_factory):
     """The demo corpus with a hostile passage, in two recipes."""
     path = tmp_path_factory.mktemp("explore") / "index"
-    for recipe in ("sirerag", "sire"):
+    for recipe in ("flat", "sire"):
         Index(path, recipe=recipe).build([*demo_documents(), HOSTILE])
     return path
 

@@ -1,7 +1,11 @@
 """The page of `sire explore`, as people use it."""
 
+import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from urllib.parse import quote
+
+import pytest
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 
@@ -26,3 +30,99 @@ def test_ask_see_the_path_click_and_save(page, address, accessible, shot):
     page.get_by_role("link", name="Hedda Sorrel").first.wait_for()
     accessible(page)
     shot(page, "entity")
+
+
+@pytest.mark.slow
+def test_two_recipes_side_by_side_and_why_not(page, address, accessible, shot):
+    page.goto(f"{address}/?q={quote(QUESTION)}&recipe=sire&beside=flat&k=3")
+    table = page.get_by_role("table", name="Places with sire and flat")
+    assert "Aldous Brack2not found" in table.text_content()
+    assert page.get_by_role("region", name="The paths to the hits").count() == 2
+    page.get_by_label("Words of the passage").fill("Hedda Sorrel botanist")
+    page.get_by_role("button", name="Find it").click()
+    page.get_by_role("button", name="Hedda Sorrel").click()
+    page.get_by_text("names of the question").wait_for()
+    accessible(page)
+    shot(page, "compare")
+
+
+@pytest.mark.slow
+def test_keyboard_alone(page, address):
+    page.goto(address)
+    page.get_by_role("button", name="Ask", exact=True).wait_for()
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.getAttribute('aria-label')") == "Question":
+            break
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    page.get_by_role("region", name="The paths to the hits").wait_for()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.querySelector('.label')?.textContent") == "[2] Aldous Brack":
+            break
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.querySelector(':target h3').textContent") == "[2] Aldous Brack"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1900])
+def test_every_page_is_accessible_narrow_and_wide_light_and_dark(page, address, accessible, shot, scheme, width):
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
+    for path in (
+        f"/?q={quote(QUESTION)}",
+        "/browse",
+        "/browse?kind=entity",
+        "/document?id=hostile",
+        "/reason",
+        "/evaluate",
+    ):
+        page.goto(f"{address}{path}")
+        page.get_by_role("heading", level=1).wait_for()
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
+        accessible(page)
+        shot(page, f"{path.split('?')[0].strip('/') or 'home'}-{scheme}-{width}")
+
+
+@pytest.mark.slow
+def test_hostile_passage_runs_nothing(page, address):
+    for path in (f"/?q={quote('Who lit the lamp of Karn?')}", "/document?id=hostile", "/browse?text=karn"):
+        page.goto(f"{address}{path}")
+        page.get_by_text("Karn").first.wait_for()
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("img, b[onclick], svg[onload]").count() == 0
+    page.goto(f"{address}/?q={quote('<img src=x onerror=window.hacked=8>')}&recipe=%3Cscript%3E&where=a%3D%3Cb%3E")
+    page.get_by_role("alert").or_(page.get_by_role("region")).first.wait_for()
+    assert page.evaluate("window.hacked") is None
+
+
+@pytest.mark.slow
+def test_questions_of_a_file_lead_to_their_paths(page, address, accessible, shot, tmp_path):
+    path = tmp_path / "questions.jsonl"
+    record = {
+        "id": "1",
+        "question": QUESTION,
+        "answers": ["Hedda Sorrel"],
+        "supporting": ["northern-wren", "aldous-brack"],
+    }
+    path.write_text(json.dumps(record), encoding="utf-8")
+    page.goto(f"{address}/evaluate")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Choose a file of questions").click()
+    chooser.value.set_files(path)
+    page.get_by_role("table", name="Recipes", exact=True).wait_for()
+    accessible(page)
+    shot(page, "evaluated")
+    page.get_by_role("link", name=QUESTION).click()
+    page.get_by_role("table", name="Places with sire and flat").wait_for()
+
+
+@pytest.mark.slow
+def test_without_a_model_reasoning_shows_the_evidence(page, address):
+    page.goto(f"{address}/reason")
+    page.get_by_label("Question").fill(QUESTION)
+    page.get_by_role("button", name="Think").click()
+    page.get_by_role("region", name="The paths to the hits").wait_for()

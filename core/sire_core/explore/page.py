@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["PAGE_STYLE", "fragment", "hits_html", "page", "parts", "text_html"]
 
 PAGE_STYLE = f"""{STYLE}
-.sire-page{{padding:16px 20px;border-radius:8px}}
+.sire-page{{padding:16px 20px;border-radius:8px;overflow-wrap:anywhere}}
 .sire-page h2{{font-size:20px;margin:0 0 4px;line-height:1.3}}
 .sire-page h3{{font-size:16px;margin:0}}
 .sire-page .meta{{color:var(--soft);margin:0 0 10px;font-size:13px}}
@@ -32,7 +32,7 @@ PAGE_STYLE = f"""{STYLE}
 .sire-page ul.why{{margin:4px 0 0;padding-left:20px;font-size:13px;overflow-wrap:anywhere}}
 .sire-page mark{{background:var(--mark);color:inherit;padding:0 1px;border-radius:2px}}
 .sire-page mark.name{{background:var(--name);box-shadow:inset 0 -2px var(--nameline)}}
-.sire-page a{{color:var(--accent)}}"""
+.sire-page a{{color:var(--accent);text-decoration:underline}} .sire-page svg a{{text-decoration:none}}"""
 """Of a page and of its parts, inside an element of the classes `sire sire-page`."""
 
 # Nothing may be loaded and nothing may run, even if something were not escaped.
@@ -81,7 +81,8 @@ def parts(asked: Asked, address: Callable[[str, str], str] | None = None) -> str
     return (
         f'<section class="sire sire-page"><h2>{escaped(asked.question)}</h2>'
         f'<p class="meta">{escaped("; ".join(notes))}</p>'
-        '<div class="scroll" tabindex="0" role="region" aria-label="The paths to the hits">'
+        '<div class="scroll" tabindex="0" role="region" aria-label="The paths to the hits of '
+        f'{escaped(asked.recipe)}">'
         f"{drawing(asked.picture, links=links, name=name)}</div>{hits_html(asked.hits, name, address)}</section>"
     )
 

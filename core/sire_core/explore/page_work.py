@@ -55,7 +55,7 @@ def evaluate_panel(explorer: Explorer) -> None:
     ui.label(
         "A file of questions: a line {'id', 'question', 'supporting': [ids of documents]}, as `sire eval` reads it."
     )
-    with ui.row().classes("w-full items-end"):
+    with ui.row().classes("w-full items-end") as controls:
         recipes = explorer.recipes()
         chosen = ui.select(recipes, label="Recipes", value=recipes, multiple=True).style("min-width:200px")
         k = ui.number("Hits that count", value=5, min=1, max=100, precision=0)
@@ -66,6 +66,7 @@ def evaluate_panel(explorer: Explorer) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "questions.jsonl"
             path.write_bytes(await event.file.read())
+            upload.reset()
             result.clear()
             with result:
                 await guarded(lambda: read(path))
@@ -77,4 +78,9 @@ def evaluate_panel(explorer: Explorer) -> None:
         measured = await explorer.measure(explorer.questions(path), chosen.value, int(k.value or 5), say)
         show_html(views.measured_html(measured))
 
-    ui.upload(label="Questions", auto_upload=True, max_files=1, on_upload=take, max_file_size=50_000_000)
+    # The framework's own field for files has buttons without names: it stays hidden, and a button of ours opens it.
+    upload = ui.upload(auto_upload=True, on_upload=take, max_file_size=50_000_000).classes("hidden")
+    opens = ui.button("Choose a file of questions").on(
+        "click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])"
+    )
+    opens.move(controls)

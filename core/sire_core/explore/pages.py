@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 _STYLE = f"""{PAGE_STYLE}
-body{{background:var(--q-ground,#fff)}}
-.sire-page{{width:100%}}
+.sire-page{{width:100%}} .sire-page h2,.sire-page h3{{font-weight:600}}
 .sire-page table{{border-collapse:collapse;font-size:14px;min-width:40%}}
 .sire-page caption{{text-align:left;font-weight:600;padding:8px 10px}}
 .sire-page th,.sire-page td{{text-align:left;padding:4px 10px;border-top:1px solid var(--edge);vertical-align:top}}

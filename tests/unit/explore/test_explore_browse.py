@@ -1,0 +1,171 @@
+"""What the page of an index shows, without a page: lists, neighbourhoods, why not, recipes measured; and who may ask."""
+
+import asyncio
+import json
+
+import pytest
+
+from sire_core import Document, Index
+from sire_core.data import demo_documents
+from sire_core.errors import CorpusError
+from sire_core.explore import browse, neighbours, views
+from sire_core.explore.explorer import Asking, Explorer, compared
+from sire_core.explore.guard import Guard
+from sire_core.explore.picture import MOST_NODES
+from sire_core.explore.why_not import find_passages, why_not
+
+QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
+SECRET = Document("secret", "Port Ansel hides Quellmark. Aldous Brack saw Quellmark.", "Quellmark", {"tenant": "b"})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("browse") / "index"
+    documents = [Document(d.id, d.text, d.title, {"tenant": "a"}) for d in demo_documents()]
+    for recipe in ("flat", "sirerag", "sire"):
+        Index(path, recipe=recipe).build([*documents, SECRET])
+    return path
+
+
+@pytest.fixture
+def limited(folder):
+    return Index(folder, recipe="sire", allow="tenant=a")
+
+
+@pytest.fixture
+def explorer(folder):
+    made = Explorer(lambda recipe, settings: Index(folder, recipe=recipe or None))
+    yield made
+    made.close()
+
+
+def test_lists_show_what_may_be_seen_and_nothing_else(folder, limited):
+    snapshot, whole = limited.snapshot(), Index(folder, recipe="sire").snapshot()
+    assert (browse.documents(snapshot).total, browse.documents(whole).total) == (41, 42)
+    assert [row.label for row in browse.documents(snapshot, "northern w").rows] == ["SS Northern Wren"]
+    assert browse.documents(snapshot, "quellmark").total == 0
+    assert len(browse.documents(snapshot, start=browse.PAGE).rows) == 41 - browse.PAGE
+    assert browse.entities(whole, "quellmark").total == 1
+    assert browse.entities(snapshot, "quellmark").total == 0
+    [brack] = browse.entities(snapshot, "aldous brack").rows
+    assert brack.about == "2"
+    card = browse.entity_card(snapshot, brack.id)
+    assert {title for _, title in card.passages} == {"SS Northern Wren", "Aldous Brack"}
+    assert len(browse.entity_card(whole, brack.id).passages) == 3
+    picture = neighbours.entity_picture(snapshot, brack.id)
+    assert {"SS Northern Wren", "Aldous Brack", "Hedda Sorrel"} <= {node.label for node in picture.nodes}
+    assert "Quellmark" in {node.label for node in neighbours.entity_picture(whole, brack.id).nodes}
+    assert "Quellmark" not in {node.label for node in picture.nodes}
+    [hidden] = browse.document_units(whole, "secret")
+    assert browse.document_units(snapshot, "secret") == []
+    assert neighbours.unit_picture(snapshot, hidden.id) is None
+    assert asyncio.run(find_passages(snapshot, "Quellmark")) == []
+
+
+def test_trees_and_what_was_derived_from_a_passage(folder):
+    snapshot = Index(folder, recipe="sirerag").snapshot()
+    found = browse.levels(snapshot)
+    assert {(kind, tree) for kind, tree, _, _ in found} == {("sim_summary", "sim"), ("rel_summary", "rel")}
+    kind, tree, level, number = found[0]
+    page = browse.units(snapshot, kind, tree=tree, level=level)
+    assert page.total == number
+    picture = neighbours.unit_picture(snapshot, page.rows[0].id)
+    assert 2 <= len(picture.nodes) <= MOST_NODES
+    [wren] = browse.document_units(snapshot, "northern-wren")
+    derived = snapshot.view.units(neighbours.derived_from(snapshot, wren.id))
+    assert {unit.kind.value for unit in derived} >= {"aggregate", "sim_summary"}
+    assert all(wren.id in unit.chunk_ids for unit in derived)
+
+
+def test_why_not_says_where_a_passage_is_and_what_joins_it(limited):
+    snapshot = limited.snapshot()
+    order = [hit.unit.title for hit in snapshot.search(QUESTION, 41)]
+    place = order.index("Hedda Sorrel") + 1
+    [mother] = browse.document_units(snapshot, "hedda-sorrel")
+    found = asyncio.run(why_not(snapshot, QUESTION, mother.id, k=4))
+    said = dict(found.reasons)
+    assert (found.place, place > 4) == (place, True)
+    assert f"place {place} of 41" in said["place"]
+    assert "none of it" in said["names of the question"]
+    assert "Hedda Sorrel (in 2 passages)" in said["names of the hits"]
+    assert "It lacks" in said["words"] or "no word" in said["words"]
+    hidden = limited.snapshot(filter="tenant=none")
+    assert dict(asyncio.run(why_not(hidden, QUESTION, mother.id)).reasons)["filter"].startswith("The passage does not")
+
+
+def test_two_recipes_and_a_file_of_questions(explorer, tmp_path):
+    one = asyncio.run(explorer.ask(Asking(QUESTION, "sire", 4)))
+    other = asyncio.run(explorer.ask(Asking(QUESTION, "flat", 4)))
+    assert "Aldous Brack" in [title for title, _, place in compared(one, other) if not place]
+    assert "not found" in views.comparison_html(one, other)
+    lines = [
+        {"id": "1", "question": QUESTION, "answers": ["Hedda Sorrel"], "supporting": ["northern-wren", "aldous-brack"]},
+        {"id": "2", "question": "What is SS Southern Tern?", "answers": ["a ship"], "supporting": ["southern-tern"]},
+    ]
+    path = tmp_path / "q.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    measured = asyncio.run(explorer.measure(explorer.questions(path), ["flat", "sire"], 4))
+    assert measured.recall == (75.0, 100.0)
+    assert measured.all_found == (50.0, 100.0)
+    assert [(row.id, row.found) for row in measured.questions] == [("1", (1, 2)), ("2", (1, 1))]
+    assert "recipe=sire" in views.measured_html(measured)
+    lines[0]["supporting"] = ["nowhere"]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    with pytest.raises(CorpusError, match="nowhere"):
+        asyncio.run(explorer.measure(explorer.questions(path), ["flat"], 3))
+
+
+def test_what_a_model_was_paid_for_is_not_shown_to_those_who_see_a_part(folder, limited):
+    assert Index(folder).spent() == []
+    assert Index(folder).failures() == []
+    with pytest.raises(Exception, match="allow"):
+        limited.spent()
+
+
+async def answered(guard, *, query=b"", kind="http", **headers):
+    """Status and headers with which a guarded page answers; websockets say whether they were accepted."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await guard({"type": kind, "headers": raw, "query_string": query}, None, send)
+    first = sent[0]
+    return first.get("status", first["type"]), dict(first.get("headers", ()))
+
+
+async def page(scope, receive, send):
+    kind = "http.response.start" if scope["type"] == "http" else "websocket.accept"
+    await send({"type": kind, "status": 200, "headers": []})
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+async def test_only_this_machine_and_this_origin_are_answered(kind):
+    guard, good, bad = Guard(page), {200, "websocket.accept"}, {403, "websocket.close"}
+    for headers in (
+        {"host": "localhost:80"},
+        {"host": "[::1]:80"},
+        {"host": "127.0.0.1:8", "origin": "http://127.0.0.1:8"},
+    ):
+        assert (await answered(guard, kind=kind, **headers))[0] in good, headers
+    for headers in (
+        {}, {"host": "evil.example"}, {"host": "127.0.0.1.evil.example"}, {"host": "[::1"},
+        {"host": "127.0.0.1:8", "origin": "http://evil.example"}, {"host": "127.0.0.1:8", "origin": "null"},
+        {"host": "127.0.0.1:8", "origin": "http://127.0.0.1:9"},
+    ):  # fmt: skip
+        assert (await answered(guard, kind=kind, **headers))[0] in bad, headers
+
+
+async def test_elsewhere_a_token_is_asked_for_once():
+    guard = Guard(page, (), "s3cret")
+    assert (await answered(guard, host="box:80"))[0] == 401
+    assert (await answered(guard, host="box:80", cookie="sire_token=other"))[0] == 401
+    status, headers = await answered(guard, query=b"token=s3cret", host="box:80")
+    assert status == 200
+    cookie = headers[b"set-cookie"].decode()
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert (await answered(guard, host="box:80", cookie=cookie.split(";")[0]))[0] == 200
+    assert (await answered(guard, kind="websocket", host="box:80"))[0] == "websocket.close"
+    assert b"frame-ancestors 'none'" in headers[b"content-security-policy"]
