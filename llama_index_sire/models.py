@@ -25,10 +25,17 @@ def resolve_embed_model(given: EmbedModelLike) -> Embedder | str | None:
     """The embedder of an index.
 
     Args:
-        given: A LlamaIndex embedding model, an `Embedder`, or a name that `resolve_embedder` reads. None takes
-            `Settings.embed_model` where the user has set it, else the core's default; LlamaIndex's own default (OpenAI)
-            is never made.
+        given: A LlamaIndex embedding model, an `Embedder`, a name that `resolve_embedder` reads, or LlamaIndex's
+            `local:NAME_OR_FOLDER` (sentence-transformers). None takes `Settings.embed_model` where the user has set
+            it, else the core's default; LlamaIndex's own default (OpenAI) is never made.
+
+    Raises:
+        ConfigurationError: `local` names no model.
     """
+    if isinstance(given, str) and given.partition(":")[0] == "local":
+        if not (name := given.partition(":")[2]):
+            raise ConfigurationError(f"{given!r} names no model; for example 'local:BAAI/bge-small-en-v1.5'.")
+        return f"st:{name}"
     if given is None:
         # The property would make the default model; the attribute tells whether the user has set one.
         given = Settings._embed_model and Settings.embed_model  # noqa: SLF001 - there is no public way to ask

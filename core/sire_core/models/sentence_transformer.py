@@ -15,6 +15,7 @@ import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import ConfigurationError
+from sire_core.models.hub import hub_options
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
@@ -138,6 +139,7 @@ class SentenceTransformerEmbedder:
 
     def _load(self) -> Any:
         if self._model is None:
+            options = {} if self._folder else hub_options(self._name)  # before a heavy library is imported
             try:
                 from sentence_transformers import SentenceTransformer
             except ImportError as error:
@@ -145,7 +147,7 @@ class SentenceTransformerEmbedder:
                     f'{self.spec} needs sentence-transformers: pip install "sire-rag[local]"'
                 ) from error
             try:
-                model = SentenceTransformer(str(self._folder or self._name), device=self._device)
+                model = SentenceTransformer(str(self._folder or self._name), device=self._device, **options)
             except Exception as error:
                 raise ConfigurationError(
                     f"sentence-transformers cannot load {self._name}: {error}; check the name, or name a folder"

@@ -235,3 +235,13 @@ def test_a_store_with_ids_of_its_own_is_refused():
 
     with pytest.raises(ConfigurationError, match="Numbers gives its entries ids of its own"):
         SireRetriever.from_documents(documents(), vector_store=Numbers())
+
+
+def test_local_models_as_llama_index_names_them():
+    from llama_index_sire.models import resolve_embed_model
+
+    assert resolve_embed_model("local:BAAI/bge-small-en-v1.5") == "st:BAAI/bge-small-en-v1.5"
+    with pytest.raises(ConfigurationError, match="'local' names no model"):
+        SireRetriever.from_documents(documents(), embed_model="local")
+    with pytest.raises(ConfigurationError, match="no model folder at /no/such/folder"):
+        SireRetriever.from_documents(documents(), embed_model="local:/no/such/folder")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.algorithms.voting import parse_order
 from sire_core.errors import ConfigurationError
+from sire_core.models.hub import hub_options
 from sire_core.protocols import Prompt
 from sire_core.settings import check_settings, setting
 from sire_core.types import Step
@@ -164,6 +166,7 @@ class CrossEncoderRerank:
 
 @lru_cache(maxsize=2)
 def _load(model: str) -> tuple[Any, threading.Lock]:
+    options = {} if Path(model).expanduser().is_dir() else hub_options(model)
     try:
         from sentence_transformers import CrossEncoder
     except ImportError as error:
@@ -171,6 +174,6 @@ def _load(model: str) -> tuple[Any, threading.Lock]:
             'A cross-encoder needs sentence-transformers: pip install "sire-rag[rerank]"'
         ) from error
     try:
-        return CrossEncoder(model), threading.Lock()
+        return CrossEncoder(model, **options), threading.Lock()
     except Exception as error:
         raise ConfigurationError(f"The cross-encoder {model!r} cannot be loaded: {error}") from error
