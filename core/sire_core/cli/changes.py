@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from sire_core.cli.options import IndexOptions, chunker_of, manifest_of, open_in
 from sire_core.cli.output import count, kinds, note, say, say_json, shorten
 from sire_core.cli.progress import reporting
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.storage.folder import Folder
 
 if TYPE_CHECKING:
     from sire_core.corpus.readers import LoadedDocuments
@@ -71,6 +73,8 @@ def run_change(
                 corpus = read_sources(sources, options)
             report = change(index, corpus.documents if corpus else ())
             recipe = str(index.stats()["recipe"])
+        if options.folder is not None and sources is not None:
+            Folder(options.folder).note_sources(os.path.realpath(path) for path in sources if path.is_dir())
     except KeyboardInterrupt:  # here, when the bars have gone
         note(
             f"Interrupted. {options.folder} holds what it held before; the finished part of the work is kept. "
@@ -115,7 +119,7 @@ def read_sources(sources: Sequence[Path], options: IndexOptions) -> LoadedDocume
 
     for source in sources:
         _refuse_inside(source, options.folder)
-    corpus = read_documents(list(sources))
+    corpus = read_documents(list(sources), roots=Folder(options.folder).sources() if options.folder else ())
     twice = f", {count(len(corpus.duplicates), 'identical repeat')} left out" if corpus.duplicates else ""
     note(f"Read {count(len(corpus.documents), 'document')}{twice}.")
     _list_failures(corpus.failures, "could not be read and was skipped", "could not be read and were skipped")

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,30 @@ class Folder:
     def manifest_file(self) -> Path:
         """`manifest.json`, the last thing that a commit writes."""
         return self.path / "manifest.json"
+
+    @property
+    def sources_file(self) -> Path:
+        """`sources.json`: the folders that the command line read documents from."""
+        return self.path / "sources.json"
+
+    def sources(self) -> list[str]:
+        """Folders that ids of documents are relative to, whatever part of them is read later."""
+        try:
+            found = json.loads(self.sources_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):  # an index that was made in Python, or a damaged file: only names are shorter
+            return []
+        return [entry for entry in found if isinstance(entry, str)] if isinstance(found, list) else []
+
+    def note_sources(self, folders: Iterable[str]) -> None:
+        """Remember folders beside those that are known.
+
+        Raises:
+            StorageError: The file cannot be written.
+        """
+        known = self.sources()
+        found = sorted({*known, *folders})
+        if found != known:
+            self._replace(self.sources_file, found)
 
     def pool(self, key: str, generation: int) -> Path:
         """Folder of the derived files of a pool."""
@@ -116,18 +140,21 @@ class Folder:
         Raises:
             StorageError: The file cannot be written.
         """
-        partial = self.manifest_file.with_suffix(f".{os.getpid()}.partial")
+        self._replace(self.manifest_file, manifest)
+
+    def _replace(self, target: Path, content: object) -> None:
+        partial = target.with_suffix(f".{os.getpid()}.partial")
         try:
             with partial.open("w", encoding="utf-8") as file:
-                file.write(json.dumps(manifest, indent=1, ensure_ascii=False))
+                file.write(json.dumps(content, indent=1, ensure_ascii=False))
                 file.flush()
                 os.fsync(file.fileno())
-            partial.replace(self.manifest_file)
+            partial.replace(target)
             sync_folder(self.path)
         except OSError as error:
             partial.unlink(missing_ok=True)
             raise StorageError(
-                f"Cannot write {self.manifest_file} ({error.strerror}). The index itself is safe: make room or fix the "
+                f"Cannot write {target} ({error.strerror}). The index itself is safe: make room or fix the "
                 "permissions, then open it again."
             ) from error
 

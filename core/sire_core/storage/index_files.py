@@ -181,6 +181,7 @@ class IndexFiles:
         self.calls.copy_to(target.calls_file)
         self.store.copy_to(target.index_file)
         target.write_manifest(self._manifest.to_json())
+        self._copy_sources(target)
 
     def copy_calls(self, path: Path) -> None:
         """Take what was extracted and answered along into a new folder, unless it is there already."""
@@ -190,6 +191,11 @@ class IndexFiles:
         target.create()
         if not target.calls_file.exists():
             self.calls.copy_to(target.calls_file)
+        self._copy_sources(target)
+
+    def _copy_sources(self, target: Folder) -> None:
+        if self.folder is not None:
+            target.note_sources(self.folder.sources())
 
     def close(self) -> None:
         """Close the files."""

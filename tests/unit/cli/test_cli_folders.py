@@ -160,6 +160,28 @@ def test_ids_do_not_depend_on_how_a_path_is_written(tmp_path, source, folder, mo
     assert ids(folder) == before
 
 
+def test_a_part_of_a_folder_that_was_indexed_keeps_its_ids(tmp_path):
+    project, index = tmp_path / "proj", tmp_path / "ix"
+    (project / "docs").mkdir(parents=True)
+    page = project / "docs" / "x.md"
+    page.write_text("# Queue\n\nThe queue holds ten jobs.")
+    (project / "readme.md").write_text("# Project\n\nThe project has a queue.")
+    run("index", project, "--to", index)
+    before = ids(index)
+    assert sorted(before) == ["docs/x.md", "readme.md"]
+    for source in (page, project / "docs"):
+        assert "Nothing changed" in run("add", index, source).stdout
+    page.write_text("# Queue\n\nThe queue holds twenty jobs.")
+    assert "1 updated" in run("update", index, page).stdout
+    assert ids(index) == before
+    for copied in ("backup", "reembed"):
+        run(copied, index, *(["--embedder", "lexical", "--to"] if copied == "reembed" else []), tmp_path / copied)
+        assert "Nothing changed" in run("index", page, "--to", tmp_path / copied).stdout
+    (project / "docs" / "y.md").write_text("# Worker\n\nA worker takes jobs from the queue.")
+    run("index", project / "docs" / "y.md", "--to", index)
+    assert "Nothing changed" in run("sync", project, "--to", index, "--yes").stdout
+
+
 # --- another embedder -----------------------------------------------------------------------------------------------
 
 
