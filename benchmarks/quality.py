@@ -45,7 +45,7 @@ def variants_of(dataset: DataSet) -> dict[str, DataSet]:
 
 
 class Work:
-    """Finished rows in a folder, and the indexes that rows under way share."""
+    """Finished rows in a folder, and the vectors that rows under way share."""
 
     def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
         self.folder = folder
@@ -68,7 +68,7 @@ class Work:
         partial.replace(file)
 
     def index(self, name: str, variant: str) -> Path:
-        """Folder of the index that the rows of a variant share."""
+        """Folder of the indexes of a variant: `flat`, which has the vectors, and a copy of it under way."""
         return self.folder / "index" / _plain(f"{name}.{variant}")
 
     def _file(self, key: Sequence[str]) -> Path:
@@ -85,7 +85,7 @@ def measure(data: Path, names: Sequence[str], recipes: Sequence[str], half: str,
     for name in names:
         for variant, dataset in variants_of(load_dataset(data / name)).items():
             asked = dataset.half(half)
-            for recipe in sorted(recipes, key=lambda recipe: recipe in BASELINES):
+            for recipe in recipes:
                 row = work.row(name, variant, recipe)
                 if row is None:
                     row = _make(name, variant, recipe, asked, embedder, work)
@@ -96,13 +96,23 @@ def measure(data: Path, names: Sequence[str], recipes: Sequence[str], half: str,
 
 def _make(name: str, variant: str, recipe: str, dataset: DataSet, embedder: str, work: Work) -> dict[str, Any]:
     """Build and ask a recipe; the baselines are asked beside it, for the interval, and kept if they are new."""
-    options = IndexOptions(folder=work.index(name, variant), embedder=embedder, no_chunking=True)
-    recipes = [] if recipe in BASELINES else [recipe]
     print(f"{dataset.name}: {recipe}", file=sys.stderr, flush=True)
+    base = work.index(name, variant)
+    place = base / "flat"
+    if recipe not in BASELINES:
+        if not place.exists():
+            _make(name, variant, BASELINES[0], dataset, embedder, work)
+        place = base / recipe  # a copy of the vectors: what a recipe costs does not depend on those before it
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(base / "flat", place)
+    options = IndexOptions(folder=place, embedder=embedder, no_chunking=True)
+    recipes = [] if recipe in BASELINES else [recipe]
     rows = {row.setup.recipe: row.as_json() for row in run_evaluation(dataset, recipes, options, EvalConfig(), _silent)}
     for label in (*BASELINES, recipe):
         if work.row(name, variant, label) is None:
             work.keep(rows[label], name, variant, label)
+    if place != base / "flat":
+        shutil.rmtree(place)
     return rows[recipe]
 
 

@@ -162,6 +162,14 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     compare: Annotated[
         bool, typer.Option("--compare", help="Beside ours: the figures that papers print, and what they measured with.")
     ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE.svg",
+            help="Also a picture: recall against the cost of index and query, over k, and by hops, with intervals.",
+        ),
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the rows here.")] = None,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="DIR", help="Keep the index here. Default: a temporary folder.")
@@ -171,10 +179,10 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
 ) -> None:
     """Measure recipes on a data set.
 
-    Beside them stand the baselines bm25, dense and hybrid over the passages. All rows share one folder:
-    passages are embedded once (in the baselines' build seconds) and extracted once (in those of the first recipe that
-    needs it). R@k counts what a search for passages returns; `vs hybrid` is the difference of R@5 with its 95 %
-    interval over the questions, a star where zero lies outside.
+    Beside them stand the baselines bm25, dense and hybrid over the passages. All rows share the passages' vectors
+    (in the baselines' build seconds); with --llm or --to also what earlier rows extracted. R@k counts what a search for
+    passages returns; `vs hybrid` is the difference of R@5 with its 95 % interval over the questions, a star where zero
+    lies outside.
 
     With --ablations the rows are those of the recipe's paper instead, whose answers came from other models; --answer
     puts the EM and F1 of yours beside the paper's.
@@ -184,15 +192,20 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     An index that is there is asked the questions of a file, with the recipes that it holds; nothing is built and the
     folder is only read: sire eval my-index --questions questions.jsonl
     """
+    from sire_core.evaluate.charts import chart
+    from sire_core.evaluate.report import write_text
+
     half, file = read_questions_option(questions)
     asked = Asked(half, file, untitled, titles_in_text)
     if clusters and (ablations or recipes or answer):
         raise ConfigurationError("--clusters looks at no recipe; leave --recipes, --ablations and --answer out.")
+    if plot is not None and ablations:
+        raise ConfigurationError("--plot shows recipes; leave --ablations out.")
     if repeats > 1 and ablations:
         raise ConfigurationError("--repeats is for recipes, not for --ablations.")
     check_index(dataset_dir, asked, builds=ablations or clusters or repeats > 1 or to is not None)
     names = recipe_names(recipes, ablations=ablations) if recipes or file is None else []
-    for option, path in (("--json", json_file), ("--answers", answers)):
+    for option, path in (("--json", json_file), ("--answers", answers), ("--plot", plot)):
         check_file(path, option)
     spending = Spending(
         llm, base_url, api_key_env, native, max_calls, max_tokens, workers=workers, model_timeout=model_timeout
@@ -230,6 +243,8 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
             dataset = _data(dataset_dir, asked)
             say_size(dataset, config)
             tables = _tables(dataset, names, options, config, progress, ablations=ablations, repeats=repeats)
+    if plot is not None:
+        write_text(plot, chart(tables[0]))
     _say(tables, json_file, ablations=ablations, by_kind=by_kind, by_type=by_type, compare=compare)
 
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sire_core.cli.evaluation_rows import ask, build, embedder_for, folder_for, shared
+from sire_core.cli.evaluation_rows import apart, ask, build, embedder_for, folder_for, shared
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.cli.output import count, note
 from sire_core.errors import ConfigurationError
@@ -51,7 +51,8 @@ def run_evaluation(
 
     Returns:
         Rows of the baselines, then of the recipes, with intervals against `hybrid`. `build_s` of a recipe is what it
-        costs beyond the passages' vectors, which the baselines paid for, and beyond the records of earlier recipes.
+        costs beyond the passages' vectors, which the baselines paid for; with a model or a folder that is kept, also
+        beyond what earlier recipes left there.
 
     Raises:
         ConfigurationError: There is nothing to ask, the folder holds another corpus, or no recipe has a setting.
@@ -68,11 +69,12 @@ def run_evaluation(
             asked = replace(made, ranker=ranker, writes=False)
             rows.append(ask(dataset, Setup(ranker, build_s=seconds), asked, config, progress))
         for name in recipes:
-            made = replace(common, recipe=name, settings=given[name])
-            if name != "flat":
-                seconds = build(dataset, made, progress)
-            setup = Setup(name, build_s=seconds, settings=given[name])
-            rows.append(ask(dataset, setup, replace(made, writes=False), config, progress))
+            with apart(common, kept=options.folder is not None) as own:
+                made = replace(own, recipe=name, settings=given[name])
+                if name != "flat":
+                    seconds = build(dataset, made, progress)
+                setup = Setup(name, build_s=seconds, settings=given[name])
+                rows.append(ask(dataset, setup, replace(made, writes=False), config, progress))
     return with_intervals(rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import Embedder, Progress
 
-__all__ = ["ask", "build", "embedder_for", "folder_for", "shared"]
+__all__ = ["apart", "ask", "build", "embedder_for", "folder_for", "shared"]
 
 
 @contextmanager
@@ -32,6 +33,25 @@ def shared(dataset: DataSet, options: IndexOptions) -> Iterator[IndexOptions]:
     with folder_for(options.folder) as folder:
         _refuse_other_corpus(dataset, folder)
         yield replace(options, folder=folder, embedder=embedder_for(options, folder), writes=True)
+
+
+@contextmanager
+def apart(options: IndexOptions, *, kept: bool) -> Iterator[IndexOptions]:
+    """Options of a recipe that shares nothing with others but the passages' vectors: it builds in a copy of the folder.
+
+    Its build seconds are then its own, whatever was built before. With a model all rows share one folder, since nothing
+    that was paid for may be paid again; so do they in a folder that is to be kept.
+
+    Args:
+        options: The shared folder, which holds the vectors.
+        kept: Whether the folder was named by the user.
+    """
+    if kept or options.language_model is not None or options.folder is None:
+        yield options
+        return
+    with folder_for(None) as place:
+        shutil.copytree(options.folder, place / "index")
+        yield replace(options, folder=place / "index")
 
 
 def build(dataset: DataSet, options: IndexOptions, progress: Progress) -> float:

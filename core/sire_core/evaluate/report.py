@@ -26,7 +26,7 @@ _LEFT_OUT = (
 
 _COMPARED = ("R@2", "R@5", "R@10", "EM", "F1", "Acc", "contain-Acc", "MRR", "coverage", "Acc@.25", "Acc@.5")
 
-__all__ = ["format_ablations", "format_comparison", "format_groups", "format_table", "write_rows"]
+__all__ = ["format_ablations", "format_comparison", "format_groups", "format_table", "write_rows", "write_text"]
 
 
 class Jsonable(Protocol):
@@ -42,8 +42,16 @@ def write_rows(path: str | Path, rows: Sequence[Jsonable]) -> None:
     Raises:
         ConfigurationError: The file cannot be written.
     """
+    write_text(path, json.dumps([row.as_json() for row in rows], ensure_ascii=False, indent=1) + "\n")
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file in one step.
+
+    Raises:
+        ConfigurationError: The file cannot be written.
+    """
     path = Path(path)
-    text = json.dumps([row.as_json() for row in rows], ensure_ascii=False, indent=1) + "\n"
     partial = ""
     try:
         handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
