@@ -45,6 +45,18 @@ class Lists:
             (pairs % width).astype(np.int32),
         )
 
+    @classmethod
+    def of_runs(cls, lists: Ints, values: Ints, size: int) -> Lists:
+        """From pairs of a list and a value of it, by list: values keep their order, repeated ones stay.
+
+        Args:
+            lists: Number of the list, ascending, `[pairs]`.
+            values: At least 0, `[pairs]`.
+            size: How many lists there are.
+        """
+        starts = np.searchsorted(lists, np.arange(size + 1, dtype=np.int64)).astype(np.int64)
+        return cls(starts, values.astype(np.int32))
+
     def __len__(self) -> int:
         """How many lists."""
         return len(self.starts) - 1

@@ -6,7 +6,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["SEPARATOR", "Section", "clean_markdown", "is_cut", "path_of", "section_title", "sections_of_markdown"]
+__all__ = [
+    "SEPARATOR",
+    "Section",
+    "clean_markdown",
+    "is_cut",
+    "path_of",
+    "plain_heading",
+    "section_title",
+    "sections_of_markdown",
+]
 
 SEPARATOR = " > "
 """Stands between the headings of a section's path where the path is written as a title."""

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
     from sire_core.algorithms.lists import Ints
     from sire_core.protocols import FloatArray, View
+    from sire_core.types import Unit
 
     Keys = NDArray[np.uint64]
 
 __all__ = ["EvidenceIndex"]
 
-_NAME = "evidence-1"
+_NAME = "evidence-2"
 _K1, _B = 1.5, 0.75
 
 
@@ -44,7 +45,12 @@ class EvidenceIndex:
         passages: Passages that have a stem.
         impacts: BM25 of a stem in a passage, aligned with `passages.values`.
         sentences: Sentences of a passage.
-        sentence_words: Stems of a sentence.
+        sentence_words: Stems of a sentence, in their order.
+        headings: Headings of a passage.
+        heading_words: Stems of a heading.
+        source: What each passage was cut from.
+        members: Passages of a source, in their order there.
+        place: Place of each passage among those of its source.
         title_words: Stems of what the passage is about.
         names: Sorted keys of names (see `phrase_keys`).
         named: Entity of each name.
@@ -64,6 +70,11 @@ class EvidenceIndex:
     impacts: FloatArray
     sentences: Lists
     sentence_words: Lists
+    headings: Lists
+    heading_words: Lists
+    source: Ints
+    members: Lists
+    place: Ints
     title_words: Lists
     names: Keys
     named: Ints
@@ -83,7 +94,8 @@ class EvidenceIndex:
     @classmethod
     def _read(cls, view: View) -> EvidenceIndex:
         graph = EntityGraph.of(view)
-        return _made(Texts.of(view.units(graph.chunk_positions)), graph)
+        units = view.units(graph.chunk_positions)
+        return _made(Texts.of(units), graph, _sources(units, view, graph.chunk_positions))
 
     def stems(self, words: Sequence[str]) -> Ints:
         """Numbers of the stems of a question's words that the corpus has, each once; function words left out."""
@@ -107,7 +119,21 @@ class EvidenceIndex:
         return split_words(self.labels, count), split_words(self.entity_ids, count)
 
 
-def _made(texts: Texts, graph: EntityGraph) -> EvidenceIndex:
+def _sources(units: Sequence[Unit], view: View, positions: Ints) -> tuple[Ints, Ints]:
+    """What each passage was cut from, and where in it: its document, or what a splitter says of `source`."""
+    pointers, chunks = view.chunk_pointers
+    documents = view.chunk_documents[chunks[pointers[positions]]].tolist()
+    numbers: dict[object, int] = {}
+    source, start = [], []
+    for row, (unit, document) in enumerate(zip(units, documents, strict=True)):
+        given, index = unit.metadata.get("source"), unit.metadata.get("start_index")
+        cut = isinstance(given, str) and isinstance(index, int)
+        source.append(numbers.setdefault(given if cut else document, len(numbers)))
+        start.append(index if isinstance(index, int) and cut else row)
+    return np.array(source, dtype=np.int64), np.array(start, dtype=np.int64)
+
+
+def _made(texts: Texts, graph: EntityGraph, sources: tuple[Ints, Ints]) -> EvidenceIndex:
     size = len(graph.chunk_positions)
     names = _Names.of(texts, graph)
     own_words = [texts.vocabulary.numbers(name_words(name)) for name in texts.names]
@@ -117,7 +143,14 @@ def _made(texts: Texts, graph: EntityGraph) -> EvidenceIndex:
     said = number[texts.words] if len(texts.words) else np.zeros(0, dtype=np.int64)
     postings, impacts, idf = _bm25(texts.passages[said >= 0], said[said >= 0], size, len(words))
     inside = (said >= 0) & (texts.sentences >= 0)
+    source, start = sources
+    in_order = np.lexsort((start, source))
+    members = Lists.of_runs(source[in_order], in_order, int(source.max(initial=-1)) + 1)
+    place = np.empty(size, dtype=np.int64)
+    place[in_order] = np.arange(size) - members.starts[source[in_order]]
     owners = np.repeat(np.arange(size), [len(found) for found in own_words])
+    headed = np.repeat(np.arange(len(texts.headings)), [len(found) for found in texts.headings])
+    heading_words = number[np.array([word for found in texts.headings for word in found], dtype=np.int64)]
     flat = number[np.array([word for found in own_words for word in found], dtype=np.int64)]
     sentences = len(texts.sentence_passages)
     mentions = names.mentions(texts, graph)
@@ -129,7 +162,14 @@ def _made(texts: Texts, graph: EntityGraph) -> EvidenceIndex:
         passages=postings,
         impacts=impacts,
         sentences=Lists.of_pairs(texts.sentence_passages, np.arange(sentences), size),
-        sentence_words=Lists.of_pairs(texts.sentences[inside], said[inside], sentences),
+        sentence_words=Lists.of_runs(texts.sentences[inside], said[inside], sentences),
+        headings=Lists.of_pairs(texts.heading_passages, np.arange(len(texts.headings)), size),
+        heading_words=Lists.of_pairs(
+            headed[heading_words >= 0], heading_words[heading_words >= 0], len(texts.headings)
+        ),
+        source=source,
+        members=members,
+        place=place,
         title_words=Lists.of_pairs(owners[flat >= 0], flat[flat >= 0], size),
         names=names.keys,
         named=names.owners,

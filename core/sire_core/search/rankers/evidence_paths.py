@@ -94,13 +94,18 @@ class EvidencePaths:
         """
         passages = evidence.candidates
         own = evidence.own(passages)
+        known, evident = passages, own
         scores = own @ _OWN
         leads = evidence.leads(passages[:0], scores[:0], self.widest)
         for last in range(self.rounds, 0, -1):
             order = best_first(scores.astype(np.float32), self.first)
             leads = evidence.leads(passages[order], scores[order] - np.logaddexp.reduce(scores), self.widest)
+            new = np.setdiff1d(leads.targets, known)
+            order = np.argsort(np.concatenate([known, new]))
+            known = np.concatenate([known, new])[order]
+            evident = np.concatenate([evident, evidence.own(new)])[order]
             passages = np.union1d(evidence.candidates, leads.targets)
-            own = evidence.own(passages)
+            own = evident[np.searchsorted(known, passages)]
             if last > 1:
                 scores, _ = _mixed(passages, own, leads)
         return passages, own, leads

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.search.rankers.evidence_links import linked_entities
-from sire_core.search.rankers.evidence_texts import name_words
+from sire_core.search.rankers.evidence_words import QuestionWords, largest
 from sire_core.search.ranking import best_first
 
 if TYPE_CHECKING:
@@ -19,16 +19,21 @@ if TYPE_CHECKING:
     from sire_core.search.rankers.evidence_index import EvidenceIndex
 
     Floats = NDArray[np.float64]
-    Bits = NDArray[np.uint64]
 
 __all__ = ["OWN", "STEP", "Leads", "QuestionEvidence"]
 
-_ALONE = ("vector", "words", "coverage", "sentence", "titled", "names", "rarest name", "title words", "fused")
+_ALONE = (
+    *("vector", "words", "coverage", "sentence", "titled", "names", "rarest name", "title words", "fused"),
+    *("heading words", "heading", "phrases", "near vector", "near words", "source vector", "source words"),
+)
 OWN = (*_ALONE, *(f"unsure {name}" for name in _ALONE))
 """Evidence of a passage by itself: cosine and BM25 (standard scores among the candidates), share of the question that
 the passage and its best sentence cover (by inverse document frequency), whether the question names what the passage is
 about, rarity of the named entities it mentions (sum, and largest), share of its title's words in the question,
-reciprocal ranks by cosine and by BM25. Then all of these once more, times how unsure it is that the question names what
+reciprocal ranks by cosine and by BM25; the largest share of a heading's words that the question has, and that times the
+share of the question which the heading has; share of the question in words that stand side by side in both; the better
+cosine and BM25 of the passages before and behind, and the best of the same source (0 where there are none, or below
+the mean). Then all of these once more, times how unsure it is that the question names what
 a passage is about: where names say little, similarity decides."""
 STEP = (
     *("from", "sentence", "new words", "both", "to title", "rarity", "asked", "from title", "alike", "single title"),
@@ -39,7 +44,6 @@ candidates, the sentence's share of the question, what the other adds to it and 
 about the name, how rare the name is, whether the question names it, whether the question names what the first is about,
 cosine of both, 1 / how many passages are about the name, 1 / names of the first, what the other's best sentence adds,
 1 / how many others mention it."""
-_MOST_WORDS = 64
 _CONSTANT, _DEPTH = 61.0, 50  # of reciprocal ranks
 _LEAST_SHARE = -8.0
 
@@ -88,15 +92,11 @@ class QuestionEvidence:
         self._vectors = vectors
         self._allowed = allowed
         self.linked = linked_entities(question, index)
-        self.stems = index.stems(name_words(question))[:_MOST_WORDS]
-        idf = index.idf[self.stems].astype(np.float64)
-        self._shares = idf / max(1e-9, float(idf.sum()))
-        self._bits = np.zeros(len(index.words), dtype=np.uint64)
-        self._bits[self.stems] = np.uint64(1) << np.arange(len(self.stems), dtype=np.uint64)
+        self._texts = QuestionWords(question, index)
         size = len(index.chunks)
         self._rarity = np.log1p(size) or 1.0
         self._cosines = cosines.astype(np.float64)
-        self._words = self._bm25(size)
+        self._words = self._texts.bm25()
         self._titled, self._names, self._rarest = self._links(size)
         self.candidates = self._pool(pool)
         self._fused = self._reciprocal_ranks(size)
@@ -105,19 +105,24 @@ class QuestionEvidence:
 
     def own(self, passages: Ints) -> Floats:
         """Evidence of passages by themselves, `[len(passages), len(OWN)]`; see `OWN`."""
-        masks, best = self._covered(passages)
-        (cosine, spread), (words, deviation) = self._scale
+        masks, best = self._texts.covered(passages)
+        vector, words = self._cosines - self._scale[0][0], self._words - self._scale[1][0]
+        vector, words = vector / self._scale[0][1], words / self._scale[1][1]
         alone = np.stack(
             [
-                (self._cosines[passages] - cosine) / spread,
-                (self._words[passages] - words) / deviation,
-                self._share(masks),
+                vector[passages],
+                words[passages],
+                self._texts.share(masks),
                 best,
                 self._titled[passages],
                 self._names[passages],
                 self._rarest[passages],
-                self._title_share(passages),
+                self._texts.title_share(passages),
                 self._fused[passages],
+                *self._texts.headed(passages),
+                self._texts.phrases(passages),
+                *(self._near(passages, scores) for scores in (vector, words)),
+                *(self._in_source(passages, scores) for scores in (vector, words)),
             ],
             axis=1,
         )
@@ -142,18 +147,18 @@ class QuestionEvidence:
             keep &= self._allowed[holders]
         held, targets, about = held[keep], holders[keep], about[keep]
         from_place = places[held]
-        masks, _ = self._covered(sources)
+        masks, _ = self._texts.covered(sources)
         mask = masks[from_place]
-        target_masks, new_best = self._covered(targets, ~mask)
+        target_masks, new_best = self._texts.covered(targets, ~mask)
         rarity = np.log1p(len(index.chunks) / np.maximum(1, index.holders.lengths(entities))) / self._rarity
         linked = np.isin(entities, list(self.linked))
         first, second = self._vectors[index.chunks[sources]], self._vectors[index.chunks[targets]]
         features = np.stack(
             [
                 np.maximum(shares, _LEAST_SHARE)[from_place] / -_LEAST_SHARE,
-                self._share(self._sentence_masks(sentences))[held],
-                self._share(target_masks & ~mask),
-                self._share(target_masks | mask),
+                self._texts.share(self._texts.sentence_masks(sentences))[held],
+                self._texts.share(target_masks & ~mask),
+                self._texts.share(target_masks | mask),
                 about.astype(np.float64),
                 rarity[held],
                 linked[held].astype(np.float64),
@@ -181,7 +186,7 @@ class QuestionEvidence:
         places, sentences = places[inside], sentences[inside]
         others = index.own[sources[places]] != entities
         places, sentences, entities = places[others], sentences[others], entities[others]
-        covered = self._share(self._sentence_masks(sentences))
+        covered = self._texts.share(self._texts.sentence_masks(sentences))
         order = np.lexsort((sentences, -covered, entities, places))
         places, sentences, entities = places[order], sentences[order], entities[order]
         first = np.ones(len(places), dtype=bool)
@@ -195,53 +200,10 @@ class QuestionEvidence:
     def _best_sentences(self, passages: Ints) -> Ints:
         """The sentence of each passage that covers most of the question."""
         places, sentences = self.index.sentences.take(passages)
-        covered = self._share(self._sentence_masks(sentences))
+        covered = self._texts.share(self._texts.sentence_masks(sentences))
         order = np.lexsort((sentences, -covered, places))
         first = np.searchsorted(places[order], np.arange(len(passages)))
         return np.asarray(sentences[order][first], dtype=np.int64)
-
-    def _sentence_masks(self, sentences: Ints) -> Bits:
-        """Bit set of the question's words in each sentence."""
-        lists = self.index.sentence_words
-        _, words = lists.take(sentences)
-        return _joined(self._bits[words], lists.lengths(sentences))
-
-    def _covered(self, passages: Ints, wanted: Bits | None = None) -> tuple[Bits, Floats]:
-        """Bit set of the question's words in each passage, and the share of the question in its best sentence.
-
-        Args:
-            passages: Which.
-            wanted: Words that count in sentences, by passage; None for all.
-        """
-        index = self.index
-        unique, back = np.unique(passages, return_inverse=True)
-        _, sentences = index.sentences.take(unique)
-        masks = self._sentence_masks(sentences)
-        lengths = index.sentences.lengths(unique)
-        _, words = index.title_words.take(unique)
-        titles = _joined(self._bits[words], index.title_words.lengths(unique))
-        whole = (_joined(masks, lengths) | titles)[back]
-        if wanted is None:
-            return whole, _largest(self._share(masks), lengths)[back]
-        counts = lengths[back]
-        starts = (np.cumsum(lengths) - lengths)[back]
-        rows = np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
-        return whole, _largest(self._share(masks[rows] & np.repeat(wanted, counts)), counts)
-
-    def _share(self, masks: Bits) -> Floats:
-        """Share of the question, by inverse document frequency, of sets of its words."""
-        found = np.zeros(len(masks))
-        for bit, share in enumerate(self._shares.tolist()):
-            found += share * ((masks >> np.uint64(bit)) & np.uint64(1)).astype(np.float64)
-        return found
-
-    def _bm25(self, size: int) -> Floats:
-        index = self.index
-        scores = np.zeros(size)
-        for stem in self.stems.tolist():
-            start, end = index.passages.starts[stem], index.passages.starts[stem + 1]
-            scores[index.passages.values[start:end]] += index.impacts[start:end]
-        return scores
 
     def _links(self, size: int) -> tuple[Floats, Floats, Floats]:
         """By passage: how surely the question names what it is about; sum and largest rarity of named entities."""
@@ -256,14 +218,38 @@ class QuestionEvidence:
             titled[about] = np.maximum(titled[about], sure)
         return titled, names, rarest
 
-    def _title_share(self, passages: Ints) -> Floats:
-        """Share of the words of what a passage is about that the question has, by inverse document frequency."""
+    def _near(self, passages: Ints, scores: Floats) -> Floats:
+        """The better score of the passages before and behind in the same source; at least 0."""
         index = self.index
-        places, words = index.title_words.take(passages)
-        idf = index.idf[words].astype(np.float64)
-        all_words = np.bincount(places, idf, minlength=len(passages))
-        shared = np.bincount(places, idf * (self._bits[words] != 0), minlength=len(passages))
-        return np.asarray(shared / np.maximum(1e-9, all_words))
+        source = index.source[passages]
+        best = np.zeros(len(passages))
+        for step in (-1, 1):
+            place = index.place[passages] + step
+            there = (place >= 0) & (place < index.members.lengths(source))
+            other = index.members.values[np.where(there, index.members.starts[source] + place, 0)]
+            if self._allowed is not None:
+                there &= self._allowed[other]
+            best = np.maximum(best, np.where(there, scores[other], 0.0))
+        return best
+
+    def _in_source(self, passages: Ints, scores: Floats) -> Floats:
+        """The best score of the other passages of the same source; at least 0."""
+        index = self.index
+        sources, back = np.unique(index.source[passages], return_inverse=True)
+        _, others = index.members.take(sources)
+        found = np.maximum(scores[others], 0.0)
+        if self._allowed is not None:
+            found = np.where(self._allowed[others], found, 0.0)
+        lengths = index.members.lengths(sources)
+        starts = np.cumsum(lengths) - lengths
+        best = largest(found, lengths)
+        first = np.minimum.reduceat(
+            np.where(found == np.repeat(best, lengths), np.arange(len(found)), len(found)), starts
+        )
+        mine = others[first]
+        found[first] = 0.0
+        second = largest(found, lengths)
+        return np.where(mine[back] == passages, second[back], best[back])
 
     def _reciprocal_ranks(self, size: int) -> Floats:
         fused = np.zeros(size)
@@ -298,21 +284,3 @@ def _moments(values: Floats) -> tuple[float, float]:
         return 0.0, 1.0
     spread = float(values.std())
     return float(values.mean()), spread if spread > 1e-9 else 1.0
-
-
-def _joined(bits: Bits, lengths: Ints) -> Bits:
-    """Union of each run of bit sets; 0 for an empty run."""
-    found = np.zeros(len(lengths), dtype=np.uint64)
-    filled = lengths > 0
-    if filled.any():
-        found[filled] = np.bitwise_or.reduceat(bits, (np.cumsum(lengths) - lengths)[filled])
-    return found
-
-
-def _largest(values: Floats, lengths: Ints) -> Floats:
-    """Largest value of each run; 0 for an empty run."""
-    found = np.zeros(len(lengths))
-    filled = lengths > 0
-    if filled.any():
-        found[filled] = np.maximum.reduceat(values, (np.cumsum(lengths) - lengths)[filled])
-    return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.text import split_sentences
+from sire_core.corpus.sections import SEPARATOR, plain_heading
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.extraction.subjects import base_title
 from sire_core.models.lexical_features import split_words
@@ -22,7 +23,16 @@ if TYPE_CHECKING:
     from sire_core.algorithms.lists import Ints
     from sire_core.types import Unit
 
-__all__ = ["LONGEST_NAME", "Texts", "Vocabulary", "name_words", "opening_name", "passage_sentences", "phrase_keys"]
+__all__ = [
+    "LONGEST_NAME",
+    "Texts",
+    "Vocabulary",
+    "name_words",
+    "opening_name",
+    "passage_headings",
+    "passage_sentences",
+    "phrase_keys",
+]
 
 LONGEST_NAME = 8
 """Words of the longest name that is looked for in text."""
@@ -34,6 +44,11 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 # A name at the start of a text, as far as the verb or bracket that begins to say what it is.
 _DEFINED = re.compile(r"\s*(?:\(|,|\b(?:is|was|are|were|refers?|also|or|born|has|had)\b)")
 _NO_NAME = FUNCTION_WORDS | frozenset(("according", "please", "note", "use", "using", "see", "click", "select"))
+_HEADING_MARKS = re.compile(r"#{1,6}[ \t]+")
+_NO_HEADING = frozenset("*|-+[(!{}<>\"'`$/\\=~")
+_HEADING_END = frozenset(".:,;)|]}>!")
+_LONGEST_HEADING = 90
+_HEADING_WORDS = 12
 _OPENING = 160
 _OPENING_WORDS = 9
 
@@ -58,6 +73,31 @@ def _cut(sentence: str) -> list[str]:
         else:
             pieces.append(line)
     return pieces
+
+
+def passage_headings(title: str, text: str) -> list[str]:
+    """Headings of a passage: those of its section's path, and lines of its text that stand alone like one.
+
+    Splitters and converters leave headings in the text, often without their marks: a short line between blank lines
+    (or first in a longer text) that is no sentence, no item of a list and no code.
+    """
+    found = title.split(SEPARATOR) if SEPARATOR in title else []
+    lines = [line.strip() for line in text.strip().split("\n")]
+    for place, line in enumerate(lines):
+        marked = _HEADING_MARKS.match(line)
+        bare = line[marked.end() :] if marked else line
+        if not 3 < len(bare) <= _LONGEST_HEADING or len(lines) == 1:
+            continue
+        alone = not place or ((not lines[place - 1]) and (place + 1 == len(lines) or not lines[place + 1]))
+        if (marked or (alone and _could_be_heading(bare))) and (plain := plain_heading(bare)):
+            found.append(plain)
+    return list(dict.fromkeys(found))
+
+
+def _could_be_heading(line: str) -> bool:
+    numbered = line[0].isdigit() and line.split(None, 1)[0].endswith((".", ")"))
+    apart = line[0] not in _NO_HEADING and line[-1] not in _HEADING_END
+    return apart and not numbered and len(line.split()) <= _HEADING_WORDS
 
 
 def opening_name(text: str) -> str:
@@ -133,6 +173,8 @@ class Texts:
         sentences: Sentence of every word, -1 for words of titles.
         passages: Passage of every word.
         sentence_passages: Passage of every sentence.
+        headings: Numbers of the words of every heading, see `passage_headings`.
+        heading_passages: Passage of every heading.
         names: Name that each passage is about: its title without brackets, or what its text opens with; may be empty.
         vocabulary: Of the words.
     """
@@ -142,6 +184,8 @@ class Texts:
     sentences: Ints
     passages: Ints
     sentence_passages: Ints
+    headings: Sequence[Sequence[int]]
+    heading_passages: Ints
     names: Sequence[str]
     vocabulary: Vocabulary
 
@@ -150,7 +194,11 @@ class Texts:
         """Read passages."""
         vocabulary = Vocabulary()
         words, capital, sentences, passages, owners, names = [], bytearray(), [], [], list[int](), list[str]()
+        headings, headed = list[list[int]](), list[int]()
         for place, unit in enumerate(units):
+            for heading in passage_headings(unit.title, unit.text):
+                headings.append(vocabulary.numbers(name_words(heading)))
+                headed.append(place)
             names.append(base_title(unit.title) if unit.title else opening_name(unit.text))
             pieces = [(-1, unit.title)] if unit.title else []
             for sentence in passage_sentences(unit.text):
@@ -168,6 +216,8 @@ class Texts:
             np.array(sentences, dtype=np.int64),
             np.array(passages, dtype=np.int64),
             np.array(owners, dtype=np.int64),
+            headings,
+            np.array(headed, dtype=np.int64),
             names,
             vocabulary,
         )
