@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint benchmark-quick benchmark-quality clean
+.PHONY: demo docs test test-slow lint benchmark-quick benchmark-quality clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +30,11 @@ benchmark-quick: $(STAMP)  ## speed and memory of indexing, loading and searchin
 
 benchmark-quality: $(STAMP)  ## recall of every set of SIRE_DATA without a model; goes on where it was interrupted
 	$(BIN)/python benchmarks/quality.py
+
+docs: $(STAMP)  ## the documentation as a site in build/site; a warning is an error
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	$(BIN)/python docs/pictures/make.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf $(VENV) build dist

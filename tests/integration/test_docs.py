@@ -1,0 +1,63 @@
+"""Every Python snippet of the documentation runs, page by page; the site names every page and every recipe."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+# The guides of both frameworks show fragments of applications; what they say is run in the packages' own tests.
+FRAGMENTS = {"langchain.md", "llama-index.md"}
+PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+CODE = {
+    name: re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL) for name in PAGES
+}
+RUNNING = [name for name in PAGES if CODE[name] and name not in FRAGMENTS]
+RUN = """
+import os, sys, traceback
+for name, code in {pages!r}.items():
+    folder = os.path.join({place!r}, name.replace("/", "-"))
+    os.mkdir(folder)
+    os.chdir(folder)
+    try:
+        exec(compile(code, name, "exec"), {{"__name__": "__main__"}})
+    except BaseException:
+        print("FAILED in", name, file=sys.stderr)
+        raise
+"""
+
+
+@pytest.mark.parametrize("part", [0, 1], ids=["first half", "second half"])
+def test_snippets_run(part, tmp_path):
+    # Many pages in one process: what takes long is to import the frameworks.
+    pages = {name: "\n".join(CODE[name]) for name in RUNNING[part::2]}
+    command = [sys.executable, "-c", RUN.format(pages=pages, place=str(tmp_path))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_site_has_every_page_and_every_recipe_its_picture_and_row():
+    from sire_core.recipes import REGISTRY
+
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:")[1]
+    assert sorted(re.findall(r"[\w/-]+\.md", nav)) == PAGES
+    how = (DOCS / "recipes" / "how-it-works.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"pictures/(\w+)\.svg", how)) == sorted(REGISTRY)
+    linked = set(re.findall(r"\(([\w/-]+\.md)\)", (DOCS / "llms.txt").read_text(encoding="utf-8")))
+    assert linked <= set(PAGES)
+
+
+@pytest.mark.slow
+def test_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    pages = [page.read_text(encoding="utf-8") for page in (tmp_path / "site").rglob("*.html")]
+    assert len(pages) > len(PAGES) / 2
+    assert not [
+        found for page in pages for found in re.findall(r'<(?:script|link)[^>]+(?:src|href)="(https?:[^"]+)', page)
+    ]
