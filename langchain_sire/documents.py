@@ -11,7 +11,8 @@ from typing import Any
 from langchain_core.documents import Document as LangChainDocument
 
 from sire_core.errors import CorpusError
-from sire_core.types import Document, Hit, Passage, digest
+from sire_core.storage.uuids import to_uuid
+from sire_core.types import Document, Hit, Passage, Unit, digest
 
 __all__ = [
     "KEY",
@@ -21,6 +22,7 @@ __all__ = [
     "from_texts",
     "hit_to_langchain",
     "keep_user_keys",
+    "pool_document",
     "to_langchain",
 ]
 
@@ -163,3 +165,25 @@ def keep_user_keys(metadata: Mapping[str, Any], ours: Sequence[str]) -> dict[str
     """
     copied = copy.deepcopy(dict(metadata))
     return {f"user_{key}" if key in ours else key: value for key, value in copied.items()}
+
+
+def pool_document(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any]) -> LangChainDocument:
+    """One unit as `pool_documents` makes it.
+
+    Args:
+        unit: The unit.
+        doc_ids: Documents it stands on.
+        shared: Metadata that all of them agree on.
+    """
+    metadata = keep_user_keys(shared, POOL_KEYS)
+    if unit.title:
+        metadata["title"] = unit.title
+    metadata |= {
+        "unit_id": unit.id,
+        "kind": str(unit.kind),
+        "level": unit.level,
+        "doc_id": doc_ids[0],
+        "doc_ids": json.dumps(list(doc_ids), ensure_ascii=False),
+        "chunk_ids": json.dumps(list(unit.chunk_ids)),
+    }
+    return LangChainDocument(id=to_uuid(unit.id), page_content=unit.index_text, metadata=metadata)

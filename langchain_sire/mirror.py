@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.callbacks import call
-from langchain_sire.transformer import pool_document
+from langchain_sire.documents import pool_document
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import MirroredUnit
 from sire_core.storage.uuids import to_uuid

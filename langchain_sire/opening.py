@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_sire.chat import as_language_model
 from langchain_sire.embeddings import as_embedder
+from langchain_sire.mirror import VectorStoreMirror
+from langchain_sire.vector_store import over_vector_store
 from sire_core.index import Index
 from sire_core.keywords import named, parameters
+from sire_core.recipes.base import recipe_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from langchain_core.vectorstores import VectorStore
 
 __all__ = ["SPELLINGS", "make_index", "open_index"]
 
@@ -21,6 +26,7 @@ SPELLINGS = {
     "embed_model": "embedding",
     "language_model": "llm",
     "model": "llm",
+    "vectorstore": "vector_store",
     "folder": "path",
     "persist_directory": "path",
     "persist_dir": "path",
@@ -31,7 +37,7 @@ SPELLINGS = {
 """Other words for arguments, as other classes of LangChain and LlamaIndex have them."""
 
 _OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model"))
-_NAMES = ("path", "embedding", "llm", "recipe", "show_progress", *_OURS)
+_NAMES = ("path", "embedding", "llm", "recipe", "vector_store", "show_progress", *_OURS)
 
 
 def open_index(
@@ -61,12 +67,18 @@ def make_index(
     llm: Any = None,
     recipe: Any = None,
     *,
+    vector_store: VectorStore | VectorStoreMirror | None = None,
     show_progress: bool = False,
     **options: Any,
 ) -> Index:
-    """An index with LangChain's models in the places of ours."""
+    """An index with LangChain's models in the places of ours; where the user has a vector store, searched in it."""
     if show_progress and "progress" not in options:
         from sire_core.bars import Bars
 
         options["progress"] = Bars()
+    if vector_store is not None:
+        mirror = vector_store if isinstance(vector_store, VectorStoreMirror) else VectorStoreMirror(vector_store)
+        options["mirrors"] = (mirror, *options.get("mirrors", ()))
+        recipe = over_vector_store(recipe or recipe_of(path), mirror.vector_store)
+        embedding = mirror.vector_store.embeddings if embedding is None else embedding
     return Index(path, recipe=recipe, embedder=as_embedder(embedding), language_model=as_language_model(llm), **options)

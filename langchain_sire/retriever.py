@@ -117,8 +117,9 @@ class SireRetriever(BaseRetriever):
             llm: LangChain's or ours; None extracts and summarizes without a model.
             recipe: A name or a `Recipe`; None means the folder's latest, else the default.
             path: Folder of the index; None keeps it in memory.
-            **options: Fields of the class (`k`, `filter`, `search_kwargs`, `title_key`, ...), `show_progress=True` for
-                bars, and arguments of `Index`: `chunker`, `seed`, `workers`, `limits` and others.
+            **options: `vector_store` (or a `VectorStoreMirror` of it), which follows the index and is searched; fields
+                of the class (`k`, `filter`, `search_kwargs`, `title_key`, ...), `show_progress=True` for bars, and
+                arguments of `Index`: `chunker`, `seed`, `workers`, `limits` and others.
 
         Raises:
             CorpusError: Documents contradict each other, or hold metadata that is not JSON.

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import BaseDocumentTransformer, Document
 
-from langchain_sire.documents import POOL_KEYS, from_langchain, keep_user_keys
+from langchain_sire.documents import from_langchain, pool_document
 from langchain_sire.opening import open_index
 from sire_core import types
 from sire_core.errors import ConfigurationError
-from sire_core.storage.uuids import to_uuid
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -23,9 +21,8 @@ if TYPE_CHECKING:
 
     from sire_core.index import Index
     from sire_core.protocols import Embedder, LanguageModel, Recipe
-    from sire_core.types import Unit
 
-__all__ = ["SireDocumentTransformer", "pool_document", "pool_documents"]
+__all__ = ["SireDocumentTransformer", "pool_documents"]
 
 
 class SireDocumentTransformer(BaseDocumentTransformer):
@@ -64,6 +61,7 @@ class SireDocumentTransformer(BaseDocumentTransformer):
         given = {"recipe": recipe, "embedding": embedding, "llm": llm, "path": path, **options}
         if index is not None and any(value is not None for value in given.values()):
             raise ConfigurationError("Give an index, or the settings of one, not both.")
+        given["recipe"] = recipe or "sirerag"  # the default recipe derives no texts that a store could hold
         self.index = open_index(type(self).__name__, given)[0] if index is None else index
         self._title_key = title_key
         self._kinds = _checked(kinds)
@@ -116,28 +114,6 @@ def pool_documents(index: Index, *, kinds: Collection[str] | None = None) -> lis
         for position, unit, doc_ids in found
         if wanted is None or str(unit.kind) in wanted
     ]
-
-
-def pool_document(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any]) -> Document:
-    """One unit as `pool_documents` makes it.
-
-    Args:
-        unit: The unit.
-        doc_ids: Documents it stands on.
-        shared: Metadata that all of them agree on.
-    """
-    metadata = keep_user_keys(shared, POOL_KEYS)
-    if unit.title:
-        metadata["title"] = unit.title
-    metadata |= {
-        "unit_id": unit.id,
-        "kind": str(unit.kind),
-        "level": unit.level,
-        "doc_id": doc_ids[0],
-        "doc_ids": json.dumps(list(doc_ids), ensure_ascii=False),
-        "chunk_ids": json.dumps(list(unit.chunk_ids)),
-    }
-    return Document(id=to_uuid(unit.id), page_content=unit.index_text, metadata=metadata)
 
 
 def _checked(kinds: Collection[str] | None) -> frozenset[str] | None:

@@ -28,7 +28,8 @@ class VectorStoreSource:
 
     Args:
         vector_store: Only `similarity_search_with_score` is asked of it, or `similarity_search` where it has no scores.
-        distances: Whether the store's scores are distances, smaller being better; FAISS and Chroma count so.
+        distances: Whether the store's scores are distances, smaller being better; FAISS, Chroma and PGVector count so.
+            None looks: stores give what is nearest first.
         search_kwargs: Passed to every search untouched, for example a filter in the store's own language.
         native_filter: Translates our filter into the store's `filter` argument. Without it the store is asked for more
             than needed and what does not pass is left out here; results are the same.
@@ -38,7 +39,7 @@ class VectorStoreSource:
         self,
         vector_store: VectorStore,
         *,
-        distances: bool = False,
+        distances: bool | None = None,
         search_kwargs: Mapping[str, Any] | None = None,
         native_filter: Callable[[Filter], Any] | None = None,
     ) -> None:
@@ -86,14 +87,18 @@ class VectorStoreSource:
                 lambda: store.asimilarity_search(query, **arguments),
             )
             return [(document, 1.0 / place) for place, document in enumerate(plain, 1)]
-        return [(document, -float(s) if self._distances else float(s)) for document, s in found]
+        scores = [float(score) for _, score in found]
+        grow = self._distances
+        if grow is None:  # none of one result, or of equal ones, is wrong either way
+            grow = bool(scores) and scores[0] < scores[-1]
+        return [(document, -score if grow else score) for (document, _), score in zip(found, scores, strict=True)]
 
 
 def over_vector_store(
     recipe: Recipe | str,
     vector_store: VectorStore,
     *,
-    distances: bool = False,
+    distances: bool | None = None,
     search_kwargs: Mapping[str, Any] | None = None,
     native_filter: Callable[[Filter], Any] | None = None,
 ) -> Recipe:
@@ -107,7 +112,7 @@ def over_vector_store(
     Args:
         recipe: A name or a `Recipe`.
         vector_store: See `VectorStoreSource`, and there for the rest.
-        distances: Whether the store's scores are distances.
+        distances: Whether the store's scores are distances; None looks.
         search_kwargs: Passed to every search untouched.
         native_filter: Translates our filter.
 

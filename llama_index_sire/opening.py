@@ -11,8 +11,7 @@ from llama_index_sire.models import EmbedModelLike, LLMLike, resolve_embed_model
 from llama_index_sire.vector_store import over_vector_store
 from sire_core.index import Index
 from sire_core.keywords import named, parameters
-from sire_core.recipes import base
-from sire_core.recipes.base import recipe_by_name
+from sire_core.recipes.base import recipe_of
 from sire_core.storage.folder import Folder
 from sire_core.storage.manifest import Manifest
 
@@ -91,8 +90,5 @@ def open_index(
     if vector_store is not None:
         mirror = vector_store if isinstance(vector_store, VectorStoreMirror) else VectorStoreMirror(vector_store)
         options["mirrors"] = (mirror, *options.get("mirrors", ()))
-        if recipe is None and manifest.recipes:
-            built = manifest.find(None)
-            recipe = recipe_by_name(built.name, **built.config)
-        recipe = over_vector_store(recipe or base.DEFAULT_RECIPE, mirror.vector_store)
+        recipe = over_vector_store(recipe or recipe_of(persist_dir), mirror.vector_store)
     return Index(persist_dir, recipe=recipe, embedder=embedder, language_model=resolve_llm(llm), **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +13,7 @@ from sire_core.settings import check_settings, refuse_unused, setting
 if TYPE_CHECKING:
     from sire_core.protocols import Ranker, Recipe
 
-__all__ = ["DEFAULT_RECIPE", "REGISTRY", "PoolRanker", "recipe_by_name", "register"]
+__all__ = ["DEFAULT_RECIPE", "REGISTRY", "PoolRanker", "recipe_by_name", "recipe_of", "register"]
 
 REGISTRY: dict[str, Callable[..., Recipe]] = {}
 """Factories by name. Command line, adapters and test suites take their list from here."""
@@ -40,6 +41,18 @@ def recipe_by_name(name: str, **settings: Any) -> Recipe:
     if name not in REGISTRY:
         raise ConfigurationError(f"There is no recipe {name!r}; choose one of {', '.join(sorted(REGISTRY))}.")
     return REGISTRY[name](**settings)
+
+
+def recipe_of(folder: str | os.PathLike[str] | None) -> Recipe:
+    """The latest recipe of an index folder with its settings; the default where there is none, or no folder."""
+    from sire_core.storage.folder import Folder
+    from sire_core.storage.manifest import Manifest
+
+    manifest = Manifest() if folder is None else Manifest.from_json(Folder(folder).read_manifest())
+    if not manifest.recipes:
+        return recipe_by_name(DEFAULT_RECIPE)
+    built = manifest.find(None)
+    return recipe_by_name(built.name, **built.config)
 
 
 @dataclass(frozen=True, slots=True)

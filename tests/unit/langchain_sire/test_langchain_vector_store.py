@@ -5,7 +5,14 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
-from langchain_sire import LangChainEmbedder, SireRetriever, VectorStoreSource, over_vector_store, pool_documents
+from langchain_sire import (
+    LangChainEmbedder,
+    SireRetriever,
+    VectorStoreMirror,
+    VectorStoreSource,
+    over_vector_store,
+    pool_documents,
+)
 from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
 from sire_core.index import Index
@@ -139,13 +146,33 @@ class Distances(Minimal):
 
 
 async def test_trap_distances_become_scores_that_grow_with_similarity():
-    assert await VectorStoreSource(Distances(["a", "b"]), distances=True).rank("?", 2) == [("a", -0.0), ("b", -1.0)]
+    for distances in (True, None):
+        source = VectorStoreSource(Distances(["a", "b"]), distances=distances)
+        assert await source.rank("?", 2) == [("a", -0.0), ("b", -1.0)]
 
 
 async def test_our_documents_in_a_store_beside_others(documents, question):
     store, over, local = _filled(documents, "flat")
     store.add_documents([Document(id="foreign", page_content=question)])
     assert [d.id for d in over.invoke(question)] == [d.id for d in local.invoke(question)]
+
+
+def test_a_store_named_on_the_retriever_is_filled_followed_and_searched(documents, question, tmp_path):
+    store = InMemoryVectorStore(Hashed())
+    over = SireRetriever.from_documents(documents, recipe="pagerank", path=tmp_path / "i", vector_store=store, k=5)
+    assert "InMemoryVectorStore of the user" in over.index.stats()["vectors"]
+    own = SireRetriever.from_documents(documents, Hashed(), recipe="pagerank", k=5)
+    assert [d.id for d in over.invoke(question)] == [d.id for d in own.invoke(question)]
+    gone = over.invoke(question)[0].id
+    over.delete_documents([gone])
+    own.delete_documents([gone])
+    assert not [d for d in store.store.values() if gone in str(d["metadata"])]
+    over.index.close()
+    again = SireRetriever.load(tmp_path / "i", vectorstore=VectorStoreMirror(store), k=5)  # the folder's recipe
+    assert again.index.stats()["recipe"] == "pagerank"
+    assert [d.id for d in again.invoke(question)] == [d.id for d in own.invoke(question)]
+    with pytest.raises(ConfigurationError, match="str is no LangChain VectorStore"):
+        SireRetriever.from_documents(documents, vector_store="chroma")
 
 
 def test_the_recipe_builds_and_is_known_as_before(documents, tmp_path):
