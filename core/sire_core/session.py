@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, IndexLockedError
+from sire_core.extraction.choice import EXTRACTIONS
 
 if TYPE_CHECKING:
     from sire_core.corpus.changes import StoredDocument
@@ -58,8 +59,8 @@ class Configuration:
             raise ConfigurationError(f"workers must be at least 1, not {self.workers}.")
         if not self.lock_timeout >= 0:
             raise ConfigurationError(f"lock_timeout is a number of seconds of at least 0, not {self.lock_timeout}.")
-        if self.extraction not in ("joint", "native"):
-            raise ConfigurationError(f"extraction is 'joint' or 'native', not {self.extraction!r}.")
+        if self.extraction not in EXTRACTIONS:
+            raise ConfigurationError(f"extraction is one of {', '.join(EXTRACTIONS)}, not {self.extraction!r}.")
         names = [mirror.name for mirror in self.mirrors]
         if len(set(names)) < len(names):
             raise ConfigurationError(f"Two vector stores have the same name: {', '.join(names)}. Name them apart.")
@@ -446,7 +447,7 @@ class Session:
             max_failure_ratio=configuration.max_failure_ratio,
             progress=configuration.progress,
             limits=configuration.limits,
-            native=configuration.extraction == "native",
+            extraction=configuration.extraction,
         )
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ValidationError, model_validator
 
 from sire_core.errors import ModelError, RefusalError
 from sire_core.models.json_answers import tolerant_json
+from sire_core.models.loops import loop_at, without_loop
 from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.types import digest
 
@@ -28,6 +30,8 @@ __all__ = [
     "schema_name",
     "strict_json_schema",
 ]
+
+_logger = logging.getLogger(__name__)
 
 Ask = Callable[[ModelRequest], Awaitable[Completion]]
 """Sends one request and returns the raw answer."""
@@ -74,7 +78,8 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
     """Ask for a value of a schema: parse, else repair once, else fail.
 
     The repair call repeats the prompt, says what was wrong and shows the unusable answer as data; an answer that was
-    cut off gets twice the room.
+    cut off gets twice the room. One that was cut off while it repeated itself is taken as far as it got before, which
+    is logged, and is asked for again only if that does not fit.
 
     Args:
         ask: Sends a request. A `Completion.parsed` that is already set is trusted to be validated.
@@ -94,7 +99,14 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
     except ValueError as error:
         problem = _describe(error, first)
     room = request.max_tokens
-    room = room * 2 if room and first.finish == "length" else room
+    if first.finish == "length" and loop_at(first.text) is not None:
+        # More room is more rounds. What was said before the first repetition is the answer, if it is one.
+        said = _before_loop(first, schema)
+        if said is not None:
+            return said
+        problem = f"the answer repeated itself until its length limit; name everything once ({problem})"
+    elif room and first.finish == "length":
+        room *= 2
     prompt = _repair_prompt(request.prompt, problem, first.text)
     second = await ask(replace(request, prompt=prompt, max_tokens=room))
     try:
@@ -127,6 +139,22 @@ def _read(answer: Completion, schema: type[BaseModel]) -> Completion:
     if isinstance(answer.parsed, schema):
         return answer
     return replace(answer, parsed=parse_answer(answer.text, schema))
+
+
+def _before_loop(answer: Completion, schema: type[BaseModel]) -> Completion | None:
+    """The answer up to where it began to repeat itself; None when that does not fit the schema."""
+    text = without_loop(answer.text)
+    try:
+        parsed = None if text is None else schema.model_validate_json(text)
+    except ValidationError:
+        return None
+    if text is None or parsed is None:
+        return None
+    _logger.warning(
+        "an answer for the schema %s repeated itself until its length limit; what it said before is used",
+        schema_name(schema),
+    )
+    return replace(answer, text=text, parsed=parsed, finish="stop")
 
 
 def _describe(error: ValueError, answer: Completion) -> str:

@@ -28,7 +28,7 @@ class BuildContext:
         max_failure_ratio: Share of failed passages or summaries above which a build stops.
         progress: Told about every batch.
         limits: Bounds on model calls and tokens of one build.
-        native: Whether extraction uses the paper's own separate prompts.
+        extraction: `joint`, `native` or `model+rules`; see `Index`.
     """
 
     recipe: Recipe
@@ -41,4 +41,4 @@ class BuildContext:
     max_failure_ratio: float
     progress: Progress
     limits: UsageLimits | None = None
-    native: bool = False
+    extraction: str = "joint"

@@ -59,7 +59,7 @@ def build_models(library: IndexFiles, workers: BuildContext, hash_of: Mapping[st
     """
     if workers.language_model is None:
         return _without_model(workers)
-    from sire_core.extraction.model import ModelExtractor
+    from sire_core.extraction.choice import model_extractor
     from sire_core.models.caching import CachedModel
     from sire_core.models.metering import with_meter
     from sire_core.models.usage import UsageMeter
@@ -77,9 +77,11 @@ def build_models(library: IndexFiles, workers: BuildContext, hash_of: Mapping[st
             cached("summaries"), max_tokens=max_tokens, concurrency=workers.workers, on_failure=failures.append
         )
 
-    # Records of the joint prompt are stored as such; the steps of native extraction are answers of their own.
-    asked = cached("extraction") if workers.native else with_meter(model, meter, "extraction")
-    extractor = workers.extractor or ModelExtractor(asked, native=workers.native, concurrency=workers.workers)
+    # Records of the joint prompt are stored as such; of the steps of native extraction, and of what is merged with the
+    # records of rules, the answers are.
+    joint = workers.extraction == "joint"
+    asked = with_meter(model, meter, "extraction") if joint else cached("extraction")
+    extractor = workers.extractor or model_extractor(asked, workers.extraction, workers.workers)
     return BuildModels(extractor, cached("organizing"), summarizer, failures, meter)
 
 

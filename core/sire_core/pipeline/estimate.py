@@ -88,6 +88,7 @@ async def estimate_build(
         workers: What the index is configured with.
         price: Price of the model; None looks it up in the packaged table.
     """
+    from sire_core.extraction.choice import model_extractor
     from sire_core.extraction.model import ModelExtractor
     from sire_core.models.prices import load_prices, price_of
 
@@ -100,8 +101,9 @@ async def estimate_build(
     price = price or price_of(workers.language_model.fingerprint, load_prices())
     extraction, known = CostRange().priced(price), set[str]()
     if workers.recipe.needs_records and workers.extractor is None:
-        extractor = ModelExtractor(workers.language_model, native=workers.native)
-        known = library.calls.known(extractor.fingerprint, [chunk.hash for chunk in chunks]) if library else known
+        extractor = ModelExtractor(workers.language_model, native=workers.extraction == "native")
+        made = model_extractor(workers.language_model, workers.extraction).fingerprint
+        known = library.calls.known(made, [chunk.hash for chunk in chunks]) if library else known
         extraction = estimate_extraction(missing_chunks(chunks, known), extractor, price=price)
     summaries = await _summaries(old, chunks, library, workers)
     return Estimate(len(chunks), len(known), extraction, summaries.priced(price))

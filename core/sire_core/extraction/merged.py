@@ -1,0 +1,137 @@
+"""`MergedExtractor`: a model's records, completed by what rules find in the same passages.
+
+A small model names the relations of a passage well and leaves half of its sentences out; rules find every sentence and
+every name, and no relation that is not spelt out. Together they cost no call more than the model alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sire_core.algorithms.text import name_key, tokenize
+from sire_core.extraction.record import validate
+from sire_core.extraction.rules import RulesExtractor
+from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
+
+if TYPE_CHECKING:
+    from sire_core.protocols import ChunkInContext, Extractor
+
+__all__ = ["MergedExtractor", "merge_records"]
+
+_COVERED = 0.7
+"""Share of the different words of a sentence that a model's fact must have to have said it."""
+
+
+class MergedExtractor:
+    """An `Extractor` whose records are those of another one and of the rules.
+
+    A record that the model failed to make stays failed, so that the next build asks again.
+
+    Args:
+        model: Makes records with a language model.
+        rules: Makes records without.
+    """
+
+    def __init__(self, model: Extractor, rules: RulesExtractor | None = None) -> None:
+        self._model = model
+        self._rules = rules or RulesExtractor()
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the model's records and the version of the rules."""
+        return f"{self._model.fingerprint}+{self._rules.fingerprint}"
+
+    @property
+    def links_titles(self) -> bool:
+        """As the rules do it."""
+        return self._rules.links_titles
+
+    async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
+        """Yield the model's records, each merged with that of the rules."""
+        import asyncio
+
+        by_hash = {item.chunk.hash: item.chunk for item in chunks}
+        async with aclosing(self._model.extract(chunks)) as batches:  # type: ignore[type-var] # every extractor is an async generator
+            async for batch in batches:
+                passages = [by_hash[record.hash] for record in batch]
+                found = await asyncio.to_thread(self._rules.records, passages)
+                yield [self._merged(*item) for item in zip(batch, found, passages, strict=True)]
+
+    def _merged(self, record: ExtractionRecord, rules: ExtractionRecord, chunk: Chunk) -> ExtractionRecord:
+        return record if record.status == "failed" else validate(merge_records(record, rules), chunk)[0]
+
+
+def merge_records(first: ExtractionRecord, second: ExtractionRecord) -> ExtractionRecord:
+    """Complete a record of a passage by another one of the same passage.
+
+    Entities are the same when they share a name. A fact of the second record whose words are nearly all in one of the
+    first adds its entities to it, and its relations between ends that are not related there; any other is added.
+
+    Args:
+        first: Wins where both say something: names, types, keywords, topic.
+        second: What it adds comes behind.
+
+    Returns:
+        The merged record, not yet cleaned: `validate` drops what is too much.
+    """
+    entities, same = _merge_entities(first.entities, second.entities)
+    facts = list(first.facts)
+    words = [frozenset(tokenize(fact.text)) for fact in facts]
+    fresh = []
+    for fact in second.facts:
+        moved = _moved(fact, same)
+        said = frozenset(tokenize(fact.text))
+        shares = [len(said & known) / len(said) if said else 1.0 for known in words]
+        best = max(range(len(shares)), key=shares.__getitem__, default=-1)
+        if best >= 0 and shares[best] >= _COVERED:
+            facts[best] = _joined(facts[best], moved)
+        else:
+            fresh.append(moved)
+    return replace(
+        first,
+        status="ok",
+        entities=tuple(entities),
+        facts=(*facts, *(replace(fact, id=f"r{number}") for number, fact in enumerate(fresh, 1))),
+        keywords=(*first.keywords, *second.keywords),
+        topic=first.topic or second.topic,
+    )
+
+
+def _merge_entities(first: Sequence[Entity], second: Sequence[Entity]) -> tuple[list[Entity], dict[str, str]]:
+    """Entities of both, and the id in the merged record of every id of the second."""
+    merged = {entity.id: entity for entity in first}
+    owner = {name_key(name): entity.id for entity in reversed(first) for name in (*entity.aliases, entity.name)}
+    same: dict[str, str] = {}
+    for entity in second:
+        names = (entity.name, *entity.aliases)
+        found = next((owner[name_key(name)] for name in names if name_key(name) in owner), None)
+        if found is None:
+            found = f"n{len(merged) + 1}"
+            while found in merged:
+                found += "0"
+            merged[found] = replace(entity, id=found)
+        else:
+            old = merged[found]
+            merged[found] = replace(old, type=old.type or entity.type, aliases=(*old.aliases, *names))
+        same[entity.id] = found
+    return list(merged.values()), same
+
+
+def _moved(fact: Fact, same: Mapping[str, str]) -> Fact:
+    """A fact with the ids of the merged record."""
+    triples = tuple(
+        Triple(same.get(t.head, t.head), t.predicate, same.get(t.tail, t.tail), t.strength) for t in fact.triples
+    )
+    return replace(fact, entities=tuple(same.get(found, found) for found in fact.entities), triples=triples)
+
+
+def _joined(fact: Fact, other: Fact) -> Fact:
+    """A fact with the entities of another one that says the same, and its relations between other ends."""
+    related = {frozenset((triple.head, triple.tail)) for triple in fact.triples}
+    more = tuple(triple for triple in other.triples if frozenset((triple.head, triple.tail)) not in related)
+    return replace(
+        fact, entities=tuple(dict.fromkeys((*fact.entities, *other.entities))), triples=(*fact.triples, *more)
+    )

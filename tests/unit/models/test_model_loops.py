@@ -1,0 +1,114 @@
+"""Answers that run in a circle until the limit."""
+
+import json
+import logging
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sire_core.extraction.answers import ExtractionAnswer
+from sire_core.models.base import CheckedModel
+from sire_core.models.loops import loop_at, without_loop
+from sire_core.models.structured import UnusableAnswerError
+from sire_core.protocols import Completion, Prompt
+
+ENTITY = '{"id":"n1","name":"Petra Quillon","type":"Person","aliases":[],"description":""}'
+FACT = '{"text":"Petra Quillon was born in Varn Harbour.","entities":["n1"]},'
+OTHER = '{"text":"She painted The Salt Lantern {for the museum}.","entities":["n1"]},'
+HEAD = f'{{"entities":[{ENTITY}],"facts":['
+
+
+class Loops(CheckedModel):
+    """Gives its answers in turn; those that are not the last one were cut off at the limit."""
+
+    fingerprint = "loops"
+
+    def __init__(self, *texts):
+        self.texts, self.rooms, self.asked = list(texts), [], []
+
+    async def send(self, request):
+        self.rooms.append(request.max_tokens)
+        self.asked.append(request.prompt.instructions)
+        text = self.texts.pop(0)
+        return Completion(text, input_tokens=10, output_tokens=90, finish="length" if self.texts else "stop")
+
+
+async def ask(model):
+    return await model.complete(Prompt("Extract."), schema=ExtractionAnswer, max_tokens=500)
+
+
+async def test_what_was_said_before_the_first_repetition_is_the_answer_and_nothing_is_asked_again(caplog):
+    model = Loops(HEAD + OTHER + FACT * 40 + FACT[:30], "never asked for")
+    with caplog.at_level(logging.WARNING, "sire_core"):
+        done = await ask(model)
+    assert [fact.text for fact in done.parsed.facts] == [json.loads(OTHER[:-1])["text"], json.loads(FACT[:-1])["text"]]
+    assert [entity.name for entity in done.parsed.entities] == ["Petra Quillon"]
+    assert len(model.rooms) == 1
+    assert json.loads(done.text)["facts"]  # what is stored is whole JSON
+    assert "repeated itself" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "fact", [FACT, '{"text":"Petra Quillon was born in Varn Harbour."},', '"Petra Quillon was born.",']
+)
+@pytest.mark.parametrize("first", ["", OTHER, '"Once.",'])
+async def test_the_repeated_fact_is_kept_whatever_stands_before_it(fact, first):
+    if fact.startswith('"'):
+        fact = f'{{"text":{fact[:-1]}}},'
+    done = await ask(Loops(HEAD + first + fact * 30, ""))
+    texts = [found.text for found in done.parsed.facts]
+    assert json.loads(fact[:-1])["text"] in texts
+    assert len(texts) <= 3
+    assert len(done.parsed.entities) == 1
+
+
+async def test_a_loop_before_anything_useful_is_asked_for_once_more_without_more_room():
+    names = "".join(f'{{"id":"n{i}","name":"Petra Quillon"}},' for i in range(10, 90))
+    model = Loops('{"entities":[' + names, '{"entities":[],"facts":[]}')
+    done = await ask(model)
+    assert done.parsed.facts == []
+    assert model.rooms == [500, 500]
+    assert "repeated itself" in model.asked[1]
+    with pytest.raises(UnusableAnswerError):
+        await ask(Loops('{"entities":[' + names, '{"entities":[' + names, ""))
+
+
+async def test_an_answer_that_was_only_too_long_still_gets_more_room():
+    facts = "".join(
+        f'{{"text":"Fact {word} is told of {word[::-1]}."}},' for word in ("abcde", "fghij", "klmno", "pqrst")
+    )
+    model = Loops(HEAD + facts, '{"entities":[],"facts":[]}')
+    await ask(model)
+    assert model.rooms == [500, 1000]
+
+
+def test_prose_that_repeats_itself_is_found_where_it_begins():
+    said = "The museum stands in Osby. "
+    text = "Holt Museum. " + said * 9 + said[:5]
+    start, period = loop_at(text)
+    assert period == len(said)
+    assert text[:start] == "Holt Museum"  # ". " ends a round, too
+    assert loop_at(text[: 13 + 2 * len(said)]) is None  # said twice is no loop
+    assert loop_at("") is None
+    assert without_loop(text) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text('{}[]",:ab1\\ ', max_size=60), st.text('{}[]",:ab1\\ ', max_size=40), st.integers(0, 12))
+def test_whatever_is_repeated_the_rest_is_a_beginning_of_the_answer(start, round_, times):
+    text = start + round_ * times
+    found = loop_at(text)
+    assert found is None or (0 <= found[0] <= len(text) - 3 * found[1] and found[1] > 0)
+    value = without_loop(text)
+    if value is not None:
+        kept = value.rstrip("]}")
+        assert kept in text
+
+
+def test_a_megabyte_takes_no_longer_than_its_length():
+    for text in ("[" * 1_000_000, '{"a":' * 200_000, '"' * 1_000_000, "[1]," * 250_000, "ab" * 500_000):
+        begun = time.perf_counter()
+        without_loop(text)
+        assert time.perf_counter() - begun < 2
