@@ -159,9 +159,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=10**9, help="passages to ask about in this run")
     options = parser.parse_args()
     dataset = candidates(load_dataset(options.data / options.set), options.questions, options.each)
-    chat = OpenAIChat(
-        options.llm, base_url=options.base_url, api_key="none", timeout=900.0, deadline=7200, concurrency=1
-    )
+    chat = OpenAIChat(options.llm, base_url=options.base_url, api_key="none", deadline=7200.0, concurrency=1)
     options.work.mkdir(parents=True, exist_ok=True)
     answers = AnswerFile(options.work / f"extraction-{options.set}.jsonl")
     absent = Unasked(chat.fingerprint)

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.models.base import CheckedModel
 from sire_core.models.loops import loop_at, without_loop
+from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.structured import UnusableAnswerError
 from sire_core.protocols import Completion, Prompt
+from sire_core.testing.scripted_server import ScriptedServer
 
 ENTITY = '{"id":"n1","name":"Petra Quillon","type":"Person","aliases":[],"description":""}'
 FACT = '{"text":"Petra Quillon was born in Varn Harbour.","entities":["n1"]},'
@@ -112,3 +114,30 @@ def test_a_megabyte_takes_no_longer_than_its_length():
         begun = time.perf_counter()
         without_loop(text)
         assert time.perf_counter() - begun < 2
+
+
+async def test_a_stream_that_runs_in_a_circle_is_ended_and_the_server_may_stop_writing():
+    said = "The museum stands in Osby by the river Lene. "
+    with ScriptedServer(lambda call: "Ada Brink founded it. " + said * 4000, gap=0.0002) as server:
+        model = OpenAIChat("m", base_url=server.base_url, api_key="none")
+        try:
+            parts = [part async for part in model.stream(Prompt("Where?"))]
+        finally:
+            await model.aclose()
+    assert parts[-1].finish == "length"
+    assert parts[-1].text == "".join(parts[:-1])
+    assert 600 < len(parts[-1].text) < 4000  # of 180,000
+
+
+async def test_a_list_of_like_items_is_no_circle():
+    items = [
+        f"{number}. {word} is a town on the river Lene.\n" for number, word in enumerate(["Osby", "Varn", "Holt"] * 5)
+    ]
+    with ScriptedServer(lambda call: "".join(items), gap=0.0) as server:
+        model = OpenAIChat("m", base_url=server.base_url, api_key="none")
+        try:
+            parts = [part async for part in model.stream(Prompt("Where?"))]
+        finally:
+            await model.aclose()
+    assert parts[-1].text.strip() == "".join(items).strip()
+    assert parts[-1].finish == "stop"

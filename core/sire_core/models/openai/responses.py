@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sire_core.errors import ModelError
+from sire_core.models.loops import loop_at
 from sire_core.models.openai.bounds import UnacceptableResponseError
 
 __all__ = [
@@ -24,6 +25,11 @@ __all__ = [
     "status_of",
     "unacceptable",
 ]
+
+
+_CIRCLE = 600
+"""Letters that have to be repeated, and after how many more they are looked for again."""
+_ROUNDS = 6
 
 
 def joined(content: Any) -> str:
@@ -49,6 +55,7 @@ class StreamedAnswer:
         self._refusal = ""
         self._finish = ""
         self._usage: Any = None
+        self._looked_at = 0
 
     @property
     def ended(self) -> bool:
@@ -68,6 +75,20 @@ class StreamedAnswer:
         piece = joined(delta.get("content"))
         self.text += piece
         return piece
+
+    def ends_circle(self) -> bool:
+        """Whether the answer repeats itself again and again; it then counts as cut off here, at a limit of length.
+
+        Small models do that until the limit, for minutes. Looked for after every few hundred letters.
+        """
+        if len(self.text) < self._looked_at + _CIRCLE:
+            return False
+        self._looked_at = len(self.text)
+        loop = loop_at(self.text)
+        if loop is None or len(self.text) - loop[0] < max(_CIRCLE, _ROUNDS * loop[1]):
+            return False
+        self._finish = "length"
+        return True
 
     def whole(self) -> dict[str, Any] | None:
         """What a server answers that does not stream; None before anything came."""

@@ -234,6 +234,8 @@ class OpenAITransport:
             async for event in events:
                 if piece := answer.add(event):
                     yield piece
+                    if answer.ends_circle():
+                        return  # which closes the connection, so that the server stops writing
         if not answer.ended:
             raise BrokenResponseError("the stream ended before the answer did")
 
