@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,8 @@ import numpy as np
 from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.packed_words import join_words, split_words
 from sire_core.search.rankers.entity_graph import EntityGraph
-from sire_core.search.rankers.evidence_texts import LONGEST_NAME, Texts, Vocabulary, name_words, phrase_keys
-from sire_core.types import digest, hash64
+from sire_core.search.rankers.evidence_names import EvidenceNames
+from sire_core.search.rankers.evidence_texts import Texts, Vocabulary, name_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EvidenceIndex"]
 
-_NAME = "evidence-2"
+_NAME = "evidence-3"
 _K1, _B = 1.5, 0.75
 
 
@@ -135,7 +134,7 @@ def _sources(units: Sequence[Unit], view: View, positions: Ints) -> tuple[Ints, 
 
 def _made(texts: Texts, graph: EntityGraph, sources: tuple[Ints, Ints]) -> EvidenceIndex:
     size = len(graph.chunk_positions)
-    names = _Names.of(texts, graph)
+    names = EvidenceNames.of(texts, graph)
     own_words = [texts.vocabulary.numbers(name_words(name)) for name in texts.names]
     stems = texts.vocabulary.stems()
     words = np.unique(stems[stems != 0])
@@ -197,117 +196,6 @@ def _bm25(passages: Ints, words: Ints, size: int, count: int) -> tuple[Lists, Fl
     norm = _K1 * (1 - _B + _B * lengths[lists.values])
     impacts = idf[pairs // width] * frequencies / (frequencies + norm)
     return lists, impacts.astype(np.float32), idf.astype(np.float32)
-
-
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """Names of a pool and the entities they stand for; entities that only texts open with stand behind the graph's."""
-
-    keys: Keys
-    owners: Ints
-    lengths: Ints
-    own: Ints
-    labels: Sequence[str]
-    ids: Sequence[str]
-
-    @classmethod
-    def of(cls, texts: Texts, graph: EntityGraph) -> _Names:
-        """Collect the names that passages spell out, and those that titles and first sentences give."""
-        spelled = defaultdict[int, dict[str, None]](dict)
-        pairs = np.unique(np.stack([graph.entities, graph.names.numbers], axis=1).astype(np.int64), axis=0)
-        for entity, place in pairs.tolist():
-            spelled[entity].update(dict.fromkeys(graph.names.lists.names(place)))
-        ids = list(graph.entity_ids)
-        labels = [""] * len(ids)
-        known: dict[tuple[str, ...], int] = {}
-        rows: list[tuple[tuple[str, ...], int]] = []
-        for entity, names in spelled.items():
-            for name in names:
-                words = tuple(name_words(name))
-                known.setdefault(words, entity)
-                rows.append((words, entity))
-        own = np.full(len(texts.names), -1, dtype=np.int64)
-        own[graph.passages[graph.titles]] = graph.entities[graph.titles]
-        for place in np.flatnonzero(own < 0).tolist():
-            words = tuple(name_words(texts.names[place]))
-            if words and words not in known:
-                known[words] = len(ids)
-                ids.append(digest("opening", " ".join(words)))
-                labels.append(texts.names[place])
-                rows.append((words, known[words]))
-            own[place] = known[words] if words else -1
-        rows = [(words, entity) for words, entity in dict.fromkeys(rows) if 0 < len(words) <= LONGEST_NAME]
-        keys = np.array([_key(words) for words, _ in rows], dtype=np.uint64)
-        order = np.argsort(keys, kind="stable")
-        owners = np.array([entity for _, entity in rows], dtype=np.int64)
-        lengths = np.array([len(words) for words, _ in rows], dtype=np.int64)
-        return cls(keys[order], owners[order], lengths[order], own, [_plain(name) for name in labels], ids)
-
-    def mentions(self, texts: Texts, graph: EntityGraph) -> Lists:
-        """Entities that sentences name: those that the passage's record has, and what other passages are about."""
-        words = texts.vocabulary.keys()[texts.words] if len(texts.words) else np.zeros(0, dtype=np.uint64)
-        about = np.zeros(len(self.labels), dtype=bool)
-        about[self.own[self.own >= 0]] = True
-        width = max(1, len(self.labels))
-        recorded = np.unique(graph.passages * width + graph.entities)
-        covered = np.zeros(len(words), dtype=bool)
-        found: list[tuple[Ints, Ints]] = []
-        for length in range(LONGEST_NAME, 0, -1):
-            starts, entities = self._places(words, texts.sentences, length)
-            inside = starts[:, None] + np.arange(length)
-            named = texts.capital[inside].any(axis=1) & ~covered[inside].any(axis=1) & about[entities]
-            if length == 1:
-                named &= _stands_alone(texts, starts)
-            codes = texts.passages[starts] * width + entities
-            keep = named | np.isin(codes, recorded)
-            covered[inside[named]] = True
-            found.append((texts.sentences[starts[keep]], entities[keep]))
-        sentences, entities = (np.concatenate(column) for column in zip(*found, strict=True))
-        return Lists.of_pairs(sentences, entities, len(texts.sentence_passages))
-
-    def _places(self, words: Keys, sentences: Ints, length: int) -> tuple[Ints, Ints]:
-        """Where sentences spell names of so many words: the first word and the entity."""
-        mine = self.lengths == length
-        keys, owners = self.keys[mine], self.owners[mine]
-        spelled = phrase_keys(words, length)
-        starts = np.flatnonzero((sentences[: len(spelled)] >= 0) & np.isin(spelled, keys))
-        starts = starts[sentences[starts] == sentences[starts + length - 1]]
-        first = np.searchsorted(keys, spelled[starts], side="left")
-        counts = np.searchsorted(keys, spelled[starts], side="right") - first
-        lists = np.repeat(starts, counts)
-        offsets = np.arange(len(lists)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return lists, owners[np.repeat(first, counts) + offsets]
-
-    def entities(self, texts: Texts, graph: EntityGraph, mentions: Lists) -> Lists:
-        """Entities of every passage."""
-        owners = texts.sentence_passages[np.repeat(np.arange(len(mentions)), np.diff(mentions.starts))]
-        mine = np.flatnonzero(self.own >= 0)
-        return Lists.of_pairs(
-            np.concatenate([owners, mine, graph.passages]),
-            np.concatenate([mentions.values.astype(np.int64), self.own[mine], graph.entities]),
-            len(self.own),
-        )
-
-
-def _stands_alone(texts: Texts, starts: Ints) -> NDArray[np.bool_]:
-    """Whether capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers."""
-    last = len(texts.words) - 1
-    after, before = np.minimum(starts + 1, last), np.maximum(starts - 1, 0)
-    stems = texts.vocabulary.stems()
-    joined = texts.capital[after] & (texts.sentences[after] == texts.sentences[starts]) & (after > starts)
-    led = texts.capital[before] & (texts.sentences[before] == texts.sentences[starts]) & (before < starts)
-    plain = texts.vocabulary.plain()
-    alone = ~joined & ~(led & (stems[texts.words[before]] != 0)) & plain[texts.words[starts]]
-    return np.asarray(alone, dtype=bool)
-
-
-def _key(words: Sequence[str]) -> int:
-    keys = np.array([hash64(word) for word in words], dtype=np.uint64)
-    return int(phrase_keys(keys, len(words))[0])
-
-
-def _plain(name: str) -> str:
-    return " ".join(name.split())
 
 
 def _save(index: EvidenceIndex, directory: Path) -> None:

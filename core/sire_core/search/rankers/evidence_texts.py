@@ -27,6 +27,7 @@ __all__ = [
     "LONGEST_NAME",
     "Texts",
     "Vocabulary",
+    "longer_keys",
     "name_words",
     "opening_name",
     "passage_headings",
@@ -122,13 +123,22 @@ def name_words(name: str) -> list[str]:
     return split_words(name.replace("&", " and "))
 
 
+def longer_keys(keys: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Keys of phrases with one more word each, `[len(words)]`.
+
+    Args:
+        keys: Of phrases, one for each place where they begin; zeros in front of the first word.
+        words: Hashes of the words that come next, for the same places; those at the end have none.
+    """
+    found = (keys[: len(words)] ^ words) * _STEP  # wraps around at 64 bits, as wanted
+    return np.asarray(found ^ (found >> np.uint64(29)), dtype=np.uint64)
+
+
 def phrase_keys(keys: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
     """A key of every `length` consecutive words, `[len(keys) - length + 1]`."""
-    count = max(0, len(keys) - length + 1)
-    found = np.full(count, length, dtype=np.uint64)
+    found = np.zeros(len(keys), dtype=np.uint64)
     for offset in range(length):
-        found = (found ^ keys[offset : offset + count]) * _STEP  # wraps around at 64 bits, as wanted
-        found ^= found >> np.uint64(29)
+        found = longer_keys(found, keys[offset:])
     return found
 
 
