@@ -146,7 +146,9 @@ class Index:
         from sire_core.corpus.validation import check_documents
 
         given, chunker = check_documents(documents), self._configuration.chunker_object()
-        return await self._session.apply(lambda stored: plan_build(stored, given, chunker))
+        report = await self._session.apply(lambda stored: plan_build(stored, given, chunker))
+        await self._session.prepare()
+        return report
 
     def add(self, documents: Iterable[Document]) -> BuildReport:
         """Add documents. One that is there already and unchanged is left alone.

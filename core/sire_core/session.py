@@ -307,6 +307,19 @@ class Session:
             missed = await sync_mirrors(library, library.manifest().find(*self._wanted), self._configuration.mirrors)
         return replace(report, failures=(*report.failures, *missed)) if missed else report
 
+    async def prepare(self) -> None:
+        """Make what the first search would make, if the ranker says that there is something; see `PreparedRanker`."""
+        import asyncio
+
+        from sire_core.protocols import PreparedRanker
+
+        def prepare() -> None:
+            view, recipe = self.reader()
+            if isinstance(recipe.ranker, PreparedRanker):
+                recipe.ranker.prepare(view)
+
+        await asyncio.to_thread(prepare)
+
     @asynccontextmanager
     async def _writing(self, library: IndexFiles) -> AsyncIterator[None]:
         """Hold the writer's lock; wait for it as long as was configured, without holding up the event loop."""

@@ -27,7 +27,16 @@ from sire_core.protocols.models import (
     StreamingModel,
 )
 from sire_core.protocols.recipe import Recipe
-from sire_core.protocols.searching import ContextProvider, RankedSource, Ranker, Ranking, Selector, VectorIndex, View
+from sire_core.protocols.searching import (
+    ContextProvider,
+    PreparedRanker,
+    RankedSource,
+    Ranker,
+    Ranking,
+    Selector,
+    VectorIndex,
+    View,
+)
 from sire_core.protocols.storing import BufferedMirror, Mirror, MirroredUnit, VerifiableMirror
 
 if TYPE_CHECKING:
@@ -51,6 +60,7 @@ __all__ = [
     "MirroredUnit",
     "ModelRequest",
     "Organizer",
+    "PreparedRanker",
     "Progress",
     "Prompt",
     "RankedSource",

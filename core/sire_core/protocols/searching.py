@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sire_core.protocols.models import LanguageModel
     from sire_core.types import Edge, Hit, Step, Unit
 
-__all__ = ["ContextProvider", "RankedSource", "Ranker", "Ranking", "Selector", "VectorIndex", "View"]
+__all__ = ["ContextProvider", "PreparedRanker", "RankedSource", "Ranker", "Ranking", "Selector", "VectorIndex", "View"]
 
 
 T = TypeVar("T")
@@ -140,6 +140,14 @@ class Ranker(Protocol):
             view: The pool.
             where: Filter on chunk metadata.
         """
+
+
+@runtime_checkable
+class PreparedRanker(Protocol):
+    """A ranker that keeps structures of its own; a build makes them, so that the first search need not."""
+
+    def prepare(self, view: View) -> None:
+        """Make what searches of this pool need, through `View.kept`."""
 
 
 class Selector(Protocol):

@@ -59,6 +59,10 @@ class EvidencePaths:
     def __post_init__(self) -> None:
         check_settings(self)
 
+    def prepare(self, view: View) -> None:
+        """Make the index of sentences, words and names."""
+        EvidenceIndex.of(view)
+
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter; no other passage is looked at."""
         import asyncio
