@@ -9,13 +9,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-# The guides of both frameworks show fragments of applications; what they say is run in the packages' own tests.
-FRAGMENTS = {"langchain.md", "llama-index.md"}
 PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 CODE = {
     name: re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL) for name in PAGES
 }
-RUNNING = [name for name in PAGES if CODE[name] and name not in FRAGMENTS]
+RUNNING = [name for name in PAGES if CODE[name]]
 RUN = """
 import os, sys, traceback
 for name, code in {pages!r}.items():
