@@ -233,6 +233,12 @@ class Session:
             return None
         given = self._configuration.embedder_for(manifest)
         embedder = restore(given, "embedder", manifest.embedder, self.files().calls)
+        same = embedder.fingerprint.split(":", 1)[0] == manifest.embedder.split(":", 1)[0]
+        if same and not getattr(embedder, "fitted", True):
+            raise EmbedderMismatchError(
+                f"What the embedder {manifest.embedder} has learned of this corpus is not in calls.sqlite, which is "
+                "damaged or missing. Restore it from a backup, or give the documents again (sire index)."
+            )
         if embedder.fingerprint != manifest.embedder:
             raise EmbedderMismatchError(
                 f"This index was built with the embedder {manifest.embedder}, not with {embedder.fingerprint}. "

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from sire_core.cli.ask_command import ask
 from sire_core.cli.backup_command import backup
 from sire_core.cli.change_commands import add, delete, sync, update
+from sire_core.cli.check_command import check
 from sire_core.cli.demo_command import demo
 from sire_core.cli.estimate_command import estimate
 from sire_core.cli.eval_command import eval_
@@ -92,6 +93,7 @@ app.command()(delete)
 app.command()(sync)
 app.command()(reembed)
 app.command()(backup)
+app.command()(check)
 app.command()(recipes)
 app.command("eval")(eval_)
 app.command()(train_chains)

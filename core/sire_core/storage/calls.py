@@ -1,9 +1,15 @@
-"""`calls.sqlite`: what was paid for. Records, validated answers and vectors, committed as they come."""
+"""`calls.sqlite`: what was paid for. Records, validated answers and vectors, committed as they come.
+
+Every row carries a checksum. One that is not what was written counts as absent: to ask for it again is the right
+repair, and nothing else rests on it.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Mapping, Sequence
+import logging
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.extraction.record import from_json, to_json
+from sire_core.storage.checked import row_checksum
 from sire_core.storage.database import Database
 from sire_core.types import ExtractionRecord
 
@@ -18,20 +25,31 @@ __all__ = ["CallStore"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
-    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, status TEXT NOT NULL, body TEXT NOT NULL,
+    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, status TEXT NOT NULL, body TEXT NOT NULL, checksum INTEGER,
     PRIMARY KEY (fingerprint, hash)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, body TEXT NOT NULL, stage TEXT NOT NULL,
-    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL) WITHOUT ROWID;
+    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, checksum INTEGER) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answer_sources (
-    hash TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (hash, key)) WITHOUT ROWID;
+    hash TEXT NOT NULL, key TEXT NOT NULL, checksum INTEGER, PRIMARY KEY (hash, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS vectors (
-    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, vector BLOB NOT NULL,
+    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, vector BLOB NOT NULL, checksum INTEGER,
     PRIMARY KEY (fingerprint, hash)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fitted (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fitted (name TEXT PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER) WITHOUT ROWID;
 """
 
+_COLUMNS = {
+    "records": "fingerprint, hash, status, body",
+    "answers": "key, body, stage, input_tokens, output_tokens",
+    "answer_sources": "hash, key",
+    "vectors": "fingerprint, hash, vector",
+    "fitted": "name, body",
+}
+"""What a checksum covers, by table."""
+
 _MANY = 1000
+
+_logger = logging.getLogger(__name__)
 
 
 class CallStore:
@@ -42,7 +60,7 @@ class CallStore:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._db = Database(path, _SCHEMA)
+        self._db = Database(path, _SCHEMA, _add_checksums)
         self._fitted: dict[str, Mapping[str, NDArray[Any]]] = {}
 
     def close(self) -> None:
@@ -53,53 +71,70 @@ class CallStore:
         """Write a copy of the file."""
         self._db.copy_to(path)
 
+    def check(self) -> list[str]:
+        """Read everything; what is wrong, in words. Empty when nothing is."""
+        found = self._db.check()
+        if found:
+            return found
+        for table, columns in _COLUMNS.items():
+            rows = self._db.iterate(f"SELECT {columns}, checksum FROM {table}")
+            wrong = sum(row[-1] != row_checksum(row[:-1]) for row in rows)
+            if wrong:
+                found.append(f"{wrong:,} rows of the table {table!r} are not what was written")
+        return found
+
+    def _read(
+        self, table: str, where: str, parameters: Sequence[object], values: Sequence[object] | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """Rows of a table that are what was written, with all their columns."""
+        sql = f"SELECT {_COLUMNS[table]}, checksum FROM {table} WHERE {where}"
+        return _sound(
+            table, self._db.iterate(sql, parameters) if values is None else self._db.read_in(sql, values, parameters)
+        )
+
     # --- extraction records -----------------------------------------------------------------------------------------
 
     def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
         """Stored records by chunk hash; failed ones are left out."""
-        sql = "SELECT hash, body FROM records WHERE fingerprint=? AND status!='failed' AND hash IN ({marks})"
-        unique = list(dict.fromkeys(hashes))
-        return {str(found): from_json(str(body)) for found, body in self._db.read_in(sql, unique, [fingerprint])}
+        return {row[1]: from_json(row[3]) for row in self._good(fingerprint, hashes)}
 
     def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> dict[str, bytes]:
         """Stored records, some or all, as UTF-8 JSON by chunk hash; failed ones are left out. For searching."""
-        sql = "SELECT hash, CAST(body AS BLOB) FROM records WHERE fingerprint=? AND status!='failed'"
-        if hashes is None:
-            return {str(found): bytes(body) for found, body in self._db.iterate(sql, [fingerprint])}
-        rows = self._db.read_in(f"{sql} AND hash IN ({{marks}})", list(dict.fromkeys(hashes)), [fingerprint])
-        return {str(found): bytes(body) for found, body in rows}
+        return {row[1]: row[3].encode() for row in self._good(fingerprint, hashes)}
 
     def known(self, fingerprint: str, hashes: Sequence[str]) -> set[str]:
         """Which of the hashes have a record that did not fail."""
         if len(hashes) > _MANY:  # going through all of them is faster than looking each one up
-            rows = self._db.read("SELECT hash FROM records WHERE fingerprint=? AND status!='failed'", [fingerprint])
-            return {str(row[0]) for row in rows}.intersection(hashes)
-        sql = "SELECT hash FROM records WHERE fingerprint=? AND status!='failed' AND hash IN ({marks})"
-        return {str(row[0]) for row in self._db.read_in(sql, list(dict.fromkeys(hashes)), [fingerprint])}
+            return {row[1] for row in self._good(fingerprint, None)}.intersection(hashes)
+        return {row[1] for row in self._good(fingerprint, hashes)}
+
+    def _good(self, fingerprint: str, hashes: Sequence[str] | None) -> Iterator[tuple[Any, ...]]:
+        """Rows of records that did not fail."""
+        where = "fingerprint=? AND status!='failed'"
+        if hashes is None:
+            return self._read("records", where, [fingerprint])
+        return self._read("records", f"{where} AND hash IN ({{marks}})", [fingerprint], list(dict.fromkeys(hashes)))
 
     def put_records(self, fingerprint: str, records: Sequence[ExtractionRecord]) -> None:
         """Store a batch. A failed record never replaces a good one, and is tried again by the next build."""
         keep = "WHERE excluded.status!='failed' OR records.status='failed'"
         with self._db.transaction() as connection:
             connection.executemany(
-                "INSERT INTO records VALUES (?,?,?,?) ON CONFLICT (fingerprint, hash) "
-                f"DO UPDATE SET status=excluded.status, body=excluded.body {keep}",
-                [(fingerprint, record.hash, record.status, to_json(record)) for record in records],
+                "INSERT INTO records VALUES (?,?,?,?,?) ON CONFLICT (fingerprint, hash) "
+                f"DO UPDATE SET status=excluded.status, body=excluded.body, checksum=excluded.checksum {keep}",
+                [_checked(fingerprint, record.hash, record.status, to_json(record)) for record in records],
             )
 
     def failures(self, fingerprint: str) -> list[tuple[str, str]]:
         """(chunk hash, reason) of the records that failed."""
-        rows = self._db.read(
-            "SELECT body FROM records WHERE fingerprint=? AND status='failed' ORDER BY hash", [fingerprint]
-        )
-        return [(record.hash, record.reason) for record in (from_json(str(row[0])) for row in rows)]
+        rows = self._read("records", "fingerprint=? AND status='failed' ORDER BY hash", [fingerprint])
+        return [(record.hash, record.reason) for record in (from_json(row[3]) for row in rows)]
 
     # --- model answers ----------------------------------------------------------------------------------------------
 
     def answer(self, key: str) -> str | None:
         """A validated answer, or None."""
-        rows = self._db.read("SELECT body FROM answers WHERE key=?", [key])
-        return str(rows[0][0]) if rows else None
+        return next((str(row[1]) for row in self._read("answers", "key=?", [key])), None)
 
     def put_answer(
         self,
@@ -123,11 +158,12 @@ class CallStore:
         """
         with self._db.transaction() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?)", (key, answer, stage, input_tokens, output_tokens)
+                "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?)",
+                _checked(key, answer, stage, input_tokens, output_tokens),
             )
             connection.executemany(
-                "INSERT OR IGNORE INTO answer_sources VALUES (?,?)",
-                [(source, key) for source in dict.fromkeys(sources)],
+                "INSERT OR REPLACE INTO answer_sources VALUES (?,?,?)",
+                [_checked(source, key) for source in dict.fromkeys(sources)],
             )
 
     def spent(self) -> list[tuple[str, int, int, int]]:
@@ -141,15 +177,15 @@ class CallStore:
 
     def vectors(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Stored vectors by text hash."""
-        sql = "SELECT hash, vector FROM vectors WHERE fingerprint=? AND hash IN ({marks})"
-        rows = self._db.read_in(sql, list(dict.fromkeys(hashes)), [fingerprint])
-        return {str(found): np.frombuffer(blob, dtype=np.float32) for found, blob in rows}
+        where, unique = "fingerprint=? AND hash IN ({marks})", list(dict.fromkeys(hashes))
+        rows = self._read("vectors", where, [fingerprint], unique)
+        return {found: np.frombuffer(blob, dtype=np.float32) for _, found, blob in rows}
 
     def put_vectors(self, fingerprint: str, hashes: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Store vectors, `[len(hashes), dimension]`, until the index holds them."""
-        rows = [(fingerprint, text, vector.tobytes()) for text, vector in zip(hashes, vectors, strict=True)]
+        rows = [_checked(fingerprint, text, vector.tobytes()) for text, vector in zip(hashes, vectors, strict=True)]
         with self._db.transaction() as connection:
-            connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?,?,?)", rows)
+            connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?,?,?,?)", rows)
 
     def clear_vectors(self) -> None:
         """Drop the vectors, once the index holds them."""
@@ -161,10 +197,10 @@ class CallStore:
     def fitted(self, name: str) -> Mapping[str, NDArray[Any]] | None:
         """Arrays stored under a name, or None."""
         if name not in self._fitted:  # a name tells what stands under it: nothing ever takes its place
-            rows = self._db.read("SELECT body FROM fitted WHERE name=?", [name])
+            rows = list(self._read("fitted", "name=?", [name]))
             if not rows:
                 return None
-            with np.load(io.BytesIO(rows[0][0]), allow_pickle=False) as archive:
+            with np.load(io.BytesIO(rows[0][1]), allow_pickle=False) as archive:
                 self._fitted[name] = {key: archive[key] for key in archive.files}
         return self._fitted[name]
 
@@ -173,7 +209,7 @@ class CallStore:
         buffer = io.BytesIO()
         np.savez(buffer, **dict(state))  # type: ignore[arg-type] # numpy's stub takes the keyword `allow_pickle` for an array
         with self._db.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO fitted VALUES (?,?)", (name, buffer.getvalue()))
+            connection.execute("INSERT OR REPLACE INTO fitted VALUES (?,?,?)", _checked(name, buffer.getvalue()))
 
     def keep_fitted(self, names: Sequence[str]) -> None:
         """Drop everything that was fitted under another name."""
@@ -187,7 +223,8 @@ class CallStore:
     def keep_only(self, hashes: Collection[str]) -> None:
         """Delete what was made from other passages, overwrite it and give the space back.
 
-        An answer goes with the first of its passages, and so does one that nobody can say the passages of.
+        An answer goes with the first of its passages, and so does one that nobody can say the passages of: all answers
+        where a row that tells them is damaged.
 
         Args:
             hashes: Content hashes of the passages whose records and answers stay.
@@ -195,7 +232,11 @@ class CallStore:
         Raises:
             IndexLockedError: Another process reads, so that the old pages cannot be overwritten yet.
         """
+        (noted,) = self._db.read("SELECT count(*) FROM answer_sources")[0]
+        told = sum(1 for _ in self._read("answer_sources", "1", []))
         with self._db.transaction() as connection:
+            if told < noted:
+                connection.execute("DELETE FROM answer_sources")
             connection.execute("CREATE TEMP TABLE kept (hash TEXT PRIMARY KEY) WITHOUT ROWID")
             connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((found,) for found in hashes))
             connection.execute("DELETE FROM records WHERE hash NOT IN (SELECT hash FROM kept)")
@@ -207,3 +248,40 @@ class CallStore:
             connection.execute("DELETE FROM vectors")
             connection.execute("DROP TABLE kept")
         self._db.compact()
+
+
+def _checked(*row: object) -> tuple[object, ...]:
+    return (*row, row_checksum(row))
+
+
+def _sound(table: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Rows that are what was written, without the checksum that is their last column."""
+    wrong = 0
+    for row in rows:
+        found = row[:-1]
+        if row[-1] == row_checksum(found):
+            yield found
+        else:
+            wrong += 1
+    if wrong:
+        _logger.warning(
+            "calls.sqlite: %d damaged rows of %r are left out; what is needed of them is asked for again.", wrong, table
+        )
+
+
+def _add_checksums(connection: sqlite3.Connection) -> None:
+    """Rows of earlier versions have none."""
+    for table, columns in _COLUMNS.items():
+        if any(row[1] == "checksum" for row in connection.execute(f"PRAGMA table_info({table})")):
+            continue
+        names = columns.split(", ")
+        keys = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[5]]
+        where = " AND ".join(f"{key}=?" for key in keys)
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
+        rows = connection.execute(f"SELECT {columns} FROM {table}").fetchall()
+        connection.executemany(
+            f"UPDATE {table} SET checksum=? WHERE {where}",
+            ((row_checksum(row), *(row[names.index(key)] for key in keys)) for row in rows),
+        )
+        connection.execute("COMMIT")

@@ -6,10 +6,10 @@ import re
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 from sire_core.errors import IndexLockedError, StorageError
 
@@ -21,10 +21,8 @@ _UNWRITABLE = ("readonly", "unable to open", "full", "disk I/O")
 _ADVICE = {
     ("full",): "has no space left. What was committed before is safe: free some space and run it again.",
     ("locked", "busy"): "is locked by another process. Wait until it has finished, then run it again.",
-    (
-        "not a database",
-        "malformed",
-    ): "is damaged or not one of our files. Restore it, or delete the folder and rebuild.",
+    ("not a database", "malformed", "file format", "no such", "decode", "UNIQUE", "too big"): "is damaged or not one "
+    "of our files. Restore it from a backup, or delete this file and build again.",
     ("disk I/O",): "cannot be read or written: the disk may be full or failing. What was committed before is safe: "
     "make room and run it again.",
     ("readonly",): "cannot be written. Make the folder writable or free some space, or copy it to a place that is.",
@@ -39,16 +37,19 @@ class Database:
     Args:
         path: The file; None keeps everything in memory.
         schema: `CREATE TABLE IF NOT EXISTS` statements.
+        upgrade: Brings tables of earlier versions up to date, where the file can be written.
 
     Raises:
         StorageError: The file cannot be opened, is no database, or is somebody else's.
     """
 
-    def __init__(self, path: Path | None, schema: str) -> None:
+    def __init__(
+        self, path: Path | None, schema: str, upgrade: Callable[[sqlite3.Connection], None] | None = None
+    ) -> None:
         self.path = path
         self._lock = threading.RLock()
         try:
-            self._connection = _open(path, schema)
+            self._connection = _open(path, schema, upgrade)
         except sqlite3.Error as error:
             raise _explain(error, path) from error
         # Python warns of connections that are not closed; an `Index` does not have to be.
@@ -139,7 +140,7 @@ class Database:
     def check(self) -> list[str]:
         """What SQLite finds wrong with the structure of the file, in words; empty when nothing is."""
         try:
-            return [str(row[0]) for row in self.read("PRAGMA quick_check(10)") if row[0] != "ok"]
+            return [str(row[0]) for row in self.read("PRAGMA integrity_check(10)") if row[0] != "ok"]
         except StorageError as error:
             return [str(error)]
 
@@ -162,11 +163,14 @@ class Database:
             )
 
 
-def _open(path: Path | None, schema: str) -> sqlite3.Connection:
+_Upgrade = Union[Callable[[sqlite3.Connection], None], None]
+
+
+def _open(path: Path | None, schema: str, upgrade: _Upgrade) -> sqlite3.Connection:
     if path is None:
-        return _prepared(_connect(":memory:"), schema, path)
+        return _prepared(_connect(":memory:"), schema, path, upgrade)
     try:
-        return _prepared(_connect(str(path)), schema, path)
+        return _prepared(_connect(str(path)), schema, path, upgrade)
     except sqlite3.OperationalError as error:
         if not path.exists() or not any(word in str(error) for word in _UNWRITABLE):
             raise
@@ -187,12 +191,14 @@ def _connect(place: str, *, uri: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(place, timeout=30.0, isolation_level=None, check_same_thread=False, uri=uri)
 
 
-def _prepared(connection: sqlite3.Connection, schema: str, path: Path | None) -> sqlite3.Connection:
+def _prepared(connection: sqlite3.Connection, schema: str, path: Path | None, upgrade: _Upgrade) -> sqlite3.Connection:
     try:
         _check_tables(connection, schema, path)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")  # what was acknowledged survives a power cut
         connection.executescript(schema)
+        if upgrade is not None:
+            upgrade(connection)
     except BaseException:
         connection.close()
         raise

@@ -7,14 +7,14 @@ import os
 import shutil
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
 from sire_core.errors import StorageError
 
-__all__ = ["DerivedFiles", "sync_folder"]
+__all__ = ["DerivedFiles", "damaged_files", "sync_folder"]
 
 _CHECKSUMS = "checksums.json"
 _BLOCK = 1 << 20
@@ -92,6 +92,21 @@ class DerivedFiles:
                 f"Cannot write {directory} ({error}). The index itself is safe; free some space or fix the "
                 "permissions, and open it again."
             ) from error
+
+
+def damaged_files(directory: Path) -> Iterator[tuple[Path, str]]:
+    """Files of a folder of derived files that are not what was written, and what is wrong with each."""
+    try:
+        files = dict(json.loads((directory / _CHECKSUMS).read_bytes())["files"])
+    except Exception:  # noqa: BLE001 - whatever can go wrong with foreign bytes
+        yield directory / _CHECKSUMS, "it cannot be read"
+        return
+    for name, known in files.items():
+        file = directory / name
+        if not file.is_file():
+            yield file, "it is missing"
+        elif _checksum(file) != known:
+            yield file, "it is not what was written"
 
 
 def sync_folder(folder: Path) -> None:

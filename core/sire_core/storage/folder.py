@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from sire_core.storage.derived import sync_folder
 
 __all__ = ["FORMAT", "Folder"]
 
-FORMAT = 3
+FORMAT = 4
 """Version of the folder layout and of the tables; a folder of another version is refused with advice."""
 
 _MAY_COME_FIRST = ("writer.lock", "pending.jsonl")
@@ -121,10 +122,12 @@ class Folder:
         """
         try:
             manifest = dict(json.loads(self.manifest_file.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, RecursionError):
             return {}
-        check_format(manifest, self.path)
-        return manifest
+        checksum = manifest.pop("checksum", None)
+        if "format" in manifest:
+            check_format(manifest, self.path)
+        return manifest if checksum == _checksum(manifest) else {}
 
     def stamp(self) -> tuple[int, int]:
         """Changes whenever a commit replaces the manifest; cheap enough to look at before every search."""
@@ -140,7 +143,7 @@ class Folder:
         Raises:
             StorageError: The file cannot be written.
         """
-        self._replace(self.manifest_file, manifest)
+        self._replace(self.manifest_file, {**manifest, "checksum": _checksum(manifest)})
 
     def _replace(self, target: Path, content: object) -> None:
         partial = target.with_suffix(f".{os.getpid()}.partial")
@@ -194,6 +197,10 @@ class Folder:
                 f"Another process is writing to {self.path}. Readers may go on; wait for it to finish and run it again."
             ) from error
         return connection
+
+
+def _checksum(manifest: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(manifest, sort_keys=True).encode())
 
 
 def check_format(manifest: Mapping[str, Any], path: Path) -> None:

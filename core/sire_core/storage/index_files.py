@@ -85,10 +85,12 @@ class IndexFiles:
             shown = self.folder.read_manifest()
             committed = self.store.manifest() if self.folder.exists() else {}
             check_format(committed, self.folder.path)
-            if shown.get("generation") and not committed and self.folder.exists():
+            if shown.get("generation", 0) > committed.get("generation", 0) and self.folder.exists():
                 raise StorageError(
-                    f"{self.folder.index_file} has lost its content. Restore it, or delete that file and build again: "
-                    "what was extracted and answered is kept in calls.sqlite."
+                    f"{self.folder.index_file} has lost "
+                    f"{'its last changes' if committed else 'its content'}. Restore it, or delete that file and build "
+                    "again: what was extracted and answered is kept in calls.sqlite. (If you have put an older one "
+                    "there on purpose, delete manifest.json.)"
                 )
             self._manifest = Manifest.from_json(committed)
         else:

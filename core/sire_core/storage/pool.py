@@ -157,6 +157,7 @@ class Pool:
 
 
 def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
+    store.require_complete(owners)
     chunks = store.chunks()
     number = {chunk.id: i for i, chunk in enumerate(chunks)}
     doc_of = {chunk.id: chunk.doc_id for chunk in chunks}

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+from sire_core.storage.checked import CheckedTable, damage, row_checksum
 
 if TYPE_CHECKING:
     from sire_core.protocols import TableChange
+    from sire_core.storage.checked import CheckedWrites
     from sire_core.storage.database import Database
 
-__all__ = ["STEP_SCHEMA", "StepTables", "drop_tables", "write_table"]
+__all__ = ["STEP_SCHEMA", "STEP_TABLES", "StepTables", "drop_tables", "write_table"]
 
 STEP_SCHEMA = """
 CREATE TABLE IF NOT EXISTS steps (
-    id INTEGER PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (owner, name));
+    id INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (owner, name));
 CREATE TABLE IF NOT EXISTS step_rows (
     step INTEGER NOT NULL, key TEXT NOT NULL, place INTEGER NOT NULL, number INTEGER NOT NULL, item TEXT NOT NULL,
-    body BLOB NOT NULL, PRIMARY KEY (step, key, place, number, item)) WITHOUT ROWID;
+    checksum INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (step, key, place, number, item)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS step_rows_of_item ON step_rows (step, item);
 CREATE TABLE IF NOT EXISTS step_outputs (
     step INTEGER NOT NULL, key TEXT NOT NULL, place INTEGER NOT NULL, number INTEGER NOT NULL,
-    failed INTEGER NOT NULL, body BLOB NOT NULL,
+    checksum INTEGER NOT NULL, failed INTEGER NOT NULL, body BLOB NOT NULL,
     PRIMARY KEY (step, key)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS step_outputs_failed ON step_outputs (step, key) WHERE failed;
 """
 
-_ROW = "key, place, number, item, body"
-_OUTPUT = "key, place, number, failed, body"
+_STEPS = CheckedTable("steps", ("id", "owner", "name"))
+_ROWS = CheckedTable("step_rows", ("step", "key", "place", "number", "item", "body"), "step")
+_OUTPUTS = CheckedTable("step_outputs", ("step", "key", "place", "number", "failed", "body"), "step")
+STEP_TABLES = (_STEPS, _ROWS, _OUTPUTS)
 
 
 class StepTables:
@@ -40,25 +45,27 @@ class StepTables:
 
     def __init__(self, database: Database, owner: str) -> None:
         self._db = database
-        found = database.read("SELECT name, id FROM steps WHERE owner=?", [owner])
-        self._ids: dict[str, int] = {str(name): int(number) for name, number in found}
+        found = _verified(database.read(f"SELECT {_STEPS.selected} FROM steps WHERE owner=?", [owner]))
+        self._ids: dict[str, int] = {name: number for number, _, name in found}
 
     def __contains__(self, name: str) -> bool:
         return name in self._ids
 
     def rows_of_items(self, name: str, items: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Rows of items: key, place, number, item, body; by key, then in the order of the item."""
-        sql = f"SELECT {_ROW} FROM step_rows INDEXED BY step_rows_of_item WHERE step=? AND item IN ({{marks}})"
-        return iter(sorted(self._db.read_in(sql, items, [self._ids[name]]), key=_place))
+        table = f"{_ROWS.selected} FROM step_rows INDEXED BY step_rows_of_item"
+        sql = f"SELECT {table} WHERE step=? AND item IN ({{marks}})"
+        return iter(sorted(_inner(self._db.read_in(sql, items, [self._ids[name]])), key=_place))
 
     def rows_of_keys(self, name: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Rows of keys, in corpus order within each."""
-        sql = f"SELECT {_ROW} FROM step_rows WHERE step=? AND key IN ({{marks}}) ORDER BY key, place, number, item"
-        return self._db.read_in(sql, keys, [self._ids[name]])
+        order = "ORDER BY key, place, number, item"
+        sql = f"SELECT {_ROWS.selected} FROM step_rows WHERE step=? AND key IN ({{marks}}) {order}"
+        return _inner(self._db.read_in(sql, keys, [self._ids[name]]))
 
     def all_rows(self, name: str) -> Iterator[tuple[Any, ...]]:
         """All rows."""
-        return self._db.iterate(f"SELECT {_ROW} FROM step_rows WHERE step=?", [self._ids[name]])
+        return _inner(self._db.iterate(f"SELECT {_ROWS.selected} FROM step_rows WHERE step=?", [self._ids[name]]))
 
     def sizes(self, name: str, keys: Sequence[str], without: Collection[str]) -> dict[str, int]:
         """Number of rows by key, those of some items left out."""
@@ -79,13 +86,13 @@ class StepTables:
 
     def outputs(self, name: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Outputs of keys: key, place, number, failed, body."""
-        sql = f"SELECT {_OUTPUT} FROM step_outputs WHERE step=? AND key IN ({{marks}})"
-        return self._db.read_in(sql, keys, [self._ids[name]])
+        sql = f"SELECT {_OUTPUTS.selected} FROM step_outputs WHERE step=? AND key IN ({{marks}})"
+        return _inner(self._db.read_in(sql, keys, [self._ids[name]]))
 
     def all_outputs(self, name: str) -> Iterator[tuple[Any, ...]]:
         """All outputs in corpus order."""
-        sql = f"SELECT {_OUTPUT} FROM step_outputs WHERE step=? ORDER BY place, number, key"
-        return self._db.iterate(sql, [self._ids[name]])
+        sql = f"SELECT {_OUTPUTS.selected} FROM step_outputs WHERE step=? ORDER BY place, number, key"
+        return _inner(self._db.iterate(sql, [self._ids[name]]))
 
     def failed(self, name: str) -> list[str]:
         """Keys whose outputs failed."""
@@ -93,22 +100,42 @@ class StepTables:
         return [str(key) for (key,) in self._db.read(sql, [self._ids[name]])]
 
 
-def write_table(db: sqlite3.Connection, owner: str, name: str, change: TableChange) -> None:
+def write_table(db: sqlite3.Connection, writes: CheckedWrites, owner: str, name: str, change: TableChange) -> None:
     """Write what a change does to a table; call it inside the transaction of a commit."""
-    db.execute("INSERT OR IGNORE INTO steps (owner, name) VALUES (?,?)", (owner, name))
-    step = db.execute("SELECT id FROM steps WHERE owner=? AND name=?", (owner, name)).fetchone()[0]
-    db.executemany("DELETE FROM step_rows WHERE step=? AND item=?", [(step, item) for item in change.drop_items])
-    db.executemany("INSERT OR REPLACE INTO step_rows VALUES (?,?,?,?,?,?)", ((step, *row) for row in change.put_rows))
-    db.executemany("DELETE FROM step_outputs WHERE step=? AND key=?", [(step, key) for key in change.drop_outputs])
-    db.executemany("INSERT OR REPLACE INTO step_outputs VALUES (?,?,?,?,?,?)", ((step, *o) for o in change.put_outputs))
+    known = db.execute("SELECT id FROM steps WHERE owner=? AND name=?", (owner, name)).fetchone()
+    step = known[0] if known else db.execute("SELECT coalesce(max(id), 0) + 1 FROM steps").fetchone()[0]
+    if not known:
+        writes.insert(_STEPS, [(step, owner, name)])
+    writes.delete(_ROWS, ["step", "item"], [(step, item) for item in change.drop_items])
+    writes.insert(_ROWS, {row[:4]: (step, *row) for row in change.put_rows}.values())
+    writes.delete(_OUTPUTS, ["step", "key"], [(step, key) for key in change.drop_outputs])
+    outputs = ((step, key, place, number, int(failed), body) for key, place, number, failed, body in change.put_outputs)
+    if known:
+        writes.replace(_OUTPUTS, ["step", "key"], outputs)
+    else:
+        writes.insert(_OUTPUTS, outputs)
 
 
-def drop_tables(db: sqlite3.Connection, owner: str) -> None:
+def drop_tables(db: sqlite3.Connection, writes: CheckedWrites, owner: str) -> None:
     """Delete all tables of an organizer."""
     for (step,) in db.execute("SELECT id FROM steps WHERE owner=?", (owner,)).fetchall():
-        for table in ("step_rows", "step_outputs"):
-            db.execute(f"DELETE FROM {table} WHERE step=?", (step,))
-    db.execute("DELETE FROM steps WHERE owner=?", (owner,))
+        for table in (_ROWS, _OUTPUTS):
+            writes.delete(table, ["step"], [(step,)])
+    writes.delete(_STEPS, ["owner"], [(owner,)])
+
+
+def _verified(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Rows without the checksum that is their last column."""
+    for row in rows:
+        found = row[:-1]
+        if row_checksum(found) != row[-1]:
+            raise damage(repr(row[1]))
+        yield found
+
+
+def _inner(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """The same without the step, which is their first."""
+    return (row[1:] for row in _verified(rows))
 
 
 def _place(row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -3,54 +3,86 @@
 from __future__ import annotations
 
 import json
+import secrets
+import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.corpus.changes import StoredDocument
-from sire_core.errors import StorageError
 from sire_core.graph.columns import EdgeColumns
+from sire_core.storage.checked import (
+    SUMS_SCHEMA,
+    CheckedTable,
+    CheckedWrites,
+    check_table,
+    damage,
+    require_complete,
+    verified,
+)
 from sire_core.storage.commit import Commit
 from sire_core.storage.database import Database
 from sire_core.storage.outbox import OUTBOX_SCHEMA, Outbox, note_changes
-from sire_core.storage.step_tables import STEP_SCHEMA, StepTables, drop_tables, write_table
+from sire_core.storage.step_tables import STEP_SCHEMA, STEP_TABLES, StepTables, drop_tables, write_table
 from sire_core.types import Chunk, Edge, Unit, UnitKind
 
-__all__ = ["CORPUS", "Store"]
+if TYPE_CHECKING:
+    from sire_core.protocols import Delta
+
+__all__ = ["CORPUS", "NOTES", "Store"]
 
 CORPUS = "corpus"
 """Owner of the chunk units; every recipe's pool holds them."""
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS meta (
+    key TEXT PRIMARY KEY, checksum INTEGER NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS documents (
-    id TEXT PRIMARY KEY, sequence INTEGER NOT NULL, hash TEXT NOT NULL, title TEXT NOT NULL, metadata TEXT NOT NULL,
-    checksum INTEGER NOT NULL) WITHOUT ROWID;
+    id TEXT PRIMARY KEY, checksum INTEGER NOT NULL, sequence INTEGER NOT NULL, hash TEXT NOT NULL, title TEXT NOT NULL,
+    metadata TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS chunks (
-    id TEXT PRIMARY KEY, doc_id TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,
-    title TEXT, metadata TEXT, source_id TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
+    id TEXT PRIMARY KEY, checksum INTEGER NOT NULL, doc_id TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,
+    title TEXT, metadata TEXT, source_id TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS chunks_of_document ON chunks (doc_id);
 CREATE TABLE IF NOT EXISTS units (
-    id TEXT PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, level INTEGER NOT NULL,
-    tree TEXT NOT NULL, chunk_ids TEXT NOT NULL, entity_keys TEXT NOT NULL, title TEXT NOT NULL, metadata TEXT NOT NULL,
-    source_ids TEXT NOT NULL, checksum INTEGER NOT NULL, vector BLOB NOT NULL);
+    id TEXT PRIMARY KEY, checksum INTEGER NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
+    level INTEGER NOT NULL, tree TEXT NOT NULL, chunk_ids TEXT NOT NULL, entity_keys TEXT NOT NULL, title TEXT NOT NULL,
+    metadata TEXT NOT NULL, source_ids TEXT NOT NULL, vector BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS units_of_owner ON units (owner, kind);
 CREATE TABLE IF NOT EXISTS edges (
     owner TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
-    weight REAL NOT NULL, metadata TEXT NOT NULL, PRIMARY KEY (owner, kind, source, target)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS states (owner TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+    checksum INTEGER NOT NULL, weight REAL NOT NULL, metadata TEXT NOT NULL,
+    PRIMARY KEY (owner, kind, source, target)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS states (
+    owner TEXT PRIMARY KEY, checksum INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS notes (
-    owner TEXT NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (owner, key)) WITHOUT ROWID;
+    owner TEXT NOT NULL, key TEXT NOT NULL, checksum INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (owner, key)) WITHOUT ROWID;
 """
 
-_DOCUMENT_COLUMNS = "id, sequence, hash, title, metadata, checksum"
-_CHUNK_COLUMNS = "c.id, c.doc_id, c.position, c.text, c.title, c.metadata, c.source_id, c.checksum"
-_UNIT_COLUMNS = "id, kind, text, level, tree, chunk_ids, entity_keys, title, metadata, source_ids, checksum"
+_META = CheckedTable("meta", ("key", "value"))
+_DOCUMENTS = CheckedTable("documents", ("id", "sequence", "hash", "title", "metadata"))
+_CHUNKS = CheckedTable("chunks", ("id", "doc_id", "position", "text", "title", "metadata", "source_id"))
+_UNITS = CheckedTable(
+    "units",
+    (
+        *("id", "owner", "kind", "text", "level", "tree", "chunk_ids", "entity_keys", "title", "metadata"),
+        "source_ids",
+    ),
+    "owner",
+    ("vector",),
+)
+_EDGES = CheckedTable("edges", ("owner", "kind", "source", "target", "weight", "metadata"), "owner")
+_STATES = CheckedTable("states", ("owner", "body"))
+NOTES = CheckedTable("notes", ("owner", "key", "body"), "owner")
+_TABLES = (_META, _DOCUMENTS, _CHUNKS, _UNITS, _EDGES, _STATES, NOTES, *STEP_TABLES)
+_UNIT_COLUMNS = _UNITS.selected
+_UNIT_WIDTH = len(_UNITS.columns)
 _CHECKSUM = 4
 """Bytes behind every vector."""
 _MANY = 1000
@@ -65,7 +97,8 @@ class Store:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._db = Database(path, _SCHEMA + STEP_SCHEMA + OUTBOX_SCHEMA)
+        self._db = Database(path, _SCHEMA + STEP_SCHEMA + OUTBOX_SCHEMA + SUMS_SCHEMA)
+        self._sound = False
 
     def close(self) -> None:
         """Close the file."""
@@ -80,9 +113,18 @@ class Store:
         return self._db.snapshot()
 
     def manifest(self) -> dict[str, Any]:
-        """The manifest as of the last commit; empty before the first."""
-        rows = self._db.read("SELECT value FROM meta WHERE key='manifest'")
-        return dict(json.loads(str(rows[0][0]))) if rows else {}
+        """The manifest as of the last commit; empty before the first.
+
+        Raises:
+            StorageError: It is damaged.
+        """
+        # Formats before 4 have no checksum; they are refused, but for what they are.
+        old = not self._db.read("SELECT 1 FROM pragma_table_info('meta') WHERE name='checksum'")
+        columns = "key, value" if old else _META.selected
+        rows = self._db.read(f"SELECT {columns} FROM meta WHERE key='manifest'")
+        if not rows:
+            return {}
+        return dict(json.loads(str(rows[0][1] if old else verified(rows[0], len(_META.columns))[1])))
 
     def hold(self) -> str:
         """Let this connection go on seeing the last commit, until it is closed; name of that commit."""
@@ -91,24 +133,47 @@ class Store:
 
     def commits(self) -> tuple[str, str]:
         """Random names of the last commit and of the one before it; empty where there was none."""
-        found = {str(key): str(value) for key, value in self._db.read("SELECT key, value FROM meta")}
+        rows = self._db.read(f"SELECT {_META.selected} FROM meta WHERE key LIKE 'commit%'")
+        found = {str(row[0]): str(row[1]) for row in rows if verified(row, len(_META.columns))}
         return found.get("commit", ""), found.get("commit before", "")
 
     def check(self) -> list[str]:
         """Read everything; what is wrong, in words. Empty when nothing is."""
         found = self._db.check()
-        try:
-            self.chunks(self.documents())
-            for _ in self.units_with_vectors(self.owners()):
-                pass
-        except StorageError as error:
-            found.append(str(error))
+        if found:
+            return found
+        with self.snapshot():
+            for table in _TABLES:
+                found += check_table(self._db, table)
+            wrong = sum(not _right(blob) for (blob,) in self._db.iterate("SELECT vector FROM units"))
+        if wrong:
+            found.append(f"{wrong:,} vectors are not what was written")
         return found
+
+    def require_sound(self) -> None:
+        """Read everything once before anything is derived from it and written.
+
+        Raises:
+            StorageError: Something is not what was written.
+        """
+        if not self._sound and (found := self.check()):
+            raise damage(f"({found[0]}) it")
+        self._sound = True
+
+    def require_complete(self, owners: Sequence[str]) -> None:
+        """Raise when documents, chunks or units are missing; call it in a `snapshot`.
+
+        Raises:
+            StorageError: The index is damaged.
+        """
+        require_complete(self._db, _DOCUMENTS)
+        require_complete(self._db, _CHUNKS)
+        require_complete(self._db, _UNITS, owners)
 
     def documents(self) -> dict[str, StoredDocument]:
         """All documents by id, in corpus order."""
-        rows = self._db.iterate(f"SELECT {_DOCUMENT_COLUMNS} FROM documents ORDER BY sequence, id")
-        found = map(_verified, rows)
+        rows = self._db.iterate(f"SELECT {_DOCUMENTS.selected} FROM documents ORDER BY sequence, id")
+        found = (verified(row, len(_DOCUMENTS.columns)) for row in rows)
         return {r[0]: StoredDocument(r[0], r[1], r[2], r[3], json.loads(r[4]) if r[4] != "{}" else {}) for r in found}
 
     def chunks(self, documents: Mapping[str, StoredDocument] | None = None) -> list[Chunk]:
@@ -118,9 +183,9 @@ class Store:
             documents: What `documents` returned; None reads them.
         """
         documents = self.documents() if documents is None else documents
+        columns = ", ".join(f"c.{name}" for name in (*_CHUNKS.columns, "checksum"))
         rows = self._db.iterate(
-            f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN documents d ON d.id=c.doc_id "
-            "ORDER BY d.sequence, c.position, c.id"
+            f"SELECT {columns} FROM chunks c JOIN documents d ON d.id=c.doc_id ORDER BY d.sequence, c.position, c.id"
         )
         return [_chunk(row, documents[str(row[1])]) for row in rows]
 
@@ -171,29 +236,41 @@ class Store:
     def edges(self, owners: Sequence[str]) -> list[Edge]:
         """Edges of some owners, ordered by kind, source, target."""
         marks = ",".join("?" * len(owners))
-        sql = f"SELECT kind, source, target, weight, metadata FROM edges WHERE owner IN ({marks}) ORDER BY 1, 2, 3"
-        rows = self._db.iterate(sql, list(owners))
-        found = [Edge(str(r[0]), str(r[1]), str(r[2]), float(r[3]), json.loads(str(r[4]))) for r in rows]
-        blocks = self._db.read(f"SELECT key, body FROM notes WHERE owner IN ({marks}) AND key LIKE '%/%'", list(owners))
+        found = []
+        with self.snapshot():
+            require_complete(self._db, _EDGES, owners)
+            for row in self._db.iterate(f"SELECT {_EDGES.selected} FROM edges WHERE owner IN ({marks})", list(owners)):
+                _, kind, source, target, weight, metadata, _ = verified(row, len(_EDGES.columns))
+                found.append(Edge(kind, source, target, weight, json.loads(metadata)))
+            sql = f"SELECT {NOTES.selected} FROM notes WHERE owner IN ({marks}) AND key LIKE '%/%'"
+            blocks = self._noted(lambda: self._db.read(sql, list(owners)), owners)
         for key, body in blocks:
             found += EdgeColumns.from_bytes(body).edges(str(key).split("/", 1)[0])
         return sorted(found, key=lambda edge: (edge.kind, edge.source, edge.target))
 
     def state(self, owner: str) -> dict[str, Any]:
         """What an organizer stored for itself."""
-        rows = self._db.read("SELECT body FROM states WHERE owner=?", [owner])
-        return dict(json.loads(str(rows[0][0]))) if rows else {}
+        with self.snapshot():
+            rows = self._db.read(f"SELECT {_STATES.selected} FROM states WHERE owner=?", [owner])
+            if not rows:
+                require_complete(self._db, _STATES)
+                return {}
+        return dict(json.loads(verified(rows[0], len(_STATES.columns))[1]))
 
     def notes(self, owner: str, keys: Sequence[str]) -> dict[str, bytes]:
         """Notes of an organizer by key; unknown keys are left out."""
-        sql = "SELECT key, body FROM notes WHERE owner=? AND key IN ({marks})"
-        return {str(key): bytes(body) for key, body in self._db.read_in(sql, keys, [owner])}
+        sql = f"SELECT {NOTES.selected} FROM notes WHERE owner=? AND key IN ({{marks}})"
+        return dict(self._noted(lambda: self._db.read_in(sql, keys, [owner]), [owner]))
 
     def notes_with(self, owner: str, prefix: str) -> dict[str, bytes]:
         """Notes of an organizer whose keys begin with a text."""
-        sql = "SELECT key, body FROM notes WHERE owner=? AND key>=? AND key<?"
-        rows = self._db.read(sql, [owner, prefix, prefix + "\U0010ffff"])
-        return {str(key): bytes(body) for key, body in rows}
+        sql = f"SELECT {NOTES.selected} FROM notes WHERE owner=? AND key>=? AND key<?"
+        return dict(self._noted(lambda: self._db.read(sql, [owner, prefix, prefix + "\U0010ffff"]), [owner]))
+
+    def _noted(self, read: Callable[[], Iterable[tuple[Any, ...]]], owners: Sequence[str]) -> list[tuple[str, bytes]]:
+        with self.snapshot():
+            require_complete(self._db, NOTES, owners)
+            return [(row[1], row[2]) for row in read() if verified(row, len(NOTES.columns))]
 
     def tables(self, owner: str) -> StepTables:
         """Rows and outputs of an organizer's steps."""
@@ -213,53 +290,53 @@ class Store:
         """Apply everything in one transaction: the index is before or after, never between."""
         with self._db.transaction() as db:
             note_changes(db, commit)
-            db.executemany("DELETE FROM chunks WHERE id=?", [(chunk,) for chunk in commit.drop_chunks])
-            db.executemany("DELETE FROM documents WHERE id=?", [(doc,) for doc in commit.drop_documents])
-            db.executemany(
-                "INSERT OR REPLACE INTO documents VALUES (?,?,?,?,?,?)",
-                [_checked((d.id, d.sequence, d.hash, d.title, _json(d.metadata))) for d in commit.put_documents],
-            )
-            db.executemany("INSERT OR REPLACE INTO chunks VALUES (?,?,?,?,?,?,?,?)", _chunk_rows(commit))
-            for table in ("units", "edges", "states", "notes"):
-                db.executemany(f"DELETE FROM {table} WHERE owner=?", [(owner,) for owner in commit.drop_owners])
+            writes = CheckedWrites(db)
+            writes.delete(_CHUNKS, ["id"], [(chunk,) for chunk in commit.drop_chunks])
+            writes.delete(_DOCUMENTS, ["id"], [(doc,) for doc in commit.drop_documents])
+            documents = ((d.id, d.sequence, d.hash, d.title, _json(d.metadata)) for d in commit.put_documents)
+            writes.replace(_DOCUMENTS, ["id"], documents)
+            writes.replace(_CHUNKS, ["id"], _chunk_rows(commit))
             for owner in commit.drop_owners:
-                drop_tables(db, owner)
+                for table in (_UNITS, _EDGES, _STATES, NOTES):
+                    writes.delete(table, ["owner"], [(owner,)])
+                drop_tables(db, writes, owner)
             db.executemany(
                 "UPDATE units SET vector=? WHERE id=?", ((_blob(v), unit) for unit, v in commit.revectors.items())
             )
             for owner, delta in commit.deltas.items():
-                db.executemany("DELETE FROM units WHERE id=? AND owner=?", [(unit, owner) for unit in delta.drop_units])
-                db.executemany(
-                    "DELETE FROM edges WHERE owner=? AND kind=? AND source=? AND target=?",
-                    [(owner, e.kind, e.source, e.target) for e in delta.drop_edges if e.kind not in delta.in_blocks],
-                )
-                db.executemany(
-                    "INSERT OR REPLACE INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                    (_unit_row(unit, owner, commit.vectors[unit.id]) for unit in delta.put_units),
-                )
-                db.executemany(
-                    "INSERT OR REPLACE INTO edges VALUES (?,?,?,?,?,?)",
-                    (
-                        (owner, e.kind, e.source, e.target, e.weight, _json(e.metadata))
-                        for e in delta.put_edges
-                        if e.kind not in delta.in_blocks
-                    ),
-                )
-                for name, change in delta.tables.items():
-                    write_table(db, owner, name, change)
-                if delta.state is not None:
-                    db.execute("INSERT OR REPLACE INTO states VALUES (?,?)", (owner, _json(delta.state)))
-                gone = [(owner, key) for key, body in delta.notes.items() if body is None]
-                db.executemany("DELETE FROM notes WHERE owner=? AND key=?", gone)
-                kept = ((owner, key, body) for key, body in delta.notes.items() if body is not None)
-                db.executemany("INSERT OR REPLACE INTO notes VALUES (?,?,?)", kept)
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('manifest',?)", (_json(commit.manifest),))
-            db.execute("INSERT OR REPLACE INTO meta SELECT 'commit before', value FROM meta WHERE key='commit'")
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('commit', lower(hex(randomblob(8))))")
+                _write_delta(db, writes, owner, delta, commit.vectors)
+            meta = [("manifest", _json(commit.manifest)), ("commit", secrets.token_hex(8))]
+            before = db.execute("SELECT value FROM meta WHERE key='commit'").fetchone()
+            writes.replace(_META, ["key"], [*meta, *([("commit before", before[0])] if before else [])])
+            writes.finish()
 
     def compact(self) -> None:
         """Overwrite what was deleted and give the space back."""
         self._db.compact()
+
+
+def _write_delta(
+    db: sqlite3.Connection, writes: CheckedWrites, owner: str, delta: Delta, vectors: Mapping[str, NDArray[np.float32]]
+) -> None:
+    """Write what an organizer changes."""
+    writes.delete(_UNITS, ["id", "owner"], [(unit, owner) for unit in delta.drop_units])
+    edge = ("owner", "kind", "source", "target")
+    gone = [(owner, e.kind, e.source, e.target) for e in delta.drop_edges if e.kind not in delta.in_blocks]
+    writes.delete(_EDGES, edge, gone)
+    writes.replace(_UNITS, ["id"], (_unit_row(unit, owner, vectors[unit.id]) for unit in delta.put_units))
+    edges = (
+        (owner, e.kind, e.source, e.target, float(e.weight), _json(e.metadata))
+        for e in delta.put_edges
+        if e.kind not in delta.in_blocks
+    )
+    writes.replace(_EDGES, edge, edges)
+    for name, change in delta.tables.items():
+        write_table(db, writes, owner, name, change)
+    if delta.state is not None:
+        writes.replace(_STATES, ["owner"], [(owner, _json(delta.state))])
+    writes.delete(NOTES, ["owner", "key"], [(owner, key) for key, body in delta.notes.items() if body is None])
+    kept = ((owner, key, bytes(body)) for key, body in delta.notes.items() if body is not None)
+    writes.replace(NOTES, ["owner", "key"], kept)
 
 
 def _json(value: object) -> str:
@@ -273,35 +350,37 @@ def _chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:
         document = documents[chunk.doc_id]
         title = None if chunk.title == document.title else chunk.title
         metadata = None if chunk.metadata == document.metadata else _json(chunk.metadata)
-        yield _checked((chunk.id, chunk.doc_id, chunk.position, chunk.text, title, metadata, chunk.source_id))
+        yield (chunk.id, chunk.doc_id, chunk.position, chunk.text, title, metadata, chunk.source_id)
 
 
 def _chunk(row: tuple[Any, ...], document: StoredDocument) -> Chunk:
-    _verified(row)
+    verified(row, len(_CHUNKS.columns))
     title = document.title if row[4] is None else str(row[4])
     metadata = document.metadata if row[5] is None else json.loads(row[5])
     return Chunk(str(row[0]), document.id, int(row[2]), title, str(row[3]), metadata, str(row[6]))
 
 
 def _unit(row: tuple[Any, ...]) -> Unit:
-    _verified(row)
+    found, _, kind, text, level, tree, chunk_ids, entity_keys, title, metadata, source_ids, _ = row
+    verified(row, _UNIT_WIDTH)
     return Unit(
-        id=row[0],
-        kind=UnitKind(row[1]),
-        text=row[2],
-        chunk_ids=tuple(json.loads(row[5])),
-        level=row[3],
-        tree=row[4],
-        entity_keys=tuple(json.loads(row[6])) if row[6] != "[]" else (),
-        title=row[7],
-        metadata=json.loads(row[8]) if row[8] != "{}" else {},
-        source_ids=tuple(json.loads(row[9])) if row[9] != "[]" else (),
+        id=found,
+        kind=UnitKind(kind),
+        text=text,
+        chunk_ids=tuple(json.loads(chunk_ids)),
+        level=level,
+        tree=tree,
+        entity_keys=tuple(json.loads(entity_keys)) if entity_keys != "[]" else (),
+        title=title,
+        metadata=json.loads(metadata) if metadata != "{}" else {},
+        source_ids=tuple(json.loads(source_ids)) if source_ids != "[]" else (),
     )
 
 
 def _unit_row(unit: Unit, owner: str, vector: NDArray[np.float32]) -> tuple[object, ...]:
-    row = (
+    return (
         unit.id,
+        owner,
         unit.kind.value,
         unit.text,
         unit.level,
@@ -311,27 +390,8 @@ def _unit_row(unit: Unit, owner: str, vector: NDArray[np.float32]) -> tuple[obje
         unit.title,
         _json(unit.metadata),
         _json(unit.source_ids),
+        _blob(vector),
     )
-    found, *rest = _checked(row)
-    return (found, owner, *rest, _blob(vector))
-
-
-# --- checksums: SQLite has none of its own, and a changed byte of a text would be believed ----------------------------
-
-
-def _row_checksum(row: Sequence[object]) -> int:
-    return zlib.crc32("\0".join(map(str, row)).encode("utf-8", "surrogatepass"))
-
-
-def _checked(row: tuple[object, ...]) -> tuple[object, ...]:
-    return (*row, _row_checksum(row))
-
-
-def _verified(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row whose last column is the checksum of the others."""
-    if row[-1] != _row_checksum(row[:-1]):
-        raise _damage(row[0])
-    return row
 
 
 def _blob(vector: NDArray[np.float32]) -> bytes:
@@ -340,14 +400,12 @@ def _blob(vector: NDArray[np.float32]) -> bytes:
 
 
 def _vector(found: object, blob: bytes) -> NDArray[np.float32]:
-    content = blob[:-_CHECKSUM]
-    if zlib.crc32(content).to_bytes(_CHECKSUM, "little") != blob[-_CHECKSUM:]:
-        raise _damage(found)
-    return np.frombuffer(content, dtype=np.float32)
+    if not _right(blob):
+        raise damage(f"the vector of {found!r}")
+    return np.frombuffer(blob[:-_CHECKSUM], dtype=np.float32)
 
 
-def _damage(found: object) -> StorageError:
-    return StorageError(
-        f"index.sqlite is damaged: {found!r} is not what was written. Restore the file from a backup, or delete it and "
-        "build again; what was extracted and answered is kept in calls.sqlite and not paid for twice."
-    )
+def _right(blob: object) -> bool:
+    if not isinstance(blob, bytes) or len(blob) % 4:
+        return False
+    return zlib.crc32(blob[:-_CHECKSUM]).to_bytes(_CHECKSUM, "little") == blob[-_CHECKSUM:]

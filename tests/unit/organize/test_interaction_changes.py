@@ -1,7 +1,5 @@
 """Any history of changes leaves the graph, and the arrays that queries read, of a build of what is left."""
 
-import sqlite3
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -17,6 +15,7 @@ from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import PassageWords
 from sire_core.storage.store import Store
 from sire_core.testing.contents import read_contents
+from sire_core.testing.forgetting import forget_notes
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import ExtractionRecord
 
@@ -121,10 +120,7 @@ def test_any_history_ends_as_a_build_of_what_is_left(name, start, changes):
 
 
 def forget(path, *keys):
-    with sqlite3.connect(path / "index.sqlite") as db:
-        marks = ",".join("?" * len(keys))
-        assert db.execute(f"DELETE FROM notes WHERE key IN ({marks})", keys).rowcount == len(keys)
-    db.close()
+    assert forget_notes(path, *keys) == len(keys)
 
 
 @pytest.mark.parametrize("lost", [(GRAPH_NOTE,), (WORDS_NOTE,), (GRAPH_NOTE, WORDS_NOTE)])

@@ -2,8 +2,6 @@
 
 import json
 import re
-import sqlite3
-from contextlib import closing
 
 import numpy as np
 import pytest
@@ -21,6 +19,7 @@ from sire_core.organize.reports.trees import StoredTrees
 from sire_core.recipes import smart
 from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contents import read_contents
+from sire_core.testing.forgetting import forget_notes
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripts import default_script
@@ -149,13 +148,6 @@ def test_trees_are_made_anew_when_much_is_new(tmp_path):
     assert state_of(tmp_path / "grown")["figures"] == state_of(tmp_path / "fresh")["figures"]
 
 
-def forget(path, *keys):
-    with closing(sqlite3.connect(path / "index.sqlite")) as database:
-        for key in keys:
-            database.execute("DELETE FROM notes WHERE key=?", (key,))
-        database.commit()
-
-
 STEPS = st.lists(st.lists(st.integers(0, len(CORPUS)), min_size=1, max_size=3), min_size=1, max_size=3)
 
 
@@ -172,14 +164,14 @@ def test_what_notes_keep_is_what_reading_everything_again_gives(tmp_path_factory
             index.build(CORPUS[:38])
             for step in steps:
                 if path == paths[1]:
-                    forget(path, "entity_network", "perspective_reports")
+                    forget_notes(path, "entity_network", "perspective_reports")
                 picked = {everything[number].id: everything[number] for number in step}
                 new = [document for name, document in picked.items() if name not in there]
                 if new:
                     index.add(new)
                 gone = [name for name in picked if name in there]
                 if path == paths[1]:
-                    forget(path, "entity_network", "perspective_reports")
+                    forget_notes(path, "entity_network", "perspective_reports")
                 if gone:
                     index.delete(gone)
                 there ^= picked.keys()

@@ -1,7 +1,5 @@
 """The graph that queries walk on: from the organizer's note, or from its edges."""
 
-import sqlite3
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +12,7 @@ from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import flat, iier
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import PassageWords
+from sire_core.testing.forgetting import forget_notes
 from sire_core.testing.hash_embedder import HashEmbedder
 
 
@@ -38,9 +37,7 @@ def test_a_graph_read_from_the_note_is_that_of_the_edges(tmp_path):
         noted = shown(view)
         assert all(noted)
         assert "edges" not in view._derived
-    with sqlite3.connect(tmp_path / "i" / "index.sqlite") as db:
-        db.execute("DELETE FROM notes")
-    db.close()
+    assert forget_notes(tmp_path / "i")
     with Index(tmp_path / "i", recipe=iier(), embedder=HashEmbedder()) as index:
         view = index.view()
         assert view.note("graph-1") is None

@@ -8,6 +8,7 @@ import pytest
 
 from sire_core.errors import SireError
 from sire_core.index import Index
+from sire_core.storage.check import check_folder
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document
 
@@ -112,16 +113,28 @@ def check_truth(template, place, case):
     shutil.copytree(folder, copy)
     files = sorted(path for path in copy.iterdir() if path.is_file() and path.name != "writer.lock")
     damage(rng.choice(files), DAMAGES[case % len(DAMAGES)], rng, files)
+    changed = {path: path.read_bytes() for path in copy.iterdir() if path.is_file()} != {
+        copy / path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()
+    }
+    with suppress(SireError):
+        found = check_folder(copy)
+        assert changed or not found
     with suppress(SireError), opened(copy) as index:
         assert answers(index) == expected
         index.add([LATE])
         assert answers(index) == later
+        assert {finding.file for finding in check_folder(copy)} <= {"calls.sqlite"}  # damaged rows nobody needs
     shutil.rmtree(copy)
 
 
 @pytest.mark.parametrize("case", range(21))
 def test_damaged_derived_files(template, tmp_path, case):
     check_derived(template, tmp_path, case)
+
+
+@pytest.mark.parametrize("case", range(14))
+def test_damaged_databases(template, tmp_path, case):
+    check_truth(template, tmp_path, case)
 
 
 def test_a_file_that_is_damaged_while_it_is_open(template, tmp_path):

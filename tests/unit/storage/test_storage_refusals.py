@@ -13,6 +13,7 @@ from sire_core.errors import (
     StorageError,
 )
 from sire_core.index import Index
+from sire_core.storage.checked import row_checksum
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document
@@ -38,7 +39,8 @@ def test_another_format_is_refused(folder, opened, documents):
         index.search(QUESTION)
     (folder / "manifest.json").unlink()
     with sqlite3.connect(folder / "index.sqlite") as connection:
-        connection.execute("UPDATE meta SET value=?", (json.dumps({**manifest, "format": 99}),))
+        row = ("manifest", json.dumps({**manifest, "format": 99}))
+        connection.execute("UPDATE meta SET value=?, checksum=? WHERE key=?", (row[1], row_checksum(row), row[0]))
     connection.close()
     with pytest.raises(StorageError, match="format 99"), opened(folder) as index:
         index.build(documents)

@@ -1,0 +1,95 @@
+"""Whether an index folder is what was written, and what to do where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sire_core.errors import StorageError
+from sire_core.storage.calls import CallStore
+from sire_core.storage.derived import damaged_files
+from sire_core.storage.folder import Folder, check_format
+from sire_core.storage.store import Store
+
+__all__ = ["Finding", "check_folder"]
+
+_INDEX = (
+    "Restore index.sqlite from a backup, or delete it and build again; what was extracted and answered is kept in "
+    "calls.sqlite and not paid for twice."
+)
+_CALLS = (
+    "Nothing that is searched rests on it. Damaged answers are asked for again when they are needed; where the file "
+    "cannot be read at all, restore it from a backup or delete it."
+)
+_DERIVED = "Nothing: it is not used, and made again from index.sqlite when it is needed."
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not what was written.
+
+    Attributes:
+        file: Path inside the folder.
+        problem: What is wrong.
+        advice: What to do.
+    """
+
+    file: str
+    problem: str
+    advice: str
+
+
+def check_folder(path: Path) -> list[Finding]:
+    """Read everything that an index folder holds and compare it with its checksums.
+
+    Args:
+        path: The folder; it may be in use.
+
+    Returns:
+        What is wrong; empty when nothing is.
+
+    Raises:
+        IndexMissingError: There is no index.
+        StorageError: Another format version wrote it.
+    """
+    folder = Folder(path)
+    folder.require()
+    shown = folder.read_manifest()
+    found = [Finding("index.sqlite", problem, _INDEX) for problem in _of(lambda: _index(folder, shown))]
+    if folder.calls_file.exists():
+        found += [Finding("calls.sqlite", problem, _CALLS) for problem in _of(lambda: _calls(folder.calls_file))]
+    if not shown and not found:
+        found.append(Finding("manifest.json", "it is missing or damaged", "Nothing: the next change writes it again."))
+    derived = path / "derived"
+    for directory in sorted(file.parent for file in derived.rglob("checksums.json")) if derived.is_dir() else ():
+        if any(part.endswith(".partial") for part in directory.parts):
+            continue  # what a killed process left; the next change tidies it away
+        found += [Finding(str(file.relative_to(path)), problem, _DERIVED) for file, problem in damaged_files(directory)]
+    return found
+
+
+def _of(check: Callable[[], Iterator[str]]) -> list[str]:
+    """What a check finds, or why it cannot be made."""
+    try:
+        return list(check())
+    except StorageError as error:
+        return [str(error)]
+
+
+def _index(folder: Folder, shown: dict[str, object]) -> Iterator[str]:
+    with closing(Store(folder.index_file)) as store:
+        problems = store.check()
+        yield from problems
+        if problems:
+            return
+        committed = store.manifest()
+        check_format(committed, folder.path)
+        if int(str(shown.get("generation", 0))) > committed.get("generation", 0):
+            yield "it has lost its last changes: manifest.json names a later generation"
+
+
+def _calls(path: Path) -> Iterator[str]:
+    with closing(CallStore(path)) as calls:
+        yield from calls.check()

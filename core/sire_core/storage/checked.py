@@ -1,0 +1,200 @@
+"""Checksums of rows: SQLite has none of its own, and a changed byte of a text would be believed.
+
+Every row carries the CRC-32 of its columns. Every part of a table (the units of an owner, the rows of a step) has the
+number of its rows and the sum of their checksums in the table `sums`, so that rows that are gone, or that an index does
+not lead to any more, are noticed as well.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sire_core.errors import StorageError
+
+if TYPE_CHECKING:
+    from sire_core.storage.database import Database
+
+__all__ = [
+    "SUMS_SCHEMA",
+    "CheckedTable",
+    "CheckedWrites",
+    "check_table",
+    "damage",
+    "require_complete",
+    "row_checksum",
+    "verified",
+]
+
+SUMS_SCHEMA = """
+CREATE TABLE IF NOT EXISTS sums (
+    name TEXT NOT NULL, part TEXT NOT NULL, rows INTEGER NOT NULL, total INTEGER NOT NULL,
+    PRIMARY KEY (name, part)) WITHOUT ROWID;
+"""
+
+Row = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTable:
+    """A table whose rows carry checksums.
+
+    Attributes:
+        name: In the database.
+        columns: What a checksum covers. The column `checksum` stands before long ones in the schema, so that adding
+            up checksums does not read them.
+        part: The column whose values divide the rows into parts; empty for one part.
+        beside: Columns that the checksum does not cover.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    part: str = ""
+    beside: tuple[str, ...] = ()
+
+    @property
+    def selected(self) -> str:
+        """Columns of a query whose rows `verified` takes."""
+        return ", ".join((*self.columns, "checksum"))
+
+    def part_of(self, row: Row) -> str:
+        """The part that a row belongs to."""
+        return str(row[self.columns.index(self.part)]) if self.part else ""
+
+
+def row_checksum(row: Row) -> int:
+    """CRC-32 of the values of a row: against what disks and programs do by accident, not against forgery."""
+    last = row[-1]
+    if type(last) is bytes:
+        return zlib.crc32(last, zlib.crc32("\0".join(map(str, row[:-1])).encode("utf-8", "surrogatepass")))
+    return zlib.crc32("\0".join(map(str, row)).encode("utf-8", "surrogatepass"))
+
+
+def verified(row: Row, width: int) -> Row:
+    """A row whose column `width` is the checksum of those before it.
+
+    Raises:
+        StorageError: It is not what was written.
+    """
+    if row[width] != row_checksum(row[:width]):
+        raise damage(repr(row[0]))
+    return row
+
+
+def damage(what: str) -> StorageError:
+    """The error of damaged content."""
+    return StorageError(
+        f"index.sqlite is damaged: {what} is not what was written. Restore the file from a backup, or delete it and "
+        "build again; what was extracted and answered is kept in calls.sqlite and not paid for twice."
+    )
+
+
+class CheckedWrites:
+    """Changes tables inside one transaction and keeps their sums; `finish` writes the sums.
+
+    Args:
+        db: A connection in a transaction.
+    """
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._changes: dict[tuple[str, str], list[int]] = {}
+
+    def insert(self, table: CheckedTable, rows: Iterable[Row]) -> None:
+        """Write rows that are not there yet, given without their checksums."""
+        width = len(table.columns)
+        found = [(*row[:width], row_checksum(row[:width]), *row[width:]) for row in rows]
+        if not found:
+            return
+        place = table.columns.index(table.part) if table.part else -1
+        for row in found:
+            change = self._change(table, str(row[place]) if table.part else "")
+            change[0] += 1
+            change[1] += row[width]
+        columns = ", ".join((*table.columns, "checksum", *table.beside))
+        marks = ",".join("?" * len(found[0]))
+        self._db.executemany(f"INSERT INTO {table.name} ({columns}) VALUES ({marks})", found)
+
+    def delete(self, table: CheckedTable, columns: Sequence[str], keys: Iterable[Row]) -> None:
+        """Delete the rows that have certain values in some columns."""
+        wanted = list(keys)
+        where = " AND ".join(f"{column}=?" for column in columns)
+        part = table.part or "''"
+        sql = f"SELECT {part}, count(*), sum(checksum) FROM {table.name} WHERE {where} GROUP BY 1"
+        for key in wanted:
+            for found, rows, total in self._db.execute(sql, key):
+                change = self._change(table, str(found))
+                change[0] -= rows
+                change[1] -= total
+        self._db.executemany(f"DELETE FROM {table.name} WHERE {where}", wanted)
+
+    def replace(self, table: CheckedTable, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Write rows, each in the place of one with the same values in some columns; of equal ones the last stays."""
+        places = [table.columns.index(column) for column in columns]
+        found = {tuple(row[place] for place in places): row for row in rows}
+        if found and self._db.execute(f"SELECT 1 FROM {table.name} LIMIT 1").fetchone():
+            self.delete(table, columns, found)
+        self.insert(table, found.values())
+
+    def finish(self) -> None:
+        """Write the sums of what was changed."""
+        self._db.executemany(
+            "INSERT INTO sums VALUES (?,?,?,?) ON CONFLICT (name, part) "
+            "DO UPDATE SET rows=rows+excluded.rows, total=total+excluded.total",
+            [(name, part, rows, total) for (name, part), (rows, total) in self._changes.items()],
+        )
+        self._db.execute("DELETE FROM sums WHERE rows=0 AND total=0")
+        self._changes.clear()
+
+    def _change(self, table: CheckedTable, part: str) -> list[int]:
+        return self._changes.setdefault((table.name, part), [0, 0])
+
+
+def require_complete(database: Database, table: CheckedTable, parts: Iterable[object] = ("",)) -> None:
+    """Raise when rows of a table are missing or too many; that they are right is for `verified` to say.
+
+    Args:
+        database: In a `snapshot`, so that rows and sums are of one commit.
+        table: The table.
+        parts: Which of its parts.
+
+    Raises:
+        StorageError: The table is damaged.
+    """
+    where = f"WHERE {table.part}=?" if table.part else ""
+    sql = f"SELECT count(*), coalesce(sum(checksum), 0) FROM {table.name} {where}"
+    for part in parts:
+        (found,) = database.read(sql, [part] if table.part else [])
+        known = database.read("SELECT rows, total FROM sums WHERE name=? AND part=?", [table.name, str(part)])
+        if [found] != (known or [(0, 0)]):
+            raise damage(f"the number of its rows in {table.name!r}")
+
+
+def check_table(database: Database, table: CheckedTable) -> Iterator[str]:
+    """Read all rows of a table; what is wrong, in words.
+
+    Args:
+        database: In a `snapshot`.
+        table: The table.
+    """
+    width = len(table.columns)
+    place = table.columns.index(table.part) if table.part else -1
+    sums: dict[str, list[int]] = {}
+    wrong = 0
+    for row in database.iterate(f"SELECT {table.selected} FROM {table.name} NOT INDEXED"):
+        checksum = row[width]
+        if checksum != row_checksum(row[:width]):
+            wrong += 1
+            continue
+        found = sums.setdefault(str(row[place]) if table.part else "", [0, 0])
+        found[0] += 1
+        found[1] += checksum
+    if wrong:
+        yield f"{wrong:,} rows of the table {table.name!r} are not what was written"
+        return
+    known = database.read("SELECT part, rows, total FROM sums WHERE name=?", [table.name])
+    if sums != {str(part): [rows, total] for part, rows, total in known}:
+        yield f"rows of the table {table.name!r} are missing, or there are too many"

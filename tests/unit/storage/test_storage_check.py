@@ -1,0 +1,167 @@
+"""Whatever is changed or lost in a folder is found, said with advice, and never built upon."""
+
+import json
+import logging
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from sire_core.errors import StorageError
+from sire_core.index import Index
+from sire_core.recipes import msrag, pagerank
+from sire_core.storage.check import check_folder
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.types import Document
+
+typer_testing = pytest.importorskip("typer.testing")
+
+DOCUMENTS = [
+    Document(
+        f"d{i}", f"Alma Kovac {i} met Boris Veld in Ceuta. Alma Kovac {i} founded the Drava mill.", f"Alma Kovac {i}"
+    )
+    for i in range(6)
+]
+LATE = Document("late", "Boris Veld was born in Izola.", "Boris Veld")
+
+TABLES = {
+    "meta": "value",
+    "documents": "title",
+    "chunks": "text",
+    "units": "text",
+    "states": "body",
+    "notes": "body",
+    "steps": "name",
+    "step_rows": "body",
+    "step_outputs": "body",
+}
+
+
+def opened(path, recipe=None, **settings):
+    return Index(path, recipe=recipe or pagerank(), embedder=HashEmbedder(), chunker=None, **settings)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    path = tmp_path_factory.mktemp("check") / "index"
+    with opened(path) as index:
+        index.build(DOCUMENTS)
+        index.search("Who founded the Drava mill?")
+    return path
+
+
+@pytest.fixture
+def folder(template, tmp_path):
+    import shutil
+
+    return shutil.copytree(template, tmp_path / "index")
+
+
+def sql(path, *statements):
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        return [database.execute(statement).rowcount for statement in statements]
+
+
+def command(*words):
+    from sire_core.cli.app import app
+
+    return typer_testing.CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_a_sound_folder_is_found_sound(folder):
+    assert check_folder(folder) == []
+    found = command("check", folder, "--json")
+    assert (found.exit_code, json.loads(found.stdout)) == (0, {"ok": True, "findings": []})
+    assert "everything is as it was written" in command("check", folder).stdout
+    assert command("check", folder / "nowhere").exit_code == 1
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("how", ["changed", "lost"])
+def test_a_row_that_is_changed_or_lost(folder, table, how):
+    column = TABLES[table]
+    key = "WHERE key='manifest'" if table == "meta" else ""
+    one = f"SELECT {column} FROM {table} {key} LIMIT 1"
+    change = {
+        "changed": f"UPDATE OR REPLACE {table} SET {column}={column} || 'x' WHERE {column}=({one})",
+        "lost": f"DELETE FROM {table} WHERE {column}=({one})",
+    }[how]
+    assert sql(folder / "index.sqlite", change)[0]
+    (finding,) = check_folder(folder)
+    assert finding.file == "index.sqlite"
+    assert "Restore index.sqlite from a backup" in finding.advice
+    with pytest.raises(StorageError, match=r"index\.sqlite .*(backup|Restore)"), opened(folder) as index:
+        index.add([LATE])
+    found = command("check", folder, "--json")
+    assert found.exit_code == 1
+    assert json.loads(found.stdout)["findings"][0]["file"] == "index.sqlite"
+
+
+def test_files_beside_the_database(folder):
+    (matrix,) = folder.rglob("matrix.npy")
+    matrix.write_bytes(matrix.read_bytes()[:-1] + b"x")
+    assert [(f.file, f.advice[:7]) for f in check_folder(folder)] == [(str(matrix.relative_to(folder)), "Nothing")]
+    with opened(folder) as index:
+        index.search("Who founded the Drava mill?")
+    assert check_folder(folder) == []
+    shown = folder / "manifest.json"
+    shown.write_text(shown.read_text().replace('"generation": 1', '"generation": 7'))
+    assert [finding.file for finding in check_folder(folder)] == ["manifest.json"]
+    with opened(folder) as index:
+        index.add([LATE])
+    assert check_folder(folder) == []
+    with closing(sqlite3.connect(folder / "index.sqlite")):
+        kept = (folder / "index.sqlite").read_bytes()
+    with opened(folder) as index:
+        index.delete(["late"])
+    (folder / "index.sqlite").write_bytes(kept)
+    assert "lost its last changes" in check_folder(folder)[0].problem
+    with pytest.raises(StorageError, match="lost its last changes"), opened(folder) as index:
+        index.search("Who founded the Drava mill?")
+
+
+def test_damaged_answers_are_asked_for_again_and_counted(tmp_path, caplog):
+    model = ScriptedModel()
+    path = tmp_path / "index"
+    with opened(path, msrag(), language_model=model) as index:
+        index.build(DOCUMENTS)
+        before = index.search("Who founded the Drava mill?", 3)
+    asked = len(model.log)
+    assert sql(path / "calls.sqlite", "UPDATE records SET body='{' WHERE hash=(SELECT min(hash) FROM records)") == [1]
+    (finding,) = check_folder(path)
+    assert (finding.file, finding.problem[:6]) == ("calls.sqlite", "1 rows")
+    with caplog.at_level(logging.WARNING), opened(path, msrag(), language_model=model) as index:
+        index.add([LATE])
+        index.delete(["late"])
+        assert index.search("Who founded the Drava mill?", 3) == before
+    assert "1 damaged rows of 'records'" in caplog.text
+    assert check_folder(path) == []
+    assert len(model.log) <= asked + 8  # the passage that was lost and the new one, not everything
+
+
+def test_what_the_embedder_learned_is_made_again_from_the_documents(tmp_path):
+    with Index(tmp_path / "ix", recipe="flat") as index:
+        index.build(DOCUMENTS)
+        before = [hit.unit.id for hit in index.search("Who founded the Drava mill?", 3)]
+    assert sql(tmp_path / "ix" / "calls.sqlite", "UPDATE fitted SET body=x'00'")[0]
+    with (
+        pytest.raises(StorageError, match="give the documents again"),
+        Index(tmp_path / "ix", recipe="flat") as index,
+    ):
+        index.search("Who founded the Drava mill?", 3)
+    with Index(tmp_path / "ix", recipe="flat") as index:
+        index.build(DOCUMENTS)
+        assert [hit.unit.id for hit in index.search("Who founded the Drava mill?", 3)] == before
+    assert check_folder(tmp_path / "ix") == []
+
+
+def test_answers_of_earlier_versions_get_checksums(tmp_path):
+    path = tmp_path / "index"
+    with opened(path) as index:
+        index.build(DOCUMENTS)
+    tables = ("records", "answers", "answer_sources", "vectors", "fitted")
+    sql(path / "calls.sqlite", *(f"ALTER TABLE {table} DROP COLUMN checksum" for table in tables))
+    with opened(path) as index:
+        index.add([LATE])
+    assert check_folder(path) == []
