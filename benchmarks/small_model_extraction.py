@@ -6,7 +6,8 @@
 Candidates are the gold passages of every question and the first passages that vectors find for it; together they are
 the pool that R@5 is measured on, once with each kind of record. Answers are kept in the work folder by the digest of
 what was asked (they quote passages, so they are not for the repository), and nothing is asked twice. Passages that are
-not answered yet are left out of every row.
+not answered yet are left out of every row. `model` is the joint prompt, `model+rules` the short one whose records are
+completed by the rules.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def candidates(dataset: DataSet, questions: int, each: int) -> DataSet:
 
 def chunk_of(document: Document) -> Chunk:
     """The one passage of a document, as an index without a chunker makes it."""
-    return Chunk(f"{document.id}#0", document.id, 0, document.text, document.title)
+    return Chunk(f"{document.id}#0", document.id, 0, document.title, document.text)
 
 
 async def extracted(extractor: Extractor, chunks: Sequence[Chunk]) -> dict[str, ExtractionRecord]:
@@ -156,34 +157,37 @@ def main() -> None:
     parser.add_argument("--llm", required=True, help="the model's name; part of what answers are kept by")
     parser.add_argument("--base-url", help="where it is served; without, nothing is asked")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "small-model", help="where answers are kept")
-    parser.add_argument("--most", type=int, default=10**9, help="passages to ask about in this run")
+    parser.add_argument("--kinds", nargs="+", default=["model", "model+rules"], choices=["model", "model+rules"])
+    parser.add_argument("--most", type=int, default=10**9, help="passages to ask about in this run, of each kind")
     options = parser.parse_args()
     dataset = candidates(load_dataset(options.data / options.set), options.questions, options.each)
     chat = OpenAIChat(options.llm, base_url=options.base_url, api_key="none", deadline=7200.0, concurrency=1)
     options.work.mkdir(parents=True, exist_ok=True)
     answers = AnswerFile(options.work / f"extraction-{options.set}.jsonl")
-    absent = Unasked(chat.fingerprint)
     chunks = [chunk_of(document) for document in dataset.documents]
+    makers = {"model": ModelExtractor, "model+rules": MergedExtractor}
+    kept = {kind: makers[kind](CachedModel(Unasked(chat.fingerprint), answers)) for kind in options.kinds}
     if options.base_url:
-        known = asyncio.run(extracted(ModelExtractor(CachedModel(absent, answers)), chunks))
-        todo = [chunk for chunk in chunks if chunk.hash not in known][: options.most]
-        asyncio.run(extracted(ModelExtractor(CachedModel(Watched(chat), answers), concurrency=1), todo))
-    model = ModelExtractor(CachedModel(absent, answers))
-    found = asyncio.run(extracted(model, chunks))
-    there = [chunk for chunk in chunks if chunk.hash in found]
-    kept = {chunk.doc_id for chunk in there}
+        for kind in options.kinds:
+            known = asyncio.run(extracted(kept[kind], chunks))
+            todo = [chunk for chunk in chunks if chunk.hash not in known][: options.most]
+            asking = makers[kind](CachedModel(Watched(chat), answers), concurrency=1)
+            asyncio.run(extracted(asking, todo))
+    kinds = {kind: asyncio.run(extracted(extractor, chunks)) for kind, extractor in kept.items()}
+    there = [chunk for chunk in chunks if all(chunk.hash in records for records in kinds.values())]
+    ids = {chunk.doc_id for chunk in there}
     pool = replace(
         dataset,
-        documents=tuple(document for document in dataset.documents if document.id in kept),
-        questions=tuple(question for question in dataset.questions if kept.issuperset(question.supporting)),
+        documents=tuple(document for document in dataset.documents if document.id in ids),
+        questions=tuple(question for question in dataset.questions if ids.issuperset(question.supporting)),
     )
     print(
         f"{len(there)} of {len(chunks)} passages are answered, {len(pool.questions)} questions whole", file=sys.stderr
     )
-    if pool.questions:
+    if there:
         rules = {record.hash: record for record in RulesExtractor().records(there)}
-        both = asyncio.run(extracted(MergedExtractor(model), there))
-        show(pool, {"rules": rules, "model": found, "model+rules": both}, options.recipes)
+        asked = {kind: {chunk.hash: records[chunk.hash] for chunk in there} for kind, records in kinds.items()}
+        show(pool, {"rules": rules, **asked}, options.recipes if pool.questions else [])
     answers.close()
 
 

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from sire_core.models.structured import LenientAnswer
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple
 
-__all__ = ["EntitiesAnswer", "ExtractionAnswer", "FactsAnswer", "record_of"]
+__all__ = ["EntitiesAnswer", "ExtractionAnswer", "FactsAnswer", "ShortFactsAnswer", "record_of"]
 
 _ENTITY = '{"id":"n1","name":"","type":"","aliases":[],"description":""}'
 
@@ -108,6 +108,39 @@ class FactsAnswer(LenientAnswer):
     @classmethod
     def _as_list(cls, value: Any) -> Any:
         return list(value.values()) if isinstance(value, Mapping) else value
+
+
+class ShortTriple(LenientAnswer):
+    """A relation between two names."""
+
+    h: str
+    p: str
+    t: str
+
+
+class ShortFact(LenientAnswer):
+    """A statement and its relations, and nothing that a small model would fill with words."""
+
+    text: str
+    triples: list[ShortTriple] = Field(default_factory=list)
+
+    @field_validator("triples", mode="before")
+    @classmethod
+    def _whole_triples(cls, value: Any) -> Any:
+        """As in `FactAnswer`."""
+        return [item for item in value if _is_triple(item)] if isinstance(value, list) else value
+
+
+class ShortFactsAnswer(LenientAnswer):
+    """Answer of the fact step where the entities are known: what `model+rules` asks for."""
+
+    shape: ClassVar[str] = FactsAnswer.shape
+
+    facts: list[ShortFact]
+
+    def whole(self) -> list[FactAnswer]:
+        """The facts in the form of the longer answers."""
+        return [FactAnswer.model_validate(fact.model_dump()) for fact in self.facts]
 
 
 class ExtractionAnswer(FactsAnswer, EntitiesAnswer):  # fields come in reverse order: entities first

@@ -21,11 +21,10 @@ def model_extractor(model: LanguageModel, extraction: str, concurrency: int | No
         extraction: `joint`, `native` or `model+rules`.
         concurrency: Passages under way at once; None takes the model's own.
     """
+    if extraction == "model+rules":
+        from sire_core.extraction.merged import MergedExtractor
+
+        return MergedExtractor(model, concurrency=concurrency)
     from sire_core.extraction.model import ModelExtractor
 
-    asked = ModelExtractor(model, native=extraction == "native", concurrency=concurrency)
-    if extraction != "model+rules":
-        return asked
-    from sire_core.extraction.merged import MergedExtractor
-
-    return MergedExtractor(asked)
+    return ModelExtractor(model, native=extraction == "native", concurrency=concurrency)

@@ -1,7 +1,8 @@
-"""`MergedExtractor`: a model's records, completed by what rules find in the same passages.
+"""`MergedExtractor`: a model's facts about the names that rules find, completed by every sentence that it left out.
 
-A small model names the relations of a passage well and leaves half of its sentences out; rules find every sentence and
-every name, and no relation that is not spelt out. Together they cost no call more than the model alone.
+A small model asked for a whole record writes descriptions, types and questions for minutes and leaves half of the
+sentences out; rules find every sentence and every name, and no relation that is not spelt out. So the model is given
+the names and asked for facts and relations alone: one call of a third of the length.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import name_key, tokenize
+from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.record import validate
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 if TYPE_CHECKING:
-    from sire_core.protocols import ChunkInContext, Extractor
+    from sire_core.protocols import ChunkInContext, LanguageModel
 
 __all__ = ["MergedExtractor", "merge_records"]
 
@@ -26,23 +28,33 @@ _COVERED = 0.7
 
 
 class MergedExtractor:
-    """An `Extractor` whose records are those of another one and of the rules.
+    """An `Extractor` whose records are a model's and those of the rules in one.
 
     A record that the model failed to make stays failed, so that the next build asks again.
 
     Args:
-        model: Makes records with a language model.
-        rules: Makes records without.
+        language_model: Who reads the chunks.
+        rules: What finds the names, and every sentence.
+        concurrency: Chunks under way at once; None takes the model's own.
+
+    Attributes:
+        asked: Makes the model's part.
     """
 
-    def __init__(self, model: Extractor, rules: RulesExtractor | None = None) -> None:
-        self._model = model
+    def __init__(
+        self, language_model: LanguageModel, rules: RulesExtractor | None = None, *, concurrency: int | None = None
+    ) -> None:
         self._rules = rules or RulesExtractor()
+        self.asked = ModelExtractor(language_model, given=self._names, concurrency=concurrency)
+
+    def _names(self, chunk: Chunk) -> Sequence[Entity]:
+        (record,) = self._rules.records([chunk])
+        return record.entities
 
     @property
     def fingerprint(self) -> str:
         """That of the model's records and the version of the rules."""
-        return f"{self._model.fingerprint}+{self._rules.fingerprint}"
+        return f"{self.asked.fingerprint}+{self._rules.fingerprint}"
 
     @property
     def links_titles(self) -> bool:
@@ -54,7 +66,7 @@ class MergedExtractor:
         import asyncio
 
         by_hash = {item.chunk.hash: item.chunk for item in chunks}
-        async with aclosing(self._model.extract(chunks)) as batches:  # type: ignore[type-var] # every extractor is an async generator
+        async with aclosing(self.asked.extract(chunks)) as batches:  # type: ignore[type-var] # it is an async generator
             async for batch in batches:
                 passages = [by_hash[record.hash] for record in batch]
                 found = await asyncio.to_thread(self._rules.records, passages)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import count_tokens, name_key
@@ -16,12 +16,13 @@ from sire_core.extraction.answers import (
     ExtractionAnswer,
     FactAnswer,
     FactsAnswer,
+    ShortFactsAnswer,
     record_of,
 )
 from sire_core.extraction.prompts import passage_data, prompts
 from sire_core.extraction.record import validate
 from sire_core.protocols import ChunkInContext, Prompt
-from sire_core.types import ExtractionRecord
+from sire_core.types import Chunk, Entity, ExtractionRecord
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
@@ -32,6 +33,10 @@ _CONTEXT_TOKENS = 200
 _ANSWER_BASE = 800
 _ANSWER_PER_TOKEN = 12
 _ANSWER_MOST = 8_192
+_SHORT_BASE = 200
+_SHORT_PER_TOKEN = 6
+_MOST_NAMES = 30
+"""Names that a prompt lists; small models lose the passage behind longer lists."""
 
 
 class ModelExtractor:
@@ -46,6 +51,7 @@ class ModelExtractor:
             worth it for the three steps, whose answers are not records yet.
         prompt_version: Which prompts; part of the fingerprint.
         native: Use SiReRAG's own three steps (rewrite, entities, facts) instead of one call.
+        given: Entities of a chunk that are known; then one short call asks for the facts and relations between them.
         concurrency: Chunks under way at once; None takes the model's own `concurrency`, or 8.
         max_chunk_tokens: A longer chunk fails without a call, since one answer could not hold its facts.
 
@@ -59,6 +65,7 @@ class ModelExtractor:
         *,
         prompt_version: str = "v1",
         native: bool = False,
+        given: Callable[[Chunk], Sequence[Entity]] | None = None,
         concurrency: int | None = None,
         max_chunk_tokens: int = 4_000,
     ) -> None:
@@ -66,6 +73,7 @@ class ModelExtractor:
         self._version = prompt_version
         self._prompts = prompts(prompt_version)
         self._native = native
+        self._given = given
         self._workers = int(getattr(language_model, "concurrency", 8)) if concurrency is None else concurrency
         self._max_chunk_tokens = max_chunk_tokens
         if self._workers < 1 or max_chunk_tokens < 1:
@@ -88,15 +96,21 @@ class ModelExtractor:
 
     @property
     def _prompt_name(self) -> str:
-        return f"native/{self._version}" if self._native else f"extract/{self._version}"
+        return f"{'native' if self._native else 'given' if self._given else 'extract'}/{self._version}"
 
     def prompt(self, item: ChunkInContext) -> Prompt:
-        """What is asked of the model for a chunk: the joint prompt, or the first of the three steps."""
+        """What is asked of the model for a chunk: the joint prompt, the first of the three steps, or the last one."""
+        if self._given is not None:
+            names = tuple(entity.name for entity in self._given(item.chunk))[:_MOST_NAMES]
+            bounded = replace(item, previous=_tail(item.previous))
+            return Prompt(self._prompts.facts, passage_data(bounded, entities=names))
         instructions = self._prompts.rewrite if self._native else self._prompts.joint
         return Prompt(instructions, passage_data(replace(item, previous=_tail(item.previous))))
 
     def answer_room(self, item: ChunkInContext) -> int:
         """Most tokens of an answer; grows with the chunk."""
+        if self._given is not None:
+            return min(_ANSWER_MOST, _SHORT_BASE + _SHORT_PER_TOKEN * count_tokens(item.chunk.text))
         return min(_ANSWER_MOST, _ANSWER_BASE + _ANSWER_PER_TOKEN * count_tokens(item.chunk.text))
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
@@ -127,7 +141,8 @@ class ModelExtractor:
         try:
             bind = getattr(self._model, "with_sources", None)
             model: LanguageModel = self._model if bind is None else bind([item.chunk.id])
-            record = await (self._three_steps(model, item) if self._native else self._one_call(model, item))
+            ask = self._three_steps if self._native else self._short_call if self._given else self._one_call
+            record = await ask(model, item)
         except ModelError as error:
             return self._failed(item, f"{type(error).__name__}: {error}")
         return self._finished(record, item)
@@ -136,6 +151,12 @@ class ModelExtractor:
         done = await model.complete(self.prompt(item), schema=ExtractionAnswer, max_tokens=self.answer_room(item))
         answer: ExtractionAnswer = done.parsed
         return self._read(answer.entities, answer.facts, answer)
+
+    async def _short_call(self, model: LanguageModel, item: ChunkInContext) -> ExtractionRecord:
+        assert self._given is not None
+        entities = [EntityAnswer(**asdict(entity)) for entity in self._given(item.chunk)]
+        done = await model.complete(self.prompt(item), schema=ShortFactsAnswer, max_tokens=self.answer_room(item))
+        return self._read(entities, [_with_entities(fact, entities) for fact in done.parsed.whole()], None)
 
     async def _three_steps(self, model: LanguageModel, item: ChunkInContext) -> ExtractionRecord:
         room = self.answer_room(item)

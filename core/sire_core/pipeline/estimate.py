@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sire_core.algorithms.wording import count
 from sire_core.corpus.changes import plan_build
@@ -89,7 +89,6 @@ async def estimate_build(
         price: Price of the model; None looks it up in the packaged table.
     """
     from sire_core.extraction.choice import model_extractor
-    from sire_core.extraction.model import ModelExtractor
     from sire_core.models.prices import load_prices, price_of
 
     stored = library.store.documents() if library else {}
@@ -101,10 +100,10 @@ async def estimate_build(
     price = price or price_of(workers.language_model.fingerprint, load_prices())
     extraction, known = CostRange().priced(price), set[str]()
     if workers.recipe.needs_records and workers.extractor is None:
-        extractor = ModelExtractor(workers.language_model, native=workers.extraction == "native")
-        made = model_extractor(workers.language_model, workers.extraction).fingerprint
-        known = library.calls.known(made, [chunk.hash for chunk in chunks]) if library else known
-        extraction = estimate_extraction(missing_chunks(chunks, known), extractor, price=price)
+        extractor = model_extractor(workers.language_model, workers.extraction)
+        known = library.calls.known(extractor.fingerprint, [chunk.hash for chunk in chunks]) if library else known
+        asked = cast("ModelExtractor", getattr(extractor, "asked", extractor))
+        extraction = estimate_extraction(missing_chunks(chunks, known), asked, price=price)
     summaries = await _summaries(old, chunks, library, workers)
     return Estimate(len(chunks), len(known), extraction, summaries.priced(price))
 

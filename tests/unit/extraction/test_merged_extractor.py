@@ -3,10 +3,10 @@
 import json
 
 from sire_core import Document, Index
-from sire_core.extraction.merged import merge_records
+from sire_core.extraction.merged import MergedExtractor, merge_records
 from sire_core.models.base import CheckedModel
-from sire_core.protocols import Completion
-from sire_core.types import Entity, ExtractionRecord, Fact, Triple
+from sire_core.protocols import ChunkInContext, Completion
+from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 TEXT = (
     "Petra Quillon was a Norwegian painter. She was born in Varn Harbour in 1931. Her teacher was Odd Lunde. "
@@ -21,9 +21,11 @@ class OneFact(CheckedModel):
 
     def __init__(self):
         self.calls = 0
+        self.requests = []
 
     async def send(self, request):
         self.calls += 1
+        self.requests.append(request)
         entities = [{"id": "n1", "name": "Quillon", "type": "Painter", "aliases": ["Petra Quillon"]}]
         fact = {"text": "Petra Quillon was taught by Odd Lunde.", "entities": ["n1"], "triples": []}
         return Completion(json.dumps({"entities": entities, "facts": [fact], "keywords": [], "topic": "a painter"}))
@@ -74,33 +76,43 @@ def test_a_fact_that_both_state_is_one_and_what_the_model_left_out_is_added():
     assert (merged.topic, merged.model) == ("a painter", "m")
 
 
-def test_an_index_finds_what_the_model_left_out_and_asks_it_no_more_often(tmp_path):
+def test_the_model_is_given_the_names_and_asked_once_for_each_passage(tmp_path):
     documents = [
         Document("petra", TEXT, "Petra Quillon"),
         Document("holt", "The Holt Museum stands in Osby. It was founded by Ada Brink.", "Holt Museum"),
         Document("osby", "Osby is a town of 9,000 people on the river Lene.", "Osby"),
     ]
 
-    def linked(extraction, folder):
+    def built(extraction, folder):
         model = OneFact()
         index = Index(tmp_path / folder, recipe="pagerank", language_model=model, extraction=extraction)
         index.build(documents)
         assert model.calls == 3
         assert not index.build(documents).calls  # stored
-        names = {
-            (head.unit.title, step.note)
-            for head in index.search("Where is the museum that holds The Salt Lantern?", 3)
-            for step in head.path
-        }
+        if extraction == "model+rules":  # the names are given, and nothing else is asked for
+            asked = {json.loads(request.prompt.data)["title"]: request for request in model.requests}["Petra Quillon"]
+            assert {"Varn Harbour", "Odd Lunde"} <= set(json.loads(asked.prompt.data)["entities"])
+            assert set(asked.schema.model_fields) == {"facts"}
+            assert asked.max_tokens < 500
         fingerprint = index.stats()["extraction"]
         index.close()
-        return fingerprint, " ".join(note for _, note in sorted(names))
+        return fingerprint
 
-    alone, poor = linked("joint", "a")
-    both, rich = linked("model+rules", "b")
-    assert both == f"{alone}+rules/2"
-    assert "Salt Lantern" not in poor
-    assert "Salt Lantern" in rich
+    alone, both = built("joint", "a"), built("model+rules", "b")
+    assert (alone, both) == ("one-fact|extract/v1", "one-fact|given/v1+rules/2")
+
+
+async def test_sentences_that_the_model_left_out_are_facts_of_the_record():
+    chunk = Chunk("petra#0", "petra", 0, "Petra Quillon", TEXT)
+    ((record,),) = [batch async for batch in MergedExtractor(OneFact()).extract([ChunkInContext(chunk)])]
+    names = {entity.id: entity.name for entity in record.entities}
+    facts = {fact.text: {names[found] for found in fact.entities} for fact in record.facts}
+    assert {"Petra Quillon", "Odd Lunde"} <= facts["Petra Quillon was taught by Odd Lunde."]
+    (painted,) = (found for text, found in facts.items() if "1960" in text)
+    assert any("Salt Lantern" in name for name in painted)
+    assert len(facts) >= 4
+    assert record.model == "one-fact"
+    assert record.keywords
 
 
 def test_a_record_that_failed_stays_failed(tmp_path):
