@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, Progress
 
 __all__ = ["apart", "ask", "build", "embedder_for", "folder_for", "shared"]
+
+_TEMPORARY = "sire-eval-"
+_LOCK = "in-use.lock"
+_JUST_MADE = 60.0
+"""Seconds in which a folder without a held lock may be one whose process has not come to taking it."""
 
 
 @contextmanager
@@ -152,6 +157,32 @@ def folder_for(given: Path | None) -> Iterator[Path]:
         return
     import tempfile
 
+    _remove_left_behind(Path(tempfile.gettempdir()))
     # An interrupted build may still be writing when the folder goes.
-    with tempfile.TemporaryDirectory(prefix="sire-eval-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
+    with (
+        tempfile.TemporaryDirectory(prefix=_TEMPORARY, ignore_cleanup_errors=True) as folder,
+        _held(Path(folder)),
+    ):
+        yield Path(folder) / "index"
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold the lock of a temporary folder; the operating system frees it when the process dies."""
+    import sqlite3
+
+    with closing(sqlite3.connect(str(folder / _LOCK), timeout=0, isolation_level=None)) as connection:
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            raise OSError(f"{folder} is in use") from error
+        yield
+
+
+def _remove_left_behind(place: Path) -> None:
+    """Remove the temporary folders of runs that were killed."""
+    for lock in place.glob(f"{_TEMPORARY}*/{_LOCK}"):
+        with suppress(OSError):
+            if time.time() - lock.stat().st_mtime > _JUST_MADE:
+                with _held(lock.parent):
+                    shutil.rmtree(lock.parent, ignore_errors=True)

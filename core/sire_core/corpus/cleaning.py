@@ -8,7 +8,7 @@ from typing import Any
 
 from sire_core.errors import CorpusError
 
-__all__ = ["clean_metadata", "clean_text"]
+__all__ = ["clean_id", "clean_metadata", "clean_text"]
 
 
 def clean_text(text: str) -> str:
@@ -23,6 +23,18 @@ def clean_text(text: str) -> str:
     except UnicodeEncodeError:
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text.replace("\0", "")
+
+
+def clean_id(text: str) -> str:
+    """An id as it was given: it must be found again under the same name.
+
+    Raises:
+        CorpusError: It holds what cannot be kept; the message is the reason alone.
+    """
+    text = str.__str__(text)
+    if clean_text(text) != text:
+        raise CorpusError(f"the id {text!r} holds a NUL character or half a surrogate pair; give it another")
+    return text
 
 
 def clean_metadata(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -53,9 +53,9 @@ def find_files(
 ) -> tuple[list[SourceFile], list[Failure]]:
     """List the files of the given files and folders.
 
-    Folders are walked recursively in sorted order; hidden files and folders are skipped, links to folders are not
-    followed. A file that is reached twice is listed once. The name of a file is its path below the outermost of the
-    given folders and `roots` that holds it; for one outside of them, its own name.
+    Folders are walked recursively in sorted order; hidden files and folders are skipped, links to folders and to
+    files outside of the folder are not followed. A file that is reached twice is listed once. The name of a file is its
+    path below the outermost of the given folders and `roots` that holds it; for one outside of them, its own name.
 
     Raises:
         CorpusError: A source does not exist; the message lists all missing ones.
@@ -94,6 +94,7 @@ def _walk(root: Path, failures: list[Failure]) -> list[SourceFile]:
     def unreadable(error: OSError) -> None:
         failures.append(Failure(clean_text(str(error.filename)), f"cannot be listed: {error.strerror}"))
 
+    inside = os.path.realpath(root)
     found: list[SourceFile] = []
     for folder, subfolders, names in os.walk(root, onerror=unreadable):
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
@@ -104,8 +105,16 @@ def _walk(root: Path, failures: list[Failure]) -> list[SourceFile]:
         for name in names:
             if not name.startswith("."):
                 path = Path(folder, name)
+                if path.is_symlink() and path.exists() and not _inside(path, inside):
+                    reason = "a link to a file outside of the folder; name it as a source to read it"
+                    failures.append(Failure(clean_text(str(path)), reason))
+                    continue
                 found.append(SourceFile(path, clean_text(path.relative_to(root).as_posix())))
     return sorted(found, key=lambda file: file.name)
+
+
+def _inside(path: Path, folder: str) -> bool:
+    return PurePath(os.path.realpath(path)).is_relative_to(folder)
 
 
 def check_readable(path: Path, max_bytes: int) -> None:

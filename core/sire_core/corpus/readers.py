@@ -146,7 +146,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> Found:
 
 def _convert(file: SourceFile, max_bytes: int) -> Found:
     check_readable(file.path, max_bytes)
-    title, text = convert_file(file.path)
+    title, text = convert_file(file.path, max_bytes)
     return _titled(file, text, title)
 
 

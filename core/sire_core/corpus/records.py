@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from sire_core.corpus.cleaning import clean_metadata, clean_text
+from sire_core.corpus.cleaning import clean_id, clean_metadata, clean_text
 from sire_core.corpus.official import is_official, official_passages
 from sire_core.errors import CorpusError
 from sire_core.types import Document
@@ -69,13 +69,18 @@ def json_string(value: Any, name: str) -> str:
     return clean_text(str(value))
 
 
+def _id(given: Any) -> str:
+    json_string(given, "id")
+    return clean_id(str(given))
+
+
 def _has_text(record: Mapping[str, Any]) -> bool:
     return "text" in record or "chunks" in record
 
 
 def _document(record: Mapping[str, Any], default_id: str) -> Document:
     given = record.get("id", record.get("_id"))
-    identifier = default_id if given is None else json_string(given, "id")
+    identifier = default_id if given is None else _id(given)
     if not identifier.strip():
         raise CorpusError("'id' is blank; give the document an id, or leave the key out")
     text = json_string(record.get("text"), "text")

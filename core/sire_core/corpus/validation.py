@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sire_core.corpus.cleaning import clean_metadata, clean_text
+from sire_core.corpus.cleaning import clean_id, clean_metadata, clean_text
 from sire_core.corpus.merging import DocumentPool
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Passage
@@ -15,8 +15,8 @@ __all__ = ["check_documents"]
 def check_documents(documents: Iterable[Document]) -> tuple[Document, ...]:
     """Check and tidy documents before they are indexed.
 
-    Strings lose NUL characters and lone surrogates, metadata is copied into plain JSON types, identical repeats of a
-    document are merged.
+    Texts lose NUL characters and lone surrogates, ids that hold any are refused, metadata is copied into plain JSON
+    types, identical repeats of a document are merged.
 
     Args:
         documents: Any iterable of documents; an empty one is allowed, and so is a document without text.
@@ -42,7 +42,10 @@ def _checked(document: object, number: int) -> Document:
         raise CorpusError(
             f"Document number {number}: id {document.id!r} is {type(document.id).__name__}, not str; use str(id)."
         )
-    identifier = clean_text(document.id)
+    try:
+        identifier = clean_id(document.id)
+    except CorpusError as error:
+        raise CorpusError(f"Document number {number}: {error}") from error
     if not identifier.strip():
         raise CorpusError(f"Document number {number} has a blank id; give each document an id of its own.")
     where = f"Document {identifier!r} (number {number})"
@@ -70,6 +73,13 @@ def _checked_chunks(chunks: object, where: str) -> tuple[str | Passage, ...]:
     return tuple(clean_text(chunk) if isinstance(chunk, str) else _checked_passage(chunk, where) for chunk in chunks)
 
 
+def _passage_id(given: str, where: str) -> str:
+    try:
+        return clean_id(given)
+    except CorpusError as error:
+        raise CorpusError(f"{where}: {error}") from error
+
+
 def _checked_passage(passage: Passage, where: str) -> Passage:
     for name in ("text", "id", "title"):
         value = getattr(passage, name)
@@ -79,7 +89,7 @@ def _checked_passage(passage: Passage, where: str) -> Passage:
         raise CorpusError(f"{where}: metadata of a passage is {type(passage.metadata).__name__}, not a mapping.")
     return Passage(
         text=clean_text(passage.text),
-        id=clean_text(passage.id),
+        id=_passage_id(passage.id, where),
         title=clean_text(passage.title),
         metadata=clean_metadata(passage.metadata, where),
     )

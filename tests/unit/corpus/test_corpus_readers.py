@@ -227,11 +227,11 @@ def test_a_file_reached_twice_is_read_once(tmp_path):
 def test_unsafe_characters_are_made_safe(tmp_path):
     path = tmp_path / "c.jsonl"
     path.write_bytes(
-        rb'{"id": "a\u0000b", "title": "\ud83d\ude00", "text": "lone \ud800 nul \u0000.", '
+        rb'{"id": "a\u001bb", "title": "\ud83d\ude00", "text": "lone \ud800 nul \u0000.", '
         rb'"k\ud800": "v\u0000", "metadata": {"deep": ["\udfff"], "nan": NaN}}'
     )
     (document,) = read_documents([path]).documents
-    assert (document.id, document.title, document.text) == ("ab", "\U0001f600", "lone \ufffd nul .")
+    assert (document.id, document.title, document.text) == ("a\x1bb", "\U0001f600", "lone \ufffd nul .")
     assert document.metadata == {"k\ufffd": "v", "deep": ["\ufffd"], "nan": None}
     (tmp_path / "n.txt").write_bytes(b"a\0b")
     assert read_documents([tmp_path / "n.txt"]).documents[0].text == "ab"

@@ -72,7 +72,8 @@ for _ in range(100_000):
     ("document", "reason"),
     [
         (Document(""), "number 1 has a blank id"),
-        (Document(" \0"), "blank id"),
+        (Document(" "), "blank id"),
+        (Document(" \0"), "number 1: the id .* holds a NUL"),
         (Document(5), "use str\\(id\\)"),
         (Document("a", None), "'a' \\(number 1\\): text is NoneType"),
         (Document("a", title=3), "title is int"),

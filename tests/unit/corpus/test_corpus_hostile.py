@@ -1,0 +1,124 @@
+"""Files that expand without end, links that lead out of a folder, ids that could not be found again."""
+
+import io
+import json
+import zipfile
+import zlib
+
+import pytest
+
+from sire_core import Index
+from sire_core.corpus.readers import read_documents
+from sire_core.errors import CorpusError
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import Document, Passage
+
+LAUGHS = "<?xml version='1.0'?><!DOCTYPE x [<!ENTITY a 'ha'>" + "".join(
+    f"<!ENTITY {after} '{f'&{name};' * 10}'>" for name, after in zip("abcdefgh", "bcdefghi", strict=True)
+)
+LAUGHS += "]><x>&i;</x>"
+
+
+def archive(**members):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in members.items():
+            packed.writestr(name.replace("__", "/").replace("_xml", ".xml"), content)
+    return made.getvalue()
+
+
+def lying(content):
+    """An archive that says a member is small and is not."""
+    made = bytearray(archive(word__document_xml=content))
+    size = len(content).to_bytes(4, "little")
+    while size in made:
+        place = made.index(size)
+        made[place : place + 4] = (10).to_bytes(4, "little")
+    return bytes(made)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("bomb.docx", archive(word__document_xml=bytes(3_000_000)), "expands to more than max_bytes"),
+        ("many.epub", archive(**{f"p{i}_xml": bytes(300_000) for i in range(10)}), "expands to more than max_bytes"),
+        ("lying.xlsx", lying(bytes(3_000_000)), "expands to more than max_bytes"),
+        ("laughs.docx", archive(word__document_xml=LAUGHS), "declares XML entities"),
+        ("laughs.xml", LAUGHS.encode(), "declares XML entities"),
+        ("wide.xml", LAUGHS.encode("utf-16"), "declares XML entities"),
+        ("late.fb2", b" " * ((1 << 20) - 5) + LAUGHS.encode(), "declares XML entities"),
+        ("broken.docx", archive(word__document_xml=b"x" * 999)[:-30], "cannot be opened"),
+        ("garbage.pptx", b"PK\x03\x04" + bytes(range(256)) * 8, "cannot be opened"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_hostile_files_are_refused_and_the_rest_is_read(tmp_path, name, content, reason):
+    pytest.importorskip("kreuzberg")
+    (tmp_path / "good.txt").write_text("Alma lives in Drava.")
+    (tmp_path / name).write_bytes(content)
+    found = read_documents([tmp_path], max_bytes=2_000_000)
+    assert [document.id for document in found.documents] == ["good.txt"]
+    assert [reason in failure.reason for failure in found.failures] == [True], found.failures
+
+
+def test_a_packed_member_of_another_kind(tmp_path):
+    pytest.importorskip("kreuzberg")
+    with zipfile.ZipFile(tmp_path / "odd.docx", "w", zipfile.ZIP_LZMA) as packed:
+        packed.writestr("word/document.xml", zlib.compress(b"x"))
+    with pytest.raises(CorpusError, match="packed in a way"):
+        read_documents([tmp_path / "odd.docx"])
+
+
+def test_links_to_files_outside_of_the_folder_are_not_followed(tmp_path):
+    (tmp_path / "secret.txt").write_text("The password is Zorbleflux.")
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.txt").write_text("Alma lives in Drava.")
+    (docs / "inner.txt").symlink_to(docs / "a.txt")
+    (docs / "outer.txt").symlink_to(tmp_path / "secret.txt")
+    (docs / "up.txt").symlink_to("../secret.txt")
+    found = read_documents([docs])
+    assert "Zorbleflux" not in repr(found.documents)
+    assert [(failure.where[-9:], "outside of the folder" in failure.reason) for failure in found.failures] == [
+        ("outer.txt", True),
+        ("cs/up.txt", True),
+    ]
+    assert [d.text for d in read_documents([docs / "outer.txt"]).documents] == ["The password is Zorbleflux."]
+
+
+IDS = [
+    "\x1b[31mred",
+    "line\nbreak",
+    "tab\there",
+    "\x7f",
+    "\u202eright to left",
+    "a/b\\c",
+    "%",
+    "'; DROP TABLE units",
+    "\u0130",
+]
+
+
+def test_delete_finds_every_id_that_add_took(tmp_path):
+    lines = [json.dumps({"id": name, "text": f"Alma met Person{n}."}) for n, name in enumerate(IDS)]
+    (tmp_path / "c.jsonl").write_text("\n".join(lines))
+    read = read_documents([tmp_path / "c.jsonl"]).documents
+    assert [document.id for document in read] == IDS
+    with Index(tmp_path / "ix", recipe="flat", embedder=HashEmbedder()) as index:
+        index.add(read)
+        assert [document.id for document in index.documents()] == IDS
+        for name in IDS:
+            index.delete([name])
+        assert index.documents() == []
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "\ud83d\ude00", "a\udfff"])
+def test_ids_that_cannot_be_kept_are_refused(tmp_path, name):
+    with Index(recipe="flat", embedder=HashEmbedder()) as index:
+        for document in (Document(name, "Alma."), Document("a", chunks=(Passage("Alma.", name),))):
+            with pytest.raises(CorpusError, match="NUL character or half a surrogate"):
+                index.add([document])
+    if name != "\ud83d\ude00":  # which JSON says of one character
+        (tmp_path / "c.jsonl").write_text(json.dumps({"id": name, "text": "Alma."}))
+        with pytest.raises(CorpusError, match="NUL character or half a surrogate"):
+            read_documents([tmp_path / "c.jsonl"])
