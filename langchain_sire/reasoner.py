@@ -15,7 +15,16 @@ from langchain_sire.document_index import SireDocumentIndex
 from langchain_sire.retriever import FilterLike, SireRetriever
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
-from sire_core.reason import Answer, IRCoTConfig, ReasoningLimits, ReasoningStep, Searchable, SelfAskConfig, reason
+from sire_core.reason import (
+    Answer,
+    IRCoTConfig,
+    PassageSource,
+    ReasoningLimits,
+    ReasoningStep,
+    Searchable,
+    SelfAskConfig,
+    reason,
+)
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -143,10 +152,13 @@ def make_reasoner(
         raise ConfigurationError(
             f"{strategy} has no option {', '.join(unknown)}; its options are {', '.join(sorted(known))}."
         )
+    searched: Searchable = retriever_source(retriever) if not isinstance(retriever, SireRetriever) else retriever.index
+    if isinstance(retriever, SireRetriever) and not answer and retriever.returns == "passages":
+        searched = PassageSource(retriever.index)
     return Reasoner(
         strategy,
         retriever,
-        retriever.index if isinstance(retriever, SireRetriever) else retriever_source(retriever),
+        searched,
         as_language_model(llm),
         options.get("k"),
         form(**{settings[name]: value for name, value in options.items() if name in settings}),

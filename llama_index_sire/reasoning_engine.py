@@ -29,7 +29,15 @@ from llama_index_sire.retriever import SireRetriever
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.reason import ReasoningLimits, ReasoningStep, Retrieved, Searchable, SubQuestion, iterate_sync
+from sire_core.reason import (
+    PassageSource,
+    ReasoningLimits,
+    ReasoningStep,
+    Retrieved,
+    Searchable,
+    SubQuestion,
+    iterate_sync,
+)
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
@@ -154,7 +162,9 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         index: Searchable
         if isinstance(retriever, SireRetriever):
             narrowed = retriever.narrowed(k, filters)
-            index, size, where = narrowed.index, narrowed.similarity_top_k, to_filter(narrowed.filters)
+            passages = not answer and retriever.returns == "passages"
+            index = PassageSource(narrowed.index) if passages else narrowed.index
+            size, where = narrowed.similarity_top_k, to_filter(narrowed.filters)
         else:
             index = retriever_source(retriever)
         steps = self._begin(

@@ -5,7 +5,7 @@ from sire_core.reason.ircot import IRCoTConfig, ircot
 from sire_core.reason.limits import ReasoningLimits
 from sire_core.reason.reader import ReaderConfig
 from sire_core.reason.running import STRATEGIES, collect, iterate_sync, reason, settings_of
-from sire_core.reason.searchers import RetrieverSource, Searchable
+from sire_core.reason.searchers import PassageSource, RetrieverSource, Searchable
 from sire_core.reason.self_ask import SelfAskConfig, self_ask
 from sire_core.reason.single import single
 from sire_core.reason.steps import (
@@ -27,6 +27,7 @@ __all__ = [
     "AnswerPiece",
     "IRCoTConfig",
     "IntermediateAnswer",
+    "PassageSource",
     "ReaderConfig",
     "ReasoningLimits",
     "ReasoningStep",

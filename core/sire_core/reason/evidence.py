@@ -153,7 +153,7 @@ class Evidence:
             return ()
         first, *more = self._searches
         if not more and self._wanted == k and len(first.found) == self.found:
-            return tuple(await self._searcher.hits(first.ranking, k))  # selected as it is wanted
+            return tuple(await self._searcher.context(first.ranking, k))  # selected as it is wanted
         return tuple(await self._selected_hits(question, k))
 
     async def background(self, hits: Sequence[Hit]) -> list[str]:
@@ -171,7 +171,7 @@ class Evidence:
 
     async def _selected_hits(self, question: str, k: int) -> list[Hit]:
         searcher = self._without_model
-        return await searcher.hits(await searcher.selected(question, self._merged(k), k), k)
+        return await searcher.context(await searcher.selected(question, self._merged(k), k), k)
 
     async def _timed(self, work: Awaitable[T], span: Span | None = None) -> T:
         """Wait for selectors.

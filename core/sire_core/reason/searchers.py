@@ -13,10 +13,11 @@ from sire_core.telemetry import Span
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
+    from sire_core.index import Index
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking
     from sire_core.types import Hit, Step
 
-__all__ = ["FilterLike", "Retrieve", "RetrieverSource", "Searchable", "Searcher"]
+__all__ = ["FilterLike", "PassageSource", "Retrieve", "RetrieverSource", "Searchable", "Searcher"]
 
 FilterLike = Union["Filter", Mapping[str, Any], str, None]
 
@@ -54,6 +55,9 @@ class Searcher(Protocol):
     async def hits(self, ranking: Ranking, k: int) -> list[Hit]:
         """The best `k` of a ranking."""
 
+    async def context(self, ranking: Ranking, k: int) -> list[Hit]:
+        """The best `k` of a selected ranking, as they are given back in the end."""
+
     async def background(self, hits: Sequence[Hit]) -> list[str]:
         """What an answer is told beside the hits."""
 
@@ -67,6 +71,26 @@ class Searchable(Protocol):
 
     async def asnapshot(self, *, filter: FilterLike = None) -> Searcher:  # noqa: A002 - the index's word
         """The collection as of now."""
+
+
+class PassageSource:
+    """An index whose final context is made of passages: derived units bring those that they stand on.
+
+    Args:
+        index: What is searched.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The index's own."""
+        return self._index.language_model
+
+    async def asnapshot(self, *, filter: FilterLike = None) -> Searcher:  # noqa: A002 - as above
+        """See `Index.asnapshot`."""
+        return replace(await self._index.asnapshot(filter=filter), returns="passages")
 
 
 class RetrieverSource:
@@ -137,6 +161,10 @@ class _RetrieverSearcher:
             replace(self._hits[position], score=score, path=ranking.path(position))
             for position, score in zip(positions.tolist(), scores.tolist(), strict=True)
         ]
+
+    async def context(self, ranking: Ranking, k: int) -> list[Hit]:
+        """The hits as they came."""
+        return await self.hits(ranking, k)
 
     async def background(self, hits: Sequence[Hit]) -> list[str]:  # noqa: ARG002 - it knows nothing more
         """Nothing."""

@@ -62,11 +62,13 @@ class SearchSnapshot:
         view: The pool.
         recipe: Its ranker and selectors are used.
         where: Filter of every search.
+        returns: What the context of a reasoning is made of: "units", or "passages".
     """
 
     view: PoolView
     recipe: Recipe
     where: Filter | None = None
+    returns: str = "units"
 
     @property
     def size(self) -> int:
@@ -122,6 +124,10 @@ class SearchSnapshot:
         """What the recipe's selectors make of a ranking: the context of `k` units, or the first `k` passages of it."""
         ranking = await self.selected(query, ranking, k)
         return await (passage_hits(ranking, k, self.view) if returns == "passages" else self.hits(ranking, k))
+
+    async def context(self, ranking: Ranking, k: int) -> list[Hit]:
+        """The best `k` of a selected ranking, in the form that was asked for."""
+        return await (passage_hits(ranking, k, self.view) if self.returns == "passages" else self.hits(ranking, k))
 
     async def hits(self, ranking: Ranking, k: int) -> list[Hit]:
         """The best `k` of a ranking, unselected."""

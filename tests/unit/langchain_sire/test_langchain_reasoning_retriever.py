@@ -136,3 +136,14 @@ def _suite(form, answer):
 TestIRCoTRetriever = _suite(IRCoTRetriever, '{"reasoning": "Emil Trask wrote of it.", "search": "Who was Emil Trask?"}')
 TestIRCoTRetrieverWithoutSense = _suite(IRCoTRetriever, "Well, {the passage")
 TestSelfAskRetriever = _suite(SelfAskRetriever, "Follow up: Who was Emil Trask?")
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_evidence_is_the_users_own_passages_unless_units_are_wanted(index_of, kind):
+    form, _, script = KINDS[kind]
+    given = {d.id: d.text for d in demo_documents()}
+    found = form(index=index_of("sirerag"), llm=model(*script), k=6).invoke(QUESTION)
+    assert [d.page_content for d in found] == [given[d.id] for d in found]
+    assert len({d.id for d in found}) == 6
+    units = form(index=index_of("sirerag"), llm=model(*script), k=6, returns="units").invoke(QUESTION)
+    assert {"aggregate", "chunk"} <= {d.metadata["sire"]["kind"] for d in units}

@@ -345,3 +345,13 @@ async def test_cancelling_the_workflow_stops_further_calls(index_of, question):
     await handler.cancel_run()
     await asyncio.sleep(0.5)
     assert len(model.log) == 1
+
+
+def test_evidence_without_an_answer_is_the_users_own_nodes_unless_units_are_wanted(index_of, question):
+    kinds = {}
+    for returns in ("passages", "units"):
+        retriever = SireRetriever(index_of("sirerag"), similarity_top_k=6, returns=returns)
+        found = ircot_engine(retriever).retrieve(QueryBundle(question))
+        kinds[returns] = [node.metadata["sire_kind"] for node in found]
+    assert kinds["passages"] == ["chunk"] * 6
+    assert "aggregate" in kinds["units"]
