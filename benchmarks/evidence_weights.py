@@ -3,9 +3,10 @@
 `python benchmarks/evidence_weights.py FOLDER[,untitled][,EMBEDDER]...`, for example `data/cloud,st:MODEL`.
 
 A passage's score is the logarithm of the sum of exponentials of its own evidence and of the steps to it. The weights
-maximise the share that the gold passages of a question have in the sum over all its candidates (listwise softmax), less
-a small penalty on their squares. Questions are numbered from 0 in the order of the data set's files. What the second
-round sees depends on the weights of the first, so run it twice.
+maximise the share that the gold passages of a question have in the sum over all its candidates (listwise softmax),
+every data set counting alike, less a small penalty on their squares. Features in `NEURAL` have a second weight that is
+added where the vectors are no words. Questions are numbered from 0 in the order of the data set's files. What the
+second round sees depends on the weights of the first, so run it twice.
 """
 
 from __future__ import annotations
@@ -19,42 +20,67 @@ from scipy.optimize import minimize
 
 from sire_core import Index
 from sire_core.evaluate.datasets import load_dataset
+from sire_core.models.lexical_embedder import is_lexical
 from sire_core.models.sync import run_sync
 from sire_core.recipes import sire
 from sire_core.search.rankers.evidence_index import EvidenceIndex
 from sire_core.search.rankers.evidence_paths import EvidencePaths
 from sire_core.search.rankers.evidence_question import OWN, STEP, QuestionEvidence
-from sire_core.search.rankers.evidence_weights import OWN_WEIGHTS, STEP_WEIGHTS, TARGET_WEIGHTS
+from sire_core.search.rankers.evidence_weights import (
+    NEURAL_OWN,
+    NEURAL_TARGET,
+    OWN_WEIGHTS,
+    STEP_WEIGHTS,
+    TARGET_WEIGHTS,
+    Weights,
+)
 from sire_core.search.ranking import ScoredRanking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-_PENALTY = 1e-3
-_ITERATIONS = 120
+NEURAL = ("vector", "words", "fused", "sentence", "coverage", "unsure vector", "unsure words")
+_PENALTY = 3e-4
+_ITERATIONS = 60
+_BLOCKS = (
+    ("OWN_WEIGHTS", OWN, OWN_WEIGHTS),
+    ("NEURAL_OWN", NEURAL, NEURAL_OWN),
+    ("STEP_WEIGHTS", STEP, STEP_WEIGHTS),
+    ("TARGET_WEIGHTS", OWN, TARGET_WEIGHTS),
+    ("NEURAL_TARGET", NEURAL, NEURAL_TARGET),
+)
+_ENDS = np.cumsum([len(names) for _, names, _ in _BLOCKS])[:-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question: own evidence `[passages, OWN]`, steps `[steps, STEP]`, where they lead, and shares of gold."""
+    """A question: own evidence `[passages, OWN + NEURAL]`, steps `[steps, STEP]`, where they lead, shares of gold.
 
-    own: Floats
-    steps: Floats
+    Attributes:
+        share: What the question counts.
+    """
+
+    own: NDArray[np.float32]
+    steps: NDArray[np.float32]
     targets: NDArray[np.int64]
     gold: Floats
+    share: float = 1.0
 
 
 def asked(folder: str, embedder: str, *, untitled: bool) -> Iterator[Asked]:
     """Evidence of the even-numbered questions that have gold passages."""
     dataset = load_dataset(folder)
     ranker = EvidencePaths()
+    neural = [OWN.index(name) for name in NEURAL]
     with Index(recipe=sire(), embedder=embedder, chunker=None) as index:
         index.build([replace(page, title="") if untitled else page for page in dataset.documents])
         view = index.snapshot().view
+        weights = Weights.of(view.embedder_fingerprint)
+        by_meaning = float(not is_lexical(view.embedder_fingerprint))
         arrays = EvidenceIndex.of(view)
         blank = ScoredRanking(np.zeros(view.size, dtype=np.float32), None, lambda _: ())
         hits = view.hits(arrays.chunks, np.zeros(len(arrays.chunks), dtype=np.float32), blank)
@@ -66,25 +92,22 @@ def asked(folder: str, embedder: str, *, untitled: bool) -> Iterator[Asked]:
             vector = run_sync(view.embed_query(question.question))
             cosines = np.asarray(view.matrix @ vector, dtype=np.float32)[arrays.chunks]
             evidence = QuestionEvidence(question.question, arrays, cosines, view.matrix, None, ranker.pool)
-            passages, own, leads = ranker.evidence(evidence)
+            passages, own, leads = ranker.evidence(evidence, weights)
             gold = np.array([not wanted.isdisjoint(documents[passage]) for passage in passages.tolist()], dtype=float)
             if gold.any():
-                yield Asked(own, leads.features, np.searchsorted(passages, leads.targets), gold / gold.sum())
+                features = np.concatenate([own, by_meaning * own[:, neural]], axis=1).astype(np.float32)
+                targets = np.searchsorted(passages, leads.targets)
+                yield Asked(features, leads.features.astype(np.float32), targets, gold / gold.sum())
 
 
-def learn(questions: list[Asked]) -> tuple[Floats, Floats, Floats]:
-    """Weights of passages by themselves, of steps, and of passages at the end of a step."""
-    start = np.concatenate(
-        [
-            [weights[name] for name in names]
-            for weights, names in ((OWN_WEIGHTS, OWN), (STEP_WEIGHTS, STEP), (TARGET_WEIGHTS, OWN))
-        ]
-    )
-    ends = len(OWN), len(OWN) + len(STEP)
+def learn(questions: Sequence[Asked], sets: int) -> list[Floats]:
+    """Weights, block by block."""
+    start = np.array([weights.get(name, 0.0) for _, names, weights in _BLOCKS for name in names])
 
     def loss(weights: Floats) -> tuple[float, Floats]:
-        own, step, target = np.split(weights, ends)
-        total, slope = 0.0, np.zeros_like(weights)
+        own, more, step, target, target_more = np.split(weights, _ENDS)
+        own, target = np.concatenate([own, more]), np.concatenate([target, target_more])
+        total, slope = _PENALTY * sets * float(weights @ weights), 2 * _PENALTY * sets * weights
         for row in questions:
             alone = row.own @ own
             steps = row.steps @ step + (row.own @ target)[row.targets]
@@ -94,17 +117,15 @@ def learn(questions: list[Asked]) -> tuple[Floats, Floats, Floats]:
             sums = first + np.bincount(row.targets, second, minlength=len(alone))
             scores = most + np.log(sums)
             whole = np.logaddexp.reduce(scores)
-            total -= float(row.gold @ (scores - whole))
-            pull = np.exp(scores - whole) - row.gold
+            total -= row.share * float(row.gold @ (scores - whole))
+            pull = row.share * (np.exp(scores - whole) - row.gold)
             by_own, by_step = pull * first / sums, (pull / sums)[row.targets] * second
             by_target = np.bincount(row.targets, by_step, minlength=len(alone))
-            slope += np.concatenate([row.own.T @ by_own, row.steps.T @ by_step, row.own.T @ by_target])
-        count = len(questions)
-        return total / count + _PENALTY * float(weights @ weights), slope / count + 2 * _PENALTY * weights
+            slope = slope + np.concatenate([row.own.T @ by_own, row.steps.T @ by_step, row.own.T @ by_target])
+        return total, slope
 
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _ITERATIONS})
-    own, step, target = np.split(found.x, ends)
-    return own, step, target
+    return np.split(found.x, _ENDS)
 
 
 def main(arguments: list[str]) -> None:
@@ -113,9 +134,10 @@ def main(arguments: list[str]) -> None:
     for argument in arguments:
         folder, *choices = argument.split(",")
         embedder = next((choice for choice in choices if choice != "untitled"), "lexical")
-        questions += asked(folder, embedder, untitled="untitled" in choices)
-    for name, features, weights in zip(("OWN", "STEP", "TARGET"), (OWN, STEP, OWN), learn(questions), strict=True):
-        print(f"{name}_WEIGHTS =", dict(zip(features, weights.round(2).tolist(), strict=True)))
+        rows = list(asked(folder, embedder, untitled="untitled" in choices))
+        questions += [replace(row, share=1 / len(rows)) for row in rows]
+    for (name, features, _), weights in zip(_BLOCKS, learn(questions, len(arguments)), strict=True):
+        print(f"{name} =", dict(zip(features, weights.round(2).tolist(), strict=True)))
 
 
 if __name__ == "__main__":

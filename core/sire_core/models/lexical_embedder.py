@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import FloatArray
 
-__all__ = ["LexicalEmbedder"]
+__all__ = ["LexicalEmbedder", "is_lexical"]
 
 _NAME = "lexical-svd/1"
 # Truncated SVD alone loses the rare names that multi-hop questions turn on (recall@5 on 2WikiMultihopQA: 30 with 256
@@ -40,6 +40,11 @@ _one_large_batch = threading.Lock()
 # A change of a corpus embeds a few dozen texts at a time, which have most words in common: up to 15 MB are remembered.
 _KEPT_WORDS = 8192
 _kept: dict[str, FloatArray] = {}
+
+
+def is_lexical(fingerprint: str) -> bool:
+    """Whether a fingerprint is that of a `LexicalEmbedder`."""
+    return fingerprint.split(":", 1)[0].startswith(_NAME)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import numpy as np
 
 from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_index import EvidenceIndex
-from sire_core.search.rankers.evidence_question import OWN, STEP, Leads, QuestionEvidence
+from sire_core.search.rankers.evidence_question import Leads, QuestionEvidence
 from sire_core.search.rankers.evidence_texts import passage_sentences
-from sire_core.search.rankers.evidence_weights import OWN_WEIGHTS, STEP_WEIGHTS, TARGET_WEIGHTS
+from sire_core.search.rankers.evidence_weights import Weights
 from sire_core.search.ranking import ScoredRanking, best_first
 from sire_core.settings import check_settings, setting
 from sire_core.types import Step
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EvidencePaths"]
 
-_OWN, _TARGET = (np.array([weights[name] for name in OWN]) for weights in (OWN_WEIGHTS, TARGET_WEIGHTS))
-_STEP = np.array([STEP_WEIGHTS[name] for name in STEP])
 _BEHIND = -1000.0  # what was never a candidate comes behind all that were, by cosine
 
 
@@ -80,17 +78,17 @@ class EvidencePaths:
             return ScoredRanking(scores, allowed, lambda _: ())
         inside = None if allowed is None else allowed[index.chunks]
         evidence = QuestionEvidence(query, index, cosines[index.chunks], view.matrix, inside, self.pool)
-        reached = self.follow(evidence)
+        reached = self.follow(evidence, Weights.of(view.embedder_fingerprint))
         scores[index.chunks[reached.passages]] = reached.scores
         return ScoredRanking(scores, allowed, _Reasons(view, evidence, reached, cosines).path)
 
-    def follow(self, evidence: QuestionEvidence) -> Reached:
+    def follow(self, evidence: QuestionEvidence, weights: Weights) -> Reached:
         """Scores of the candidates and of all that the steps reach."""
-        passages, own, leads = self.evidence(evidence)
-        scores, best = _mixed(passages, own, leads)
+        passages, own, leads = self.evidence(evidence, weights)
+        scores, best = _mixed(passages, own, leads, weights)
         return Reached(passages, scores.astype(np.float32), best)
 
-    def evidence(self, evidence: QuestionEvidence) -> tuple[Ints, Floats, Leads]:
+    def evidence(self, evidence: QuestionEvidence, weights: Weights) -> tuple[Ints, Floats, Leads]:
         """What the last round ranks by.
 
         Returns:
@@ -99,7 +97,7 @@ class EvidencePaths:
         passages = evidence.candidates
         own = evidence.own(passages)
         known, evident = passages, own
-        scores = own @ _OWN
+        scores = own @ weights.own
         leads = evidence.leads(passages[:0], scores[:0], self.widest)
         for last in range(self.rounds, 0, -1):
             order = best_first(scores.astype(np.float32), self.first)
@@ -111,7 +109,7 @@ class EvidencePaths:
             passages = np.union1d(evidence.candidates, leads.targets)
             own = evident[np.searchsorted(known, passages)]
             if last > 1:
-                scores, _ = _mixed(passages, own, leads)
+                scores, _ = _mixed(passages, own, leads, weights)
         return passages, own, leads
 
 
@@ -130,11 +128,13 @@ class Reached:
     best: Mapping[int, tuple[int, int, int]]
 
 
-def _mixed(passages: Ints, own: Floats, leads: Leads) -> tuple[Floats, dict[int, tuple[int, int, int]]]:
+def _mixed(
+    passages: Ints, own: Floats, leads: Leads, weights: Weights
+) -> tuple[Floats, dict[int, tuple[int, int, int]]]:
     """Own evidence and steps in one score."""
-    alone = own @ _OWN
+    alone = own @ weights.own
     target = np.searchsorted(passages, leads.targets)
-    steps = leads.features @ _STEP + (own @ _TARGET)[target]
+    steps = leads.features @ weights.step + (own @ weights.target)[target]
     most = alone.copy()
     np.maximum.at(most, target, steps)
     total = np.exp(alone - most) + np.bincount(target, np.exp(steps - most[target]), minlength=len(passages))

@@ -2,99 +2,163 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.models.lexical_embedder import is_lexical
+from sire_core.search.rankers.evidence_question import OWN, STEP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["OWN_WEIGHTS", "STEP_WEIGHTS", "TARGET_WEIGHTS"]
+    from numpy.typing import NDArray
+
+__all__ = ["NEURAL_OWN", "NEURAL_TARGET", "OWN_WEIGHTS", "STEP_WEIGHTS", "TARGET_WEIGHTS", "Weights"]
 
 OWN_WEIGHTS: Mapping[str, float] = {
-    "vector": -0.13,
-    "words": 0.08,
-    "coverage": 1.2,
-    "sentence": 1.12,
-    "titled": 0.84,
-    "names": 0.52,
-    "rarest name": 1.77,
-    "title words": 1.55,
-    "fused": 1.57,
-    "heading words": 1.19,
-    "heading": 0.36,
-    "phrases": 0.74,
-    "near vector": -0.57,
-    "near words": -0.33,
-    "source vector": -0.46,
+    "vector": -0.14,
+    "words": 0.1,
+    "coverage": 1.54,
+    "sentence": 1.35,
+    "titled": 0.56,
+    "names": 0.26,
+    "rarest name": 2.05,
+    "title words": 1.4,
+    "fused": 1.72,
+    "heading words": 1.11,
+    "heading": 0.54,
+    "phrases": 0.51,
+    "near vector": -0.79,
+    "near words": -0.31,
+    "source vector": -0.84,
     "source words": -0.36,
-    "unsure vector": 0.4,
-    "unsure words": -0.19,
-    "unsure coverage": 0.82,
-    "unsure sentence": 0.55,
-    "unsure titled": 0.38,
-    "unsure names": -0.17,
+    "unsure vector": 0.24,
+    "unsure words": -0.02,
+    "unsure coverage": 0.9,
+    "unsure sentence": 0.29,
+    "unsure titled": 0.94,
+    "unsure names": -0.18,
     "unsure rarest name": -0.02,
-    "unsure title words": 0.24,
-    "unsure fused": -0.51,
-    "unsure heading words": 1.05,
-    "unsure heading": 0.09,
-    "unsure phrases": 1.28,
-    "unsure near vector": 0.38,
-    "unsure near words": 0.43,
-    "unsure source vector": 0.67,
-    "unsure source words": 0.48,
+    "unsure title words": 0.42,
+    "unsure fused": -0.88,
+    "unsure heading words": 1.02,
+    "unsure heading": -0.19,
+    "unsure phrases": 2.17,
+    "unsure near vector": 0.66,
+    "unsure near words": 0.35,
+    "unsure source vector": 1.01,
+    "unsure source words": 0.49,
 }
 """A passage by itself."""
 
 TARGET_WEIGHTS: Mapping[str, float] = {
-    "vector": -0.03,
-    "words": 0.16,
-    "coverage": -0.6,
-    "sentence": -0.24,
-    "titled": 0.87,
-    "names": -0.2,
-    "rarest name": -0.21,
-    "title words": 0.11,
-    "fused": 0.09,
-    "heading words": -0.49,
-    "heading": -0.02,
-    "phrases": -0.44,
-    "near vector": 0.25,
-    "near words": 0.23,
-    "source vector": -0.47,
-    "source words": -0.17,
-    "unsure vector": 0.11,
-    "unsure words": 0.42,
-    "unsure coverage": -0.92,
-    "unsure sentence": -0.61,
-    "unsure titled": 0.18,
-    "unsure names": -0.3,
-    "unsure rarest name": -0.44,
-    "unsure title words": -0.02,
+    "vector": 0.01,
+    "words": 0.04,
+    "coverage": -1.15,
+    "sentence": 0.03,
+    "titled": 0.72,
+    "names": -0.01,
+    "rarest name": -0.26,
+    "title words": 0.15,
+    "fused": 0.18,
+    "heading words": -0.72,
+    "heading": 0.44,
+    "phrases": -0.89,
+    "near vector": 0.38,
+    "near words": 0.65,
+    "source vector": -0.95,
+    "source words": -0.46,
+    "unsure vector": 0.04,
+    "unsure words": 0.54,
+    "unsure coverage": -1.63,
+    "unsure sentence": -0.69,
+    "unsure titled": -0.02,
+    "unsure names": -0.39,
+    "unsure rarest name": -0.76,
+    "unsure title words": -0.23,
     "unsure fused": -0.28,
-    "unsure heading words": -0.38,
-    "unsure heading": -0.01,
-    "unsure phrases": -0.29,
-    "unsure near vector": 0.52,
-    "unsure near words": 0.25,
-    "unsure source vector": -0.22,
-    "unsure source words": -0.11,
+    "unsure heading words": -0.55,
+    "unsure heading": 0.38,
+    "unsure phrases": -0.6,
+    "unsure near vector": 1.02,
+    "unsure near words": 0.54,
+    "unsure source vector": -0.27,
+    "unsure source words": -0.44,
 }
 """A passage at the end of a step."""
 
 STEP_WEIGHTS: Mapping[str, float] = {
-    "from": 3.89,
-    "sentence": 2.34,
-    "new words": 1.76,
-    "both": 2.71,
-    "to title": 0.83,
-    "rarity": 3.08,
-    "asked": -0.95,
-    "from title": 1.44,
-    "alike": -0.08,
-    "single title": 2.38,
-    "few names": 0.43,
-    "new in sentence": 1.72,
-    "few holders": 1.75,
-    "bias": -1.13,
+    "from": 4.98,
+    "sentence": 2.87,
+    "new words": 2.6,
+    "both": 2.93,
+    "to title": 0.45,
+    "rarity": 5.3,
+    "asked": -1.3,
+    "from title": 1.08,
+    "alike": -0.1,
+    "single title": 2.63,
+    "few names": 0.49,
+    "new in sentence": 2.51,
+    "few holders": 1.52,
+    "bias": -2.4,
 }
 """A step."""
+
+NEURAL_OWN: Mapping[str, float] = {
+    "vector": 0.23,
+    "words": -0.26,
+    "fused": -0.02,
+    "sentence": -0.53,
+    "coverage": -0.17,
+    "unsure vector": 0.58,
+    "unsure words": -0.15,
+}
+"""Added to `OWN_WEIGHTS` where the vectors come from a neural embedder."""
+
+NEURAL_TARGET: Mapping[str, float] = {
+    "vector": 0.62,
+    "words": -0.16,
+    "fused": -0.42,
+    "sentence": -0.53,
+    "coverage": -0.79,
+    "unsure vector": -0.05,
+    "unsure words": 0.14,
+}
+"""Added to `TARGET_WEIGHTS` there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights in the order of the features.
+
+    Attributes:
+        own: Of a passage by itself, `[len(OWN)]`.
+        step: Of a step, `[len(STEP)]`.
+        target: Of a passage at the end of a step, `[len(OWN)]`.
+    """
+
+    own: NDArray[np.float64]
+    step: NDArray[np.float64]
+    target: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, embedder: str) -> Weights:
+        """Weights for vectors of an embedder: those of words alone say less beside the words than neural ones.
+
+        Args:
+            embedder: Its fingerprint.
+        """
+        return _weights(neural=not is_lexical(embedder))
+
+
+@cache
+def _weights(*, neural: bool) -> Weights:
+    own, target = (
+        np.array([first[name] + (more.get(name, 0.0) if neural else 0.0) for name in OWN])
+        for first, more in ((OWN_WEIGHTS, NEURAL_OWN), (TARGET_WEIGHTS, NEURAL_TARGET))
+    )
+    return Weights(own, np.array([STEP_WEIGHTS[name] for name in STEP]), target)
