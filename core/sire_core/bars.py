@@ -1,22 +1,43 @@
-"""Progress of a build as bars, for adapters that are asked to `show_progress`."""
+"""Progress of something long as bars with the time left, for who asks with `progress=True` or `show_progress`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 from sire_core.errors import ConfigurationError
 
-__all__ = ["Bars"]
+if TYPE_CHECKING:
+    from sire_core.protocols import Progress
+
+__all__ = ["Bars", "ProgressLike", "progress_of"]
+
+ProgressLike = Union["Progress", bool, None]
+"""A callback; True for bars; False or None for nothing."""
+
+
+def progress_of(given: ProgressLike) -> Progress | None:
+    """The callback that was meant.
+
+    Raises:
+        ConfigurationError: Bars are wanted, and tqdm is missing.
+    """
+    if given is True:
+        return Bars(quiet=True)
+    return given or None
 
 
 class Bars:
     """A progress callback that draws one bar per stage.
 
+    Args:
+        quiet: Draws nothing where stderr is no terminal (and in a notebook as ever).
+
     Raises:
         ConfigurationError: tqdm is missing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
         try:
             import tqdm.auto  # type: ignore[import-untyped]  # noqa: F401 - it has no stubs; whether it is there
         except ImportError as error:
@@ -28,7 +49,8 @@ class Bars:
         from tqdm.auto import tqdm
 
         if stage not in self._drawn:
-            self._drawn[stage] = tqdm(desc=stage)
+            # None: tqdm itself looks whether anybody sees it.
+            self._drawn[stage] = tqdm(desc=stage, disable=None if self._quiet else False)
         bar = self._drawn[stage]
         bar.total = total
         bar.update(done - bar.n)
@@ -36,4 +58,4 @@ class Bars:
             self._drawn.pop(stage).close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_drawn": {}}  # bars belong to the terminal of this process
+        return {"_drawn": {}, "_quiet": self._quiet}  # bars belong to the terminal of this process

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
+from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError, SnapshotExpiredError
 from sire_core.filters import Filter, both, parse_filter
 from sire_core.session import Configuration, Session
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from sire_core.models.prices import Price
     from sire_core.models.usage import UsageLimits
     from sire_core.pipeline.estimate import Estimate
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Progress, Recipe
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe
     from sire_core.search.snapshot import PoolCounts, SearchSnapshot
     from sire_core.search.view import PoolView
 
@@ -47,7 +48,7 @@ class Index:
         seed: Seed of every random choice.
         workers: Model calls in flight at once.
         max_failure_ratio: Share of failed passages or summaries above which a build stops.
-        progress: Called as `progress(stage, done, total)`.
+        progress: Called as `progress(stage, done, total)`; True draws bars with the time left, on terminals only.
         limits: Most calls and tokens that one build may spend on models.
         extraction: How a model extracts: `joint` asks once per passage; `native` uses the papers' own separate prompts;
             `model+rules` asks for facts about the names that rules find and completes them by the rules' own, for
@@ -70,7 +71,7 @@ class Index:
         seed: int = 0,
         workers: int = 8,
         max_failure_ratio: float = 0.1,
-        progress: Progress | None = None,
+        progress: ProgressLike = None,
         limits: UsageLimits | None = None,
         extraction: str = "joint",
         mirrors: Sequence[Mirror] = (),
@@ -87,7 +88,7 @@ class Index:
             seed=seed,
             workers=workers,
             max_failure_ratio=max_failure_ratio,
-            progress=progress or _silent,
+            progress=progress_of(progress) or _silent,
             limits=limits,
             extraction=extraction,
             mirrors=tuple(mirrors),

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from sire_core.cli.advise_command import advise
 from sire_core.cli.ask_command import ask
 from sire_core.cli.backup_command import backup
 from sire_core.cli.change_commands import add, delete, sync, update
@@ -83,6 +84,7 @@ def _root(
 
 
 app.command()(index)
+app.command()(advise)
 app.command()(estimate)
 app.command()(query)
 app.command()(ask)

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from sire_core.algorithms.wording import count
 
-__all__ = ["can_be_written", "count", "kinds", "note", "prepare_streams", "say", "say_json", "shorten", "some"]
+__all__ = ["bar", "can_be_written", "count", "kinds", "note", "prepare_streams", "say", "say_json", "shorten", "some"]
 
 # Control characters except tab and newline: an escape sequence in a passage must not reach the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -71,6 +71,12 @@ def kinds(units: Mapping[str, int]) -> str:
     return ", ".join(
         count(units[kind], word, f"{word[:-1]}ies" if word.endswith("y") else "") for kind, word in words.items()
     )
+
+
+def bar(share: float, width: int = 24) -> str:
+    """A share from 0 to 1 as a bar; whatever is above nothing shows."""
+    full = min(width, max(round(width * share), 1 if share > 0 else 0))
+    return "\u2588" * full + "\u2591" * (width - full)
 
 
 def some(items: Sequence[str], shown: int = 5) -> str:

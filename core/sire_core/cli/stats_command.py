@@ -7,7 +7,7 @@ from typing import Any
 
 from sire_core.cli import arguments
 from sire_core.cli.options import IndexOptions, open_index
-from sire_core.cli.output import kinds, say, say_json
+from sire_core.cli.output import bar, kinds, say, say_json
 
 __all__ = ["stats"]
 
@@ -35,6 +35,21 @@ def stats(folder: arguments.Folder, recipe: arguments.RecipeName = None, as_json
     rows |= _tree_rows(found)
     for name, value in rows.items():
         say(f"{name:<16} {value}")
+    for line in _bars(found):
+        say(line)
+
+
+def _bars(found: Mapping[str, Any]) -> list[str]:
+    """Units by kind and the drift of trees as bars; nothing where there is but one kind."""
+    sizes = found["kinds"]
+    most = max(sizes.values(), default=0)
+    lines = [
+        f"{kind.replace('_', ' '):<16} {bar(number / most)} {number:,}"
+        for kind, number in sorted(sizes.items(), key=lambda item: -item[1])
+        if len(sizes) > 1
+    ]
+    lines += [f"{name:<16} {bar(found[key])} {found[key]:.0%} drifted" for key, name in _TREES.items() if key in found]
+    return ["", *lines] if lines else []
 
 
 def _tree_rows(found: Mapping[str, Any]) -> dict[str, str]:

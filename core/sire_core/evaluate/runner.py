@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.budget import BudgetScorer, Context
 from sire_core.evaluate.retrieval import literal_ranking, provenance_ranking
@@ -17,7 +18,6 @@ from sire_core.search.passages import check_returns
 if TYPE_CHECKING:
     from sire_core.evaluate.answering import AnswerConfig
     from sire_core.evaluate.datasets import DataSet, Question
-    from sire_core.protocols import Progress
     from sire_core.types import Hit
 
 __all__ = ["EvalConfig", "Searchable", "evaluate"]
@@ -78,7 +78,7 @@ async def evaluate(
     config: EvalConfig | None = None,
     *,
     setup: Setup | None = None,
-    progress: Progress | None = None,
+    progress: ProgressLike = None,
 ) -> Row:
     """Ask every question and measure the hits.
 
@@ -90,7 +90,7 @@ async def evaluate(
         dataset: Corpus and questions. Questions with neither gold passages nor answers are not asked.
         config: What is measured.
         setup: How the index was made; copied into the row.
-        progress: Called as `progress("questions", done, total)`.
+        progress: Called as `progress("questions", done, total)`; True draws a bar.
 
     Raises:
         ConfigurationError: No question is left to ask.
@@ -101,12 +101,13 @@ async def evaluate(
         raise ConfigurationError(
             f"No question of {dataset.name} has gold passages ('supporting') or answers; there is nothing to measure."
         )
+    say = progress_of(progress)
     scorer = BudgetScorer(config.budget, dataset.texts) if config.budget else None
     results = []
     for done, question in enumerate(questions, start=1):
         results.append(await _ask(index, question, config, scorer))
-        if progress:
-            progress("questions", done, len(questions))
+        if say:
+            say("questions", done, len(questions))
     return Row(
         setup=setup or Setup(recipe=type(index).__name__),
         dataset=dataset.name,

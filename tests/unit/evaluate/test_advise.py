@@ -1,0 +1,105 @@
+"""`advise`: questions that a corpus itself gives, recipes measured on them, one recommended for reasons that hold."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from sire_core import Document, Index
+from sire_core.cli.app import app
+from sire_core.data import demo_documents
+from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.evaluate.advise.advice import CANDIDATES, advise
+from sire_core.evaluate.advise.corpus_look import look
+from sire_core.evaluate.advise.own_questions import own_questions
+from sire_core.evaluate.advise.sample import sample
+
+
+@pytest.fixture(scope="module")
+def demo():
+    index = Index(recipe="sire")
+    index.build(demo_documents())
+    return index.snapshot()
+
+
+def test_questions_need_two_passages_and_do_not_name_the_second(demo):
+    found = look(demo)
+    assert found.titled == found.subjects == 1.0
+    assert found.linked > 0.5
+    questions = own_questions(found, demo.view.matrix[: found.passages], 60, seed=1)
+    assert questions == own_questions(found, demo.view.matrix[: found.passages], 60, seed=1)
+    texts = {unit.id: unit for unit in found.units}
+    kinds = {question.kind for question in questions}
+    assert kinds == {"bridge", "comparison", "topic"}
+    for question in questions:
+        first, second = (texts[name] for name in question.passages)
+        assert first.id != second.id
+        if question.kind == "bridge":  # over a name that stands in the first passage and not in the question
+            assert second.title not in question.question
+            assert any(link.name in first.text for link in found.links if found.units[link.subject].id == second.id)
+
+
+def test_what_finds_more_is_recommended_and_the_reasons_say_so():
+    found = advise(demo_documents(), candidates=[CANDIDATES[1], CANDIDATES[3], CANDIDATES[0]], n=60, k=3)
+    by_name = {measure.candidate.name: measure for measure in found.measures}
+    assert by_name["sire"].recall > by_name["flat"].recall + 5
+    assert found.recommended.candidate.recipe == "sire"
+    assert found.measures[0].recall == max(measure.recall for measure in found.measures)
+    assert any("best without derived data" in reason for reason in found.reasons)
+    assert any("name what another one is about" in reason for reason in found.reasons)
+
+
+def test_equally_good_recipes_leave_the_first_one():
+    words = "alder birch cedar dogwood elm fir gorse hazel ivy juniper larch maple".split()
+    documents = [
+        Document(str(n), f"the {words[n]} and the {words[(n + 1) % 12]} grow by the {words[(n + 2) % 12]} near water")
+        for n in range(12)
+    ]
+    found = advise(documents, candidates=CANDIDATES[:3], n=12, k=12)
+    assert {measure.recall for measure in found.measures} == {100.0}
+    assert found.recommended.candidate == CANDIDATES[0]
+
+
+def test_words_alone_are_measured_and_not_recommended():
+    bm25 = next(candidate for candidate in CANDIDATES if candidate.shown_only)
+    found = advise(demo_documents(), candidates=[bm25, CANDIDATES[3]], n=30, k=3)
+    assert len(found.measures) == 2
+    assert found.recommended.candidate == CANDIDATES[3]
+    with pytest.raises(ConfigurationError, match="recommended"):
+        advise(demo_documents(), candidates=[bm25])
+
+
+def test_a_sample_keeps_documents_with_those_that_they_name():
+    documents = [Document(str(n), f"Work number {n}. It was made by Maker {n}.", f"Work {n}") for n in range(40)]
+    documents += [Document(f"m{n}", "Born in Orr.", f"Maker {n}") for n in range(40)]
+    chosen = {document.id for document in sample(documents, 30, seed=3)}
+    assert 30 <= len(chosen) <= 32
+    works = [name for name in chosen if not name.startswith("m")]
+    assert sum(f"m{name}" in chosen for name in works) >= len(works) - 1
+    assert sample(documents, 1000) == documents
+
+
+def test_nothing_in_common_is_said(tmp_path):
+    with pytest.raises(CorpusError, match="too few"):
+        advise([Document("a", "One sentence about nothing.")], candidates=CANDIDATES[:2])
+
+
+@pytest.mark.slow
+def test_command_advises_on_files(tmp_path):
+    path = tmp_path / "docs.jsonl"
+    lines = [json.dumps({"id": d.id, "title": d.title, "text": d.text}) for d in demo_documents()]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    done = CliRunner().invoke(app, ["advise", str(path), "--questions", "30"])
+    assert done.exit_code == 0, done.stderr
+    assert "Recommended: sire" in done.stdout
+    assert f"sire index {path} --to my-index --recipe sire" in done.stdout
+
+
+def test_command_advises_on_an_index_and_leaves_it_as_it_is(tmp_path):
+    Index(tmp_path, recipe="flat").build(demo_documents())
+    done = CliRunner().invoke(app, ["advise", str(tmp_path), "--questions", "30", "--json"])
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found["rows"]) == len(CANDIDATES)
+    assert found["recommended"] == "sire"
+    assert Index(tmp_path).stats()["recipes"] == ["flat"]
