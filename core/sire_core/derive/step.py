@@ -1,20 +1,18 @@
-"""`Step` and `Derivation`: how something derived from the corpus is described."""
+"""`Step`: how something derived from the corpus is described."""
 
 from __future__ import annotations
 
-import dataclasses
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sire_core.derive.rows import Group, Item, Output, Row
 
 if TYPE_CHECKING:
     from sire_core.derive.tables import Table
-    from sire_core.protocols import BuildView, Change, Delta
+    from sire_core.protocols import BuildView
 
-__all__ = ["PASSAGES", "Context", "Derivation", "Step"]
+__all__ = ["PASSAGES", "Context", "Step"]
 
 PASSAGES = "passages"
 """Source of the steps that read the passages of the corpus."""
@@ -105,43 +103,3 @@ class Step:
         """Keys whose outputs depend on the rows of others that changed; asked again until nothing is added."""
         del keys, table, context
         return ()
-
-
-class Derivation:
-    """An organizer that is a chain of steps. A subclass is a frozen dataclass whose fields are its settings."""
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """Names of organizers that come before it in a recipe."""
-        return ()
-
-    @property
-    def needs_records(self) -> bool:
-        """Whether it reads extraction records."""
-        return True
-
-    @property
-    def needs_summaries(self) -> bool:
-        """Whether it has texts written, by a model where there is one."""
-        return False
-
-    @property
-    def name(self) -> str:
-        """Short name: that of the class, in lower case with underscores."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
-
-    def settings(self) -> Mapping[str, Any]:
-        """All fields as JSON-serialisable values."""
-        assert dataclasses.is_dataclass(self)
-        found = dataclasses.asdict(self)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
-
-    def steps(self, view: BuildView) -> Sequence[Step]:
-        """The steps, in the order in which they run."""
-        raise NotImplementedError
-
-    async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Bring everything up to date with a change of the corpus."""
-        from sire_core.derive.engine import run_steps
-
-        return (await run_steps(self.steps(view), change, view)).delta

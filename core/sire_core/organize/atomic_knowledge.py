@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sire_core.algorithms.parts import cut_line, part_starts, text_length
+from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import Entry, Group, Item, Output, Row
-from sire_core.derive.step import Context, Derivation, Step
+from sire_core.derive.step import Context, Step
 from sire_core.settings import check_settings, setting
 from sire_core.types import Unit, UnitKind, digest, hash64, unit_id
 

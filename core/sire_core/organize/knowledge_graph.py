@@ -8,8 +8,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import name_key
+from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import Entry, Group, Item, Output, Row, document_of
-from sire_core.derive.step import Context, Derivation, Step
+from sire_core.derive.step import Context, Step
 from sire_core.extraction.names import cached_key
 from sire_core.graph.kinds import MENTIONS, RELATES
 from sire_core.organize.graph.passage_names import PassageNames

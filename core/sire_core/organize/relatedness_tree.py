@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import count_tokens, name_key
+from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import Entry, Group, Item, Output, Row
-from sire_core.derive.step import Context, Derivation, Step
+from sire_core.derive.step import Context, Step
 from sire_core.organize.trees.settings import TreeSettings
 from sire_core.settings import check_settings, setting
 from sire_core.types import Unit, UnitKind, digest, unit_id

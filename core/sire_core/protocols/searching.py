@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
@@ -95,6 +95,9 @@ class View(Protocol):
 
         A derived unit cites its passages in the order in which the ranking itself prefers them.
         """
+
+    def places(self) -> Mapping[str, int]:
+        """Positions of units by id."""
 
     def edges(self) -> Sequence[Edge]:
         """All edges of the pool."""

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, VectorIndex
-    from sire_core.search.view import PoolView
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, VectorIndex, View
 
 __all__ = ["Bytes", "lists_nothing", "store_scores"]
 
@@ -71,7 +70,7 @@ class Bytes:
 
 
 async def store_scores(
-    index: VectorIndex, query: str, question: FloatArray, view: PoolView, allowed: BoolArray | None
+    index: VectorIndex, query: str, question: FloatArray, view: View, allowed: BoolArray | None
 ) -> FloatArray:
     """Similarity of every unit with a question, `[size]`: the store says which units are nearest, and in which order.
 
@@ -116,7 +115,7 @@ def lists_nothing(units: int) -> str:
 
 
 async def _listed(
-    index: VectorIndex, query: str, question: FloatArray, view: PoolView, allowed: BoolArray | None
+    index: VectorIndex, query: str, question: FloatArray, view: View, allowed: BoolArray | None
 ) -> IntArray:
     """Positions that the store lists, nearest first; of a filtered search those that pass."""
     wanted = max(1, min(_LISTED, view.size if allowed is None else int(np.count_nonzero(allowed))))

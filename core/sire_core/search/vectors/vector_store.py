@@ -59,9 +59,7 @@ class _StoreRanking:
         self._view = view
         self._where = where
         self._allowed: BoolArray | None = view.allowed(where)
-        self._place: dict[str, int] = view.derived(
-            "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(view.ids.tolist())}
-        )
+        self._place = view.places()
         self._positions: list[int] = []
         self._scores: dict[int, float] = {}
         self._asked = 0

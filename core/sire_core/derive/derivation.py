@@ -1,0 +1,54 @@
+"""`Derivation`: an organizer whose units and edges the engine keeps true."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sire_core.derive.engine import run_steps
+
+if TYPE_CHECKING:
+    from sire_core.derive.step import Step
+    from sire_core.protocols import BuildView, Change, Delta
+
+__all__ = ["Derivation"]
+
+
+class Derivation:
+    """An organizer that is a chain of steps. A subclass is a frozen dataclass whose fields are its settings."""
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of organizers that come before it in a recipe."""
+        return ()
+
+    @property
+    def needs_records(self) -> bool:
+        """Whether it reads extraction records."""
+        return True
+
+    @property
+    def needs_summaries(self) -> bool:
+        """Whether it has texts written, by a model where there is one."""
+        return False
+
+    @property
+    def name(self) -> str:
+        """Short name: that of the class, in lower case with underscores."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
+
+    def settings(self) -> Mapping[str, Any]:
+        """All fields as JSON-serialisable values."""
+        assert dataclasses.is_dataclass(self)
+        found = dataclasses.asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+    def steps(self, view: BuildView) -> Sequence[Step]:
+        """The steps, in the order in which they run."""
+        raise NotImplementedError
+
+    async def organize(self, change: Change, view: BuildView) -> Delta:
+        """Bring everything up to date with a change of the corpus."""
+        return (await run_steps(self.steps(view), change, view)).delta
