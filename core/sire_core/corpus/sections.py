@@ -15,6 +15,7 @@ __all__ = [
     "plain_heading",
     "section_title",
     "sections_of_markdown",
+    "title_line",
 ]
 
 SEPARATOR = " > "
@@ -30,6 +31,10 @@ _BETWEEN_LINKS = re.compile(r"[\s|\u00b7\u2022\u2039\u203a\u00ab\u00bb<>*/,\u219
 _MARKS = re.compile(r"`|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)|<[^<>]{0,200}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,500}\)")
 _LEVEL = re.compile(r"[Hh](?:eader|eading)?[ _]?([1-6])")
 _LONGEST_LINE = 2_000
+_LONGEST_TITLE = 100
+_TITLE_WORDS = 14
+_ENDS_NO_TITLE = ".:;,!|\\{(["
+_BEGINS_NO_PROSE = "|-*+#>`=_~"
 
 
 class Section(NamedTuple):
@@ -42,6 +47,33 @@ class Section(NamedTuple):
 
     path: tuple[str, ...]
     text: str
+
+
+def title_line(text: str) -> tuple[str, str]:
+    """The title that a text begins with on a line of its own, and the rest; an empty title where there is none.
+
+    Splitters and exports write a page's title above its text without any mark. It is a short first line that no
+    punctuation ends, in front of a line that is at least twice as long: wrapped lines are of one length.
+
+    Args:
+        text: Of a passage.
+    """
+    head, found, rest = text.lstrip().partition("\n")
+    title = " ".join(head.split())
+    body = rest.partition("\n")[0].strip()
+    first = title[:1]
+    if not (
+        found
+        and 0 < len(title) <= _LONGEST_TITLE
+        and (first.isupper() or first.isdigit() or not first.isascii())
+        and title[-1] not in _ENDS_NO_TITLE
+        and len(title.split()) <= _TITLE_WORDS
+        and len(body) >= 2 * len(title)
+        and body[0] not in _BEGINS_NO_PROSE
+        and " | " not in title
+    ):
+        return "", text
+    return title, rest
 
 
 def clean_markdown(text: str) -> str:

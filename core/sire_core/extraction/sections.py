@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from sire_core.corpus.sections import title_line
 from sire_core.extraction.languages import (
     has_unspaced_script,
     language_of,
@@ -59,8 +60,10 @@ class Section:
 
 def sections_of(chunk: Chunk) -> list[Section]:
     """The sections of a passage; always at least one."""
-    pieces = pieces_of(chunk.text)
-    title = " ".join(chunk.title.split())
+    title, text = " ".join(chunk.title.split()), chunk.text
+    if not title:
+        title, text = title_line(text)
+    pieces = pieces_of(text)
     if len(pieces) < 2 and not any("`" in piece.text for piece in pieces):  # prose in one piece: a page's paragraph
         return [_section(title, "", pieces, [])]
     parts = list(_parts(pieces))

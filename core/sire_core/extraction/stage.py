@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
 from sire_core.algorithms.wording import count
+from sire_core.corpus.sections import title_line
 from sire_core.errors import BuildError
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Failure
@@ -108,7 +109,7 @@ def read_records(
     from sire_core.extraction.title_changes import titles_in_reach
     from sire_core.extraction.titles import TitleLinker
 
-    titles = list(dict.fromkeys(chunk.title for chunk in chunks))
+    titles = list(dict.fromkeys(map(_title, chunks)))
     return TitleLinker(titles if only is None else titles_in_reach(titles, records.values())).link(records, wanted)
 
 
@@ -132,7 +133,7 @@ def relinked_chunks(
         return frozenset()
     from sire_core.extraction.title_changes import changed_wordings, likely_passages, touched_records
 
-    wordings = changed_wordings([chunk.title for chunk in before], [chunk.title for chunk in after])
+    wordings = changed_wordings(list(map(_title, before)), list(map(_title, after)))
     if not wordings:
         return frozenset()
     verbatim = getattr(extractor, "verbatim", False)
@@ -145,6 +146,11 @@ def relinked_chunks(
         bodies = store.bodies(extractor.fingerprint)
     touched = touched_records(bodies, wordings)
     return frozenset(chunk.id for chunk in after if hashes[chunk.id] in touched)
+
+
+def _title(chunk: Chunk) -> str:
+    """The title of a passage, or the one that its text begins with."""
+    return chunk.title or title_line(chunk.text)[0]
 
 
 def missing_chunks(

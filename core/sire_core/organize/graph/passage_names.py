@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from sire_core.algorithms.text import name_key
+from sire_core.corpus.sections import title_line
 from sire_core.extraction.names import cached_key
 from sire_core.extraction.subjects import base_title
 
@@ -50,7 +51,7 @@ class PassageNames:
 
     Attributes:
         chunk_id: The passage's first chunk.
-        title_key: Key of the title without its bracketed part; empty for none.
+        title_key: Key of the title, or of a first line that is one, without its bracketed part; empty for none.
         title_names: The title with and without that part.
         entities: Of the record, in order.
         statements: Of the record, in order.
@@ -65,9 +66,10 @@ class PassageNames:
     @classmethod
     def of(cls, chunk: Chunk | Unit, record: ExtractionRecord | None) -> PassageNames:
         """From a passage and its record, if it has one."""
-        base = base_title(chunk.title)
-        key = cached_key(base) if chunk.title else ""
-        names = tuple(dict.fromkeys((chunk.title, base))) if key else ()
+        title = chunk.title or title_line(chunk.text)[0]
+        base = base_title(title)
+        key = cached_key(base) if title else ""
+        names = tuple(dict.fromkeys((title, base))) if key else ()
         if record is None:
             return cls(chunk.id, key, names)
         said = name_key(chunk.index_text)

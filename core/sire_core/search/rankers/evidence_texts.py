@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.text import split_sentences
-from sire_core.corpus.sections import SEPARATOR, plain_heading
+from sire_core.corpus.sections import SEPARATOR, plain_heading, title_line
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.extraction.subjects import base_title
 from sire_core.models.lexical_features import split_words
@@ -209,9 +209,10 @@ class Texts:
             for heading in passage_headings(unit.title, unit.text):
                 headings.append(vocabulary.numbers(name_words(heading)))
                 headed.append(place)
-            names.append(base_title(unit.title) if unit.title else opening_name(unit.text))
-            pieces = [(-1, unit.title)] if unit.title else []
-            for sentence in passage_sentences(unit.text):
+            title, text = (unit.title, unit.text) if unit.title else title_line(unit.text)
+            names.append(base_title(title) if title else opening_name(text))
+            pieces = [(-1, title)] if title else []
+            for sentence in passage_sentences(text):
                 pieces.append((len(owners), sentence))
                 owners.append(place)
             for number, text in pieces:
