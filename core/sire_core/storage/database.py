@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import threading
@@ -47,13 +48,35 @@ class Database:
         self, path: Path | None, schema: str, upgrade: Callable[[sqlite3.Connection], None] | None = None
     ) -> None:
         self.path = path
+        self._schema = schema
+        self._upgrade = upgrade
         self._lock = threading.RLock()
-        try:
-            self._connection = _open(path, schema, upgrade)
-        except sqlite3.Error as error:
-            raise _explain(error, path) from error
+        self._forked = False
+        self._opened = self._open()
         # Python warns of connections that are not closed; an `Index` does not have to be.
-        self._finalizer = weakref.finalize(self, self._connection.close)
+        self._finalizer = weakref.finalize(self, self._opened.close)
+        _databases.add(self)
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return _open(self.path, self._schema, self._upgrade)
+        except sqlite3.Error as error:
+            raise _explain(error, self.path) from error
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        if self._forked:  # SQLite's connections do not survive a fork: this process opens one of its own
+            self._opened = self._open()
+            self._finalizer = weakref.finalize(self, self._opened.close)
+            self._forked = False
+        return self._opened
+
+    def leave_to_parent(self) -> None:
+        """In a process that was just forked: let go of the parent's connection without closing it."""
+        self._lock = threading.RLock()
+        if self.path is not None and self._finalizer.detach():
+            _left.append(self._opened)
+            self._forked = True
 
     def close(self) -> None:
         """Close the connection. Idempotent."""
@@ -123,7 +146,7 @@ class Database:
                 raise
 
     def _in_transaction(self) -> bool:
-        return self._finalizer.alive and self._connection.in_transaction
+        return not self._forked and self._finalizer.alive and self._opened.in_transaction
 
     def copy_to(self, path: Path) -> None:
         """Write a copy of the whole database to a new file."""
@@ -162,6 +185,18 @@ class Database:
                 "Nothing is lost; purge again when it has finished."
             )
 
+
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_left: list[sqlite3.Connection] = []
+
+
+def _after_fork() -> None:
+    for database in list(_databases):
+        database.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 _Upgrade = Union[Callable[[sqlite3.Connection], None], None]
 

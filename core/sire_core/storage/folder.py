@@ -90,7 +90,9 @@ class Folder:
                     f"{self.path} is not an index and not empty (it holds {', '.join(foreign[:3])}). Name a new folder."
                 )
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            if not self.path.is_dir():
+                self.path.mkdir(parents=True, exist_ok=True)
+                sync_folder(self.path.absolute().parent)
         except OSError as error:
             raise StorageError(f"Cannot make the folder {self.path}: {error.strerror}. Name another place.") from error
 
