@@ -23,6 +23,7 @@ from typing import Any
 
 RECIPES = ("flat", "sirerag", "pagerank", "iier", "indexrag", "msrag", "smart", "sire")
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ENDS = (" ", " ", " ", " ", "\n\n")
 QUESTION = "Where did Person12 Kovac meet Bela Veld?"
 
 
@@ -38,14 +39,14 @@ def long(size: int) -> list[Any]:
     """One document of so many bytes, of sentences with names, in paragraphs."""
     from sire_core.types import Document
 
-    rng = random.Random(0)  # noqa: S311 - the same text every time
+    rng = random.Random(0)
     words = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in ("a", "e", "io", "u") for c in ("n", "rel", "ta", "mos")]
     parts: list[str] = []
     length = 0
     while length < size:
         name = f"Person{rng.randrange(size // 2000)} Kovac"
-        text = f"{name} met Bela{rng.randrange(97)} Veld in Town{rng.randrange(503)}. It {' '.join(rng.choices(words, k=24))}."
-        text += "\n\n" if rng.random() < 0.2 else " "  # noqa: PLR2004 - a paragraph is about five of these
+        text = f"{name} met Bela{rng.randrange(97)} Veld in Town{rng.randrange(503)}. "
+        text += f"It {' '.join(rng.choices(words, k=24))}.{rng.choice(ENDS)}"
         parts.append(text)
         length += len(text)
     return [Document("long", "".join(parts), title="One long document")]
