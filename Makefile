@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs test test-slow lint benchmark-quick benchmark-quality clean
+.PHONY: demo docs test test-slow lint benchmark-quick benchmark-quality benchmark-model clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,10 @@ docs: $(STAMP)  ## the documentation as a site in build/site; a warning is an er
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	$(BIN)/python docs/pictures/make.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+benchmark-model: $(STAMP)  ## answers and extraction of the model MODEL served at URL; goes on where it was interrupted
+	$(BIN)/python benchmarks/small_model.py --llm $(MODEL) --base-url $(URL)
+	$(BIN)/python benchmarks/small_model_extraction.py --llm $(MODEL) --base-url $(URL)
 
 clean:
 	rm -rf $(VENV) build dist

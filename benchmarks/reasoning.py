@@ -118,9 +118,12 @@ class Reasoning:
     knows: bool
     calls: list[int] = field(default_factory=list)
     searches: list[int] = field(default_factory=list)
+    found: dict[str, Sequence[Hit]] = field(default_factory=dict)
 
     async def asearch(self, query: str, k: int, *, returns: str = "units") -> Sequence[Hit]:  # noqa: ARG002 - reasoning collects units
-        """The evidence of one reasoning."""
+        """The evidence of one reasoning, which units and passages are both counted in."""
+        if query in self.found:
+            return self.found[query]
         oracle = Oracle(self.hops[query], self.knows)
         steps = reason(self.strategy, self.index, query, model=oracle, k=k, config=self.config, answer=False)
         answer = (await collect(steps)).answer
@@ -128,6 +131,7 @@ class Reasoning:
             raise RuntimeError(f"{query}: {answer.stop} {answer.note}")
         self.calls.append(answer.usage.calls)
         self.searches.append(answer.usage.retrievals)
+        self.found[query] = answer.hits
         return answer.hits
 
 

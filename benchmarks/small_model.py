@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -22,8 +23,8 @@ from pathlib import Path
 from statistics import fmean
 
 from sire_core import Index
-from sire_core.cli.options import IndexOptions, open_index
-from sire_core.errors import ModelError
+from sire_core.cli.options import IndexOptions, manifest_of, open_index
+from sire_core.errors import ModelError, StorageError
 from sire_core.evaluate.answer_file import AnswerFile
 from sire_core.evaluate.answering import AnswerConfig, AnsweredQuestion, answer_questions
 from sire_core.evaluate.bootstrap import Interval, mean_interval
@@ -64,6 +65,10 @@ def indexes(
 ) -> dict[str, Index]:
     """An open index for every recipe, built in one folder where they are not there yet."""
     options = IndexOptions(folder=folder, embedder=embedder, no_chunking=True)
+    try:
+        manifest_of(folder)
+    except StorageError:  # of an older format; everything but the answers can be made again
+        shutil.rmtree(folder)
     found = {}
     for recipe in recipes:
         flat = recipe in ("dense", "bm25", "hybrid")
