@@ -40,6 +40,7 @@ def test_the_lower_bounds_are_read():
     assert [found.split("==")[0] for found in lowest(("langchain", "langgraph"))] == [
         "langchain-core",
         "langchain-openai",
+        "tqdm",
         "langgraph",
     ]
     assert [found.split("==")[0] for found in lowest(("llama-index",))] == ["llama-index-core"]
