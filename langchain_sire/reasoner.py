@@ -94,7 +94,16 @@ class Reasoner:
         stream: bool = False,
         edits: Mapping[int, str] | None = None,
     ) -> AsyncGenerator[ReasoningStep, None]:
-        """The steps of a question, perhaps with its answer in pieces; `k` and a filter as with `SireRetriever`."""
+        """The steps of a question, perhaps with its answer in pieces; `k` and a filter as with `SireRetriever`.
+
+        Raises:
+            ConfigurationError: Nobody was named who thinks or answers.
+        """
+        if (self.answer or self.strategy != "single") and self.model is None and self.source.language_model is None:
+            raise ConfigurationError(
+                f"{self.strategy} needs a language model: pass llm=..., for example ChatOpenAI(model='gpt-4o-mini'). The "
+                "retriever alone finds evidence without one."
+            )
         if isinstance(self.retriever, SireDocumentIndex):
             await self.retriever.aflush()
         settings = {} if self.strategy == "single" else {"config": self.config, "edits": edits}

@@ -114,7 +114,10 @@ class Folder:
             IndexMissingError: Nothing was built here.
         """
         if not self.exists():
-            raise IndexMissingError(f"There is no index in {self.path}. Build one: sire index SOURCE --to {self.path}")
+            raise IndexMissingError(
+                f"There is no index in {self.path}. Build one: sire index SOURCE --to {self.path}, or in Python "
+                f"Index({str(self.path)!r}).build(documents)."
+            )
 
     def read_manifest(self) -> dict[str, Any]:
         """The manifest file; empty when it is absent or damaged (the store has the authoritative copy).

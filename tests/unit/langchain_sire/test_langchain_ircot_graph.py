@@ -241,7 +241,7 @@ def test_nothing_to_find(retriever):
 def test_unknown_options_and_missing_questions_are_errors(retriever):
     with pytest.raises(ConfigurationError, match="has no option flavour"):
         create_ircot_graph(retriever, model("x"), flavour="x")
-    with pytest.raises(ConfigurationError, match="language model"):
+    with pytest.raises(ConfigurationError, match=r"needs a language model: pass llm="):
         create_ircot_graph(retriever).invoke({"question": QUESTION})
     with pytest.raises(QueryError):
         create_ircot_graph(retriever, model("x")).invoke({"question": " "})

@@ -271,7 +271,7 @@ def test_without_a_model_the_indexs_own_is_asked():
 
 
 def test_no_model_at_all_says_what_to_pass(retriever):
-    with pytest.raises(ConfigurationError, match="language model"):
+    with pytest.raises(ConfigurationError, match=r"needs a language model: pass llm="):
         create_ircot_chain(retriever).invoke(QUESTION)
 
 

@@ -98,7 +98,7 @@ def test_from_documents_thinks_with_the_model_that_extracts(documents):
 
 
 def test_no_model_says_what_to_pass(index_of):
-    with pytest.raises(ConfigurationError, match="language model"):
+    with pytest.raises(ConfigurationError, match=r"needs a language model: pass llm="):
         IRCoTRetriever(index=index_of("flat")).invoke(QUESTION)
 
 
