@@ -101,8 +101,8 @@ class Reasoner:
         """
         if (self.answer or self.strategy != "single") and self.model is None and self.source.language_model is None:
             raise ConfigurationError(
-                f"{self.strategy} needs a language model: pass llm=..., for example ChatOpenAI(model='gpt-4o-mini'). The "
-                "retriever alone finds evidence without one."
+                f"{self.strategy} needs a language model: pass llm=..., for example ChatOpenAI(model='gpt-4o-mini'). "
+                "The retriever alone finds evidence without one."
             )
         if isinstance(self.retriever, SireDocumentIndex):
             await self.retriever.aflush()
