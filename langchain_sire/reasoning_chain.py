@@ -13,6 +13,7 @@ from langchain_core.runnables import AddableDict, Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, create_model
 
+from langchain_sire.chain_tool import ANSWERS, chain_tool
 from langchain_sire.reasoner import Reasoner
 from langchain_sire.retriever import FilterLike
 from langchain_sire.runs import atraced, traced
@@ -171,15 +172,10 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
             description: When to call it.
             arg_types: The same as names and types.
         """
-        from langchain_sire.answer_tool import create_sire_answer_tool
-
-        named: dict[str, Any] = {
-            key: value for key, value in (("name", name), ("description", description)) if value is not None
-        }
         if arg_types is not None and args_schema is None:
             fields: dict[str, Any] = {key: (kind, ...) for key, kind in arg_types.items()}
             args_schema = create_model("AnswerArguments", **fields)
-        return create_sire_answer_tool(self, args_schema=args_schema, **named)
+        return chain_tool(self, name or "answer_from_documents", description or ANSWERS, args_schema)
 
 
 async def _once(given: Question) -> AsyncIterator[Question]:

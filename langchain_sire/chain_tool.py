@@ -1,0 +1,91 @@
+"""A reasoning chain as a tool for agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+# Needed at run time: LangChain reads the annotations of the tool's functions.
+from langchain_core.callbacks import Callbacks
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+
+from langchain_sire.steps import question_of
+from sire_core.errors import ConfigurationError, QueryError
+from sire_core.reason import Answer, ReasoningStep
+from sire_core.serve.arguments import AnswerArguments, explain_mistakes
+from sire_core.serve.texts import answer_text
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import Runnable
+    from pydantic import BaseModel
+
+__all__ = ["ANSWERS", "chain_tool"]
+
+ANSWERS = (
+    "Answers a question from the documents, in few words, with the ids of the documents it cites in brackets, and "
+    "says whether the evidence is sufficient. For questions that need several documents, too."
+)
+"""What the tool tells a model of itself."""
+
+
+def chain_tool(
+    chain: Runnable[Any, Any], name: str, description: str, args_schema: type[BaseModel] | None = None
+) -> BaseTool:
+    """A tool that answers by a `ReasoningChain`; see `create_sire_answer_tool`.
+
+    Raises:
+        ConfigurationError: The schema has arguments that the tool does not take.
+    """
+    if args_schema is not None:
+        known = {"question", "input", "query", "k", "filter", "show_steps"}
+        unknown = sorted(set(args_schema.model_fields) - known)
+        if unknown:
+            raise ConfigurationError(f"The tool takes {', '.join(sorted(known))}, not {', '.join(unknown)}.")
+    answerer = _Answerer(chain)
+    return StructuredTool(
+        name=name,
+        description=description,
+        func=answerer.answer,
+        coroutine=answerer.aanswer,
+        args_schema=args_schema or AnswerArguments,
+        response_format="content_and_artifact",
+        handle_tool_error=True,
+        handle_validation_error=explain_mistakes,
+    )
+
+
+class _Answerer:
+    """The tool's functions."""
+
+    def __init__(self, chain: Runnable[Any, Any]) -> None:
+        self._chain = chain
+
+    def answer(self, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
+        """Answer, from sync code."""
+        kept: list[ReasoningStep] = []
+        try:
+            result = self._chain.invoke(question_of(given), {"callbacks": callbacks}, kept=kept, **_narrowing(given))
+        except (ConfigurationError, QueryError) as error:
+            raise ToolException(str(error)) from error
+        return _text(kept, given), result
+
+    async def aanswer(self, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
+        """Answer."""
+        kept: list[ReasoningStep] = []
+        try:
+            result = await self._chain.ainvoke(
+                question_of(given), {"callbacks": callbacks}, kept=kept, **_narrowing(given)
+            )
+        except (ConfigurationError, QueryError) as error:
+            raise ToolException(str(error)) from error
+        return _text(kept, given), result
+
+
+def _narrowing(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: given[key] for key in ("k", "filter") if given.get(key) is not None}
+
+
+def _text(steps: Sequence[ReasoningStep], given: Mapping[str, Any]) -> str:
+    *rest, answer = steps
+    assert isinstance(answer, Answer)
+    return answer_text(answer, rest if given.get("show_steps") else ())
