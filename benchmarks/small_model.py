@@ -34,7 +34,7 @@ from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Completion, LanguageModel, ModelRequest
-from sire_core.reason import ReaderConfig
+from sire_core.reason import STRATEGIES, ReaderConfig
 
 RECIPES = ("dense", "hybrid", "pagerank", "sire")
 ROOT = Path(__file__).resolve().parents[1]
@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--base-url", help="where it is served")
     parser.add_argument("--table", action="store_true", help="ask nothing: the table of what is answered")
     parser.add_argument("--limit", type=int, default=30, help="questions per set")
+    parser.add_argument("--via", default="single", choices=list(STRATEGIES), help="how questions are answered")
     parser.add_argument("--context-tokens", type=int, default=600)
     parser.add_argument("--embedder", default="lexical")
     parser.add_argument("--answers", type=Path, default=ROOT / "benchmarks" / "results" / "small-model.jsonl")
@@ -135,7 +136,7 @@ def main() -> None:
     absent = options.table or not options.base_url
     answers = AnswerFile(options.answers)
     model = CachedModel(Unasked(asked.fingerprint) if absent else asked, answers, "answers")
-    config = AnswerConfig("single", k=10, workers=1, reader=ReaderConfig("paper", options.context_tokens))
+    config = AnswerConfig(options.via, k=10, workers=1, reader=ReaderConfig("paper", options.context_tokens))
     begun = time.monotonic()
     with ExitStack() as stack:
         sets = {name: load_dataset(options.data / name).half("odd") for name in options.sets}
@@ -159,7 +160,7 @@ def main() -> None:
                     print(f"{name} {number}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     for name, rows in found.items():
         if rows:
-            show(name, rows, options.recipes)
+            show(f"{name}, {options.via}", rows, options.recipes)
     answers.close()
 
 
