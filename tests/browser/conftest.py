@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,12 @@ HOSTILE = Document(
 SHOTS = Path(os.environ.get("SIRE_SHOTS", "")) if os.environ.get("SIRE_SHOTS") else None
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """Chromium through Playwright, which downloads nothing: the browser is Debian's."""
+    """Chromium through Playwright, which downloads nothing: the browser is Debian's.
+
+    Not for the session: as long as Playwright lives its event loop runs in this thread, and no other one can.
+    """
     sync_api = pytest.importorskip("playwright.sync_api")
     pytest.importorskip("nicegui")
     path = shutil.which("chromium") or shutil.which("chromium-browser") or _installed()
@@ -52,20 +56,41 @@ def folder(tmp_path_factory):
     return path
 
 
+@contextmanager
+def explored(folder, *words):
+    """Where the page of an index answers, while it does."""
+    command = [
+        sys.executable,
+        "-c",
+        "from sire_core.cli import main; main()",
+        "explore",
+        str(folder),
+        "--port",
+        "0",
+        *words,
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            lines = iter(server.stderr.readline, "")
+            found = next((found for found in (re.search(r"http://[^ ]+", line) for line in lines) if found), None)
+            assert found is not None, "the page did not start"
+            yield found.group().rstrip("/")
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
 @pytest.fixture(scope="session")
 def address(folder):
     """Where the page of the index answers."""
-    command = [sys.executable, "-c", "from sire_core.cli import main; main()", "explore", str(folder), "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-        for line in server.stderr:
-            found = re.search(r"http://[^ ]+", line)
-            if found:
-                break
-        else:
-            pytest.fail("the page did not start")
-        yield found.group().rstrip("/")
-        server.terminate()
-        server.wait(20)
+    with explored(folder) as address:
+        yield address
+
+
+@pytest.fixture(name="explored")
+def starts_a_page():
+    """For pages with other options."""
+    return explored
 
 
 @pytest.fixture

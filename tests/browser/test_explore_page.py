@@ -7,6 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
+from sire_core.testing.scripted_server import ScriptedServer
+
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 
 
@@ -94,6 +96,11 @@ def test_hostile_passage_runs_nothing(page, address):
         page.get_by_text("Karn").first.wait_for()
         assert page.evaluate("window.hacked") is None
         assert page.locator("img, b[onclick], svg[onload]").count() == 0
+    script = quote("</title></script><script>window.hacked=9</script>")
+    for path in ("document?id=", "unit?id=", "entity?id=", "browse?kind=", "browse?text=", "?q=x&settings="):
+        page.goto(f"{address}/{path}{script}")
+        page.get_by_role("heading", level=1).wait_for()
+        assert page.evaluate("window.hacked") is None
     page.goto(f"{address}/?q={quote('<img src=x onerror=window.hacked=8>')}&recipe=%3Cscript%3E&where=a%3D%3Cb%3E")
     page.get_by_role("alert").or_(page.get_by_role("region")).first.wait_for()
     assert page.evaluate("window.hacked") is None
@@ -126,3 +133,40 @@ def test_without_a_model_reasoning_shows_the_evidence(page, address):
     page.get_by_label("Question").fill(QUESTION)
     page.get_by_role("button", name="Think").click()
     page.get_by_role("region", name="The paths to the hits").wait_for()
+
+
+@pytest.mark.slow
+def test_reasoning_shows_its_steps_and_the_answer(page, folder, explored, monkeypatch):
+    def script(call):
+        if "citations" in call.instructions:
+            return json.dumps({"answer": "Hedda <b>Sorrel</b>", "citations": [1], "sufficient": True})
+        search = "DONE" if "reasoning" in call.fields else "Who was the mother of Aldous Brack?"
+        return json.dumps({"reasoning": "Aldous Brack commanded it.", "search": search})
+
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with ScriptedServer(script) as server, explored(folder, "--llm", "m", "--base-url", server.base_url) as address:
+        page.goto(f"{address}/reason")
+        page.get_by_role("textbox", name="Question").fill(QUESTION)
+        page.get_by_role("button", name="Think").click()
+        steps = page.get_by_role("log")
+        steps.get_by_text("Searching: Who was the mother of Aldous Brack?").wait_for()
+        steps.get_by_text("Hedda <b>Sorrel</b>").first.wait_for()
+        steps.get_by_text("The evidence is sufficient: yes.").wait_for()
+        page.requested = [url for url in page.requested if not url.startswith(address)]  # another page than usual
+
+
+@pytest.mark.slow
+def test_on_another_address_a_token_opens_the_page_and_allow_bounds_it(browser, folder, explored):
+    with explored(folder, "--host", "0.0.0.0", "--allow", "kind=person") as address:
+        base, token = address.split("/?token=")
+        base = base.replace("0.0.0.0", "127.0.0.1")
+        context = browser.new_context()
+        page = context.new_page()
+        assert page.goto(base).status == 401
+        assert page.goto(f"{base}/?token={token}").status == 200
+        assert page.goto(f"{base}/browse").status == 200  # the cookie knows it
+        page.get_by_text("Aldous Brack").first.wait_for()
+        assert "Northern Wren" not in page.content()
+        page.goto(f"{base}/document?id=northern-wren")
+        page.get_by_text("that may be seen").wait_for()
+        context.close()

@@ -105,7 +105,7 @@ class Explorer:
         key = (recipe, " ".join(settings.split()))
         if key not in self._opened:
             if len(self._opened) >= _KEPT:
-                self._opened.pop(next(iter(self._opened))).close()
+                self._opened.pop(next(iter(self._opened)))  # not closed: somebody may be reading from it
             self._opened[key] = self.open(recipe, settings.split())
         return self._opened[key]
 

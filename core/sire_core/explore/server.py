@@ -41,6 +41,7 @@ def serve(
     try:
         import uvicorn
         from fastapi import FastAPI
+        from nicegui import app as framework
         from nicegui import ui
     except ImportError as error:
         raise ConfigurationError('The page needs NiceGUI: pip install "sire-rag[explore]"') from error
@@ -48,6 +49,8 @@ def serve(
 
     app = FastAPI(openapi_url=None)
     register(explorer)
+    # The bar that runs along while a file is uploaded has no name for those who cannot see it.
+    framework.config.quasar_config["loadingBar"] = {"skipHijack": True}
     ui.run_with(app, title=f"sire: {explorer.title}", dark=None, show_welcome_message=False)
     local = is_loopback(host)
     token = "" if local else secrets.token_urlsafe(16)
