@@ -113,12 +113,9 @@ class Cut:
             chosen = rng.choice([now.get(name), kept.get(name)])
             if chosen is None:
                 continue
-            place = self.now.get(chosen)
-            if (
-                (place is not None and place.is_dir())
-                or (self.out / f"folder.{chosen}").exists()
-                or chosen in self.listed
-            ):
+            place = self.now.get(chosen)  # a number may be given again: what is there now says what it is
+            gone = (self.out / f"folder.{chosen}").exists() or chosen in self.listed
+            if place.is_dir() if place is not None else gone:
                 self._folder(chosen, target / name, rng)
             else:
                 (target / name).write_bytes(self._content(chosen, place, rng))
