@@ -122,10 +122,8 @@ async def extracted(extractor: Extractor, chunks: Sequence[Chunk]) -> dict[str, 
 def show(dataset: DataSet, kinds: Mapping[str, Mapping[str, ExtractionRecord]], recipes: Sequence[str]) -> None:
     """Markdown: size of the records, and R@5 of recipes that stand on them."""
     print(f"\n### {dataset.name}: {len(dataset.documents)} passages, {len(dataset.questions)} questions\n")
-    head = " | ".join(f"R@2 / R@5 {recipe}" for recipe in recipes)
-    print(
-        f"| records | facts | sentences | entities | triples | {head} |\n|---|--:|--:|--:|--:|{'---|' * len(recipes)}"
-    )
+    head = "".join(f" R@2 / R@5 {recipe} |" for recipe in recipes)
+    print(f"| records | facts | sentences | entities | triples |{head}\n|---|--:|--:|--:|--:|{'---|' * len(recipes)}")
     sentences = {document.id: max(1, document.text.count(". ") + 1) for document in dataset.documents}
     for name, records in kinds.items():
         sizes = [
