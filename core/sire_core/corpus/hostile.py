@@ -48,7 +48,10 @@ def _check_archive(file: BinaryIO, max_bytes: int) -> None:
     left = max_bytes
     for member in members:
         markup = Path(member.filename).suffix.lower() in _MARKUP
-        left = _check_member(file, member, left, markup=markup)
+        try:
+            left = _check_member(file, member, left, markup=markup)
+        except (OSError, ValueError, zlib.error) as error:
+            raise CorpusError(f"cannot be opened: {error}") from error
         if left < 0:
             raise CorpusError(f"the file expands to more than max_bytes={max_bytes:,}; raise max_bytes or split it")
 
@@ -66,10 +69,7 @@ def _check_member(file: BinaryIO, member: zipfile.ZipInfo, left: int, *, markup:
     while packed > 0 and left >= 0 and (block := file.read(min(_BLOCK, packed))):
         packed -= len(block)
         while block and left >= 0:
-            try:
-                content = block if unpack is None else unpack.decompress(block, _BLOCK)
-            except zlib.error as error:
-                raise CorpusError(f"cannot be opened: {error}") from error
+            content = block if unpack is None else unpack.decompress(block, _BLOCK)
             left -= len(content)
             if markup:
                 tail = _check_block(tail, content)

@@ -54,6 +54,12 @@ class _Reader(HTMLParser):
         self._row: list[str] | None = None
         self._rows = 0
 
+    def parse_html_declaration(self, i: int) -> int:
+        """Read `<!...>`; what is in square brackets there is a comment to HTML, where the parser would raise."""
+        if self.rawdata.startswith("<![", i):
+            return self.parse_bogus_comment(i)
+        return super().parse_html_declaration(i)
+
     def finished(self) -> tuple[str, str]:
         """Title and Markdown."""
         self._flush()

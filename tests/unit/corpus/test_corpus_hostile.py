@@ -8,6 +8,7 @@ import zlib
 import pytest
 
 from sire_core import Index
+from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.readers import read_documents
 from sire_core.errors import CorpusError
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -59,6 +60,28 @@ def test_hostile_files_are_refused_and_the_rest_is_read(tmp_path, name, content,
     found = read_documents([tmp_path], max_bytes=2_000_000)
     assert [document.id for document in found.documents] == ["good.txt"]
     assert [reason in failure.reason for failure in found.failures] == [True], found.failures
+
+
+def elsewhere():
+    """An archive whose list says that a member begins before the file does."""
+    made = bytearray(archive(word__document_xml=b"x" * 999))
+    end = made.rindex(b"PK\x05\x06")
+    made[end + 16 : end + 20] = (int.from_bytes(made[end + 16 : end + 20], "little") + 9).to_bytes(4, "little")
+    return bytes(made)
+
+
+def test_an_archive_whose_members_lie_nowhere(tmp_path):
+    pytest.importorskip("kreuzberg")
+    (tmp_path / "odd.docx").write_bytes(elsewhere())
+    with pytest.raises(CorpusError, match="cannot be opened"):
+        read_documents([tmp_path / "odd.docx"])
+
+
+@pytest.mark.parametrize("odd", ["<![a](b.png)", "<![if mso]>", "<![CDATA[x]]>", "<![", "<!a[", "<!>"])
+def test_odd_declarations_do_not_stop_a_page(odd):
+    title, text = html_to_markdown(f"<title>Mill</title><p>Alma lives in Drava.</p>{odd}<p>She left.</p>")
+    assert title == "Mill"
+    assert text.startswith("Alma lives in Drava.")
 
 
 def test_a_packed_member_of_another_kind(tmp_path):
