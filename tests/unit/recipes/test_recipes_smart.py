@@ -79,16 +79,17 @@ def test_head_counts_are_a_table_of_modularity_nmi_and_rates(tmp_path, monkeypat
     dataset = DataSet("multihop", CORPUS, QUESTIONS)
     options = IndexOptions(folder=tmp_path, embedder=HashEmbedder())
     made = run_ablations(dataset, "smart", options, EvalConfig(), lambda *_: None)
-    assert [len(row.setup.perspectives.get("trees", ())) for row in made] == [0, 2, 3]
+    assert [row.setup.recipe for row in made[:2]] == ["dense", "hybrid"]  # baselines stand above the paper's rows
+    assert [len(row.setup.perspectives.get("trees", ())) for row in made] == [0, 0, 0, 2, 3]
     table = format_ablations(made).splitlines()
     header = [cell.strip() for cell in table[2].strip("|").split("|")]
-    assert header[-2:] == ["modularity", "NMI"]
+    assert header[-3:] == ["modularity", "NMI", "note"]
     assert "paper NMI" in header
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table[4:]]
-    assert cells[0][-2:] == ["-", "-"]
-    assert all(0 < float(row[-2]) < 100 and 0 <= float(row[-1]) <= 100 for row in cells[1:])
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table[6:]]
+    assert cells[0][-3:] == ["-", "-", "no effect: as dense"]  # the paper's baseline is ours
+    assert all(0 < float(row[-3]) < 100 and 0 <= float(row[-2]) <= 100 for row in cells[1:])
     assert cells[1][header.index("paper NMI")] == "41.0"
-    assert json.loads(json.dumps(made[1].as_json()))["perspectives"]["nmi"] is not None
+    assert json.loads(json.dumps(made[3].as_json()))["perspectives"]["nmi"] is not None
 
 
 def test_answers_are_scored_by_the_perspectives_that_their_words_cover():
