@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -80,6 +79,8 @@ async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> R
         change: What happened to the corpus.
         view: The corpus after it, and what is stored.
     """
+    import asyncio
+
     stored = view.tables()
     is_new = not any(step.name in stored for step in steps)
     again = is_new or view.state().get("extractor") != view.makers[1]
@@ -113,6 +114,8 @@ async def derive(
         view: What steps may look at beside their rows.
         limits: `Step.size_limit` of every step before the change, where there was one.
     """
+    import asyncio
+
     tables: dict[str, Table] = {}
     changed: dict[str, list[OutputChange]] = {}
     units = _Units()
@@ -201,6 +204,8 @@ def _near_limit(step: Step, table: Table, before: int | None, context: Context) 
 
 async def _reduce(step: Step, table: Table, dirty: set[str], context: Context, units: _Units) -> list[OutputChange]:
     """Reduce the keys that need it and compare with what is stored."""
+    import asyncio
+
     groups = await asyncio.to_thread(_groups, step, table, dirty, context)
     outputs = await step.reduce_many(groups, context)
     return await asyncio.to_thread(_compare, table, dirty, groups, outputs, units)

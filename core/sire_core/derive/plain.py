@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -57,6 +56,8 @@ class PlainDerivation:
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Derive everything again and compare."""
+        import asyncio
+
         return await asyncio.to_thread(self._organize, change, view) if change else Delta()
 
     def _organize(self, change: Change, view: BuildView) -> Delta:
