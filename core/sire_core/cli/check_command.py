@@ -13,7 +13,7 @@ __all__ = ["check"]
 
 
 def check(folder: arguments.Folder, as_json: arguments.AsJson = False) -> None:
-    """Compare everything in an index with its checksums, and say what to do where something is damaged.
+    """Compare an index with its checksums. Says what to do where it is damaged.
 
     The exit code is 0 when all is as it was written, else 1. The index is only read, and may be in use.
     """

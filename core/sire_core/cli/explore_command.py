@@ -39,7 +39,7 @@ def explore(
     api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
     model_timeout: arguments.ModelTimeout = None,
 ) -> None:
-    """Show an index as a local web page: questions with the paths to their hits, documents, entities, trees.
+    """Show an index as a local web page. With the paths from questions to hits, documents, entities and trees.
 
     Nothing is changed, and nothing is loaded from elsewhere. Needs the extra `explore`.
 
