@@ -61,7 +61,7 @@ RecipeName = Annotated[
         "-r",
         metavar="NAME",
         autocompletion=_recipe_names,
-        help="How to index and search; `sire recipes` lists them. Default: the folder's latest, sirerag in a new one.",
+        help="How to index and search; `sire recipes` lists them. Default: the folder's latest, sire in a new one.",
     ),
 ]
 Returns = Annotated[

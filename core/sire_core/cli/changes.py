@@ -15,7 +15,6 @@ from sire_core.cli.options import IndexOptions, chunker_of, manifest_of, open_in
 from sire_core.cli.output import count, kinds, note, say, say_json, shorten
 from sire_core.cli.progress import reporting
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.storage.folder import Folder
 
 if TYPE_CHECKING:
     from sire_core.corpus.readers import LoadedDocuments
@@ -74,6 +73,8 @@ def run_change(
             report = change(index, corpus.documents if corpus else ())
             recipe = str(index.stats()["recipe"])
         if options.folder is not None and sources is not None:
+            from sire_core.storage.folder import Folder
+
             Folder(options.folder).note_sources(os.path.realpath(path) for path in sources if path.is_dir())
     except KeyboardInterrupt:  # here, when the bars have gone
         note(
@@ -119,6 +120,8 @@ def read_sources(sources: Sequence[Path], options: IndexOptions) -> LoadedDocume
 
     for source in sources:
         _refuse_inside(source, options.folder)
+    from sire_core.storage.folder import Folder
+
     corpus = read_documents(list(sources), roots=Folder(options.folder).sources() if options.folder else ())
     twice = f", {count(len(corpus.duplicates), 'identical repeat')} left out" if corpus.duplicates else ""
     note(f"Read {count(len(corpus.documents), 'document')}{twice}.")
@@ -152,7 +155,10 @@ def _say(result: _Result, folder: Path | None) -> None:
         say(f"Nothing changed: {folder} holds these documents, indexed with {result.recipe}.")
         return
     if result.recipes_before and result.recipe not in result.recipes_before:
-        say(f"Recipe {result.recipe} added to {folder}, beside {', '.join(dict.fromkeys(result.recipes_before))}.")
+        before = ", ".join(dict.fromkeys(result.recipes_before))
+        say(
+            f"Recipe {result.recipe} added to {folder}, beside {before}. Searches use it from now on; -r NAME names another."
+        )
     say(f"{folder}: documents {', '.join(parts) or 'none'}.")
     say(f"{result.recipe}: {count(sum(report.units.values()), 'unit')} ({kinds(report.units)}) in {_seconds(report)}.")
 

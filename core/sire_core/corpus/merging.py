@@ -49,7 +49,8 @@ class DocumentPool:
             more = f"; and {len(self._conflicts) - _SHOWN} more" if len(self._conflicts) > _SHOWN else ""
             raise CorpusError(
                 f"{count(len(self._conflicts), 'document id')} with different content: {listed}{more}. "
-                "Give each document an id of its own, or remove one of the two."
+                "Give each document an id of its own, or remove one of the two. Files of several folders have "
+                "different ids when the folder above them is given."
             )
         return tuple(document for document, _ in self._kept.values())
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sire_core.corpus import Question, read_documents, read_questions
+from sire_core.corpus.benchmarks import Question, read_questions
+from sire_core.corpus.readers import read_documents
 from sire_core.errors import CorpusError
 
 DATA = Path(os.environ.get("SIRE_DATA", Path(__file__).parents[3] / ".." / "shared" / "data"))

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 import sire_core
-from sire_core.corpus import check_documents, read_documents, read_questions
+from sire_core.corpus.benchmarks import read_questions
+from sire_core.corpus.readers import read_documents
+from sire_core.corpus.validation import check_documents
 from sire_core.data import demo_documents, demo_questions
 
 PACKAGE = Path(sire_core.__file__).parent

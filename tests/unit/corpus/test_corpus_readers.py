@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sire_core.corpus import read_documents
+from sire_core.corpus.readers import read_documents
 from sire_core.errors import ConfigurationError, CorpusError
 
 DATA = Path(os.environ.get("SIRE_DATA", Path(__file__).parents[3] / ".." / "shared" / "data"))

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from sire_core.corpus import SentenceChunker, chunk_document
+from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.sections import clean_markdown, sections_of_markdown
 from sire_core.types import Document, Passage
 
