@@ -156,9 +156,8 @@ def _say(result: _Result, folder: Path | None) -> None:
         return
     if result.recipes_before and result.recipe not in result.recipes_before:
         before = ", ".join(dict.fromkeys(result.recipes_before))
-        say(
-            f"Recipe {result.recipe} added to {folder}, beside {before}. Searches use it from now on; -r NAME names another."
-        )
+        say(f"Recipe {result.recipe} added to {folder}, beside {before}.")
+        say(f"Searches use {result.recipe} from now on; -r NAME names another.")
     say(f"{folder}: documents {', '.join(parts) or 'none'}.")
     say(f"{result.recipe}: {count(sum(report.units.values()), 'unit')} ({kinds(report.units)}) in {_seconds(report)}.")
 

@@ -23,7 +23,7 @@ from sire_core.corpus.files import (
 from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.merging import DocumentPool
 from sire_core.corpus.records import Found, holds_question, record_documents
-from sire_core.corpus.sections import clean_markdown, sections_of_markdown
+from sire_core.corpus.sections import clean_markdown, front_matter, sections_of_markdown
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
 
@@ -133,15 +133,17 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
 def _read_prose(file: SourceFile, max_bytes: int) -> Found:
     text = read_text(file.path, max_bytes)
     suffix = file.path.suffix.lower()
+    fields: dict[str, Any] = {}
     if suffix in _HTML:
         title, text = html_to_markdown(text)
     elif suffix in _MARKDOWN:
-        title, text = "", clean_markdown(text)
+        fields = front_matter(text)
+        title, text = str(fields.pop("title", "")), clean_markdown(text)
     else:
         return _titled(file, text, "", headings=False)
     if not text.strip():
         raise CorpusError("holds nothing but markup")
-    return _titled(file, text, title)
+    return _titled(file, text, title, fields)
 
 
 def _convert(file: SourceFile, max_bytes: int) -> Found:
@@ -150,14 +152,16 @@ def _convert(file: SourceFile, max_bytes: int) -> Found:
     return _titled(file, text, title)
 
 
-def _titled(file: SourceFile, text: str, title: str, *, headings: bool = True) -> Found:
+def _titled(
+    file: SourceFile, text: str, title: str, fields: Mapping[str, Any] | None = None, *, headings: bool = True
+) -> Found:
     """A document with a title: its own, else its first heading or the file's name, and then `title_made` says which."""
-    metadata = {}
+    metadata = dict(fields or {})
     if not title and headings:
         title = next((heading for section in sections_of_markdown(text) for heading in section.path[:1] if heading), "")
-        metadata = {"title_made": "first heading"}
+        metadata["title_made"] = "first heading"
     if not title:
-        title, metadata = PurePosixPath(file.name).stem, {"title_made": "file name"}
+        title, metadata["title_made"] = PurePosixPath(file.name).stem, "file name"
     return Found(Document(id=file.name, text=text, title=title, metadata=metadata), _place(file))
 
 

@@ -10,6 +10,7 @@ __all__ = [
     "SEPARATOR",
     "Section",
     "clean_markdown",
+    "front_matter",
     "is_cut",
     "path_of",
     "plain_heading",
@@ -31,6 +32,9 @@ _BETWEEN_LINKS = re.compile(r"[\s|\u00b7\u2022\u2039\u203a\u00ab\u00bb<>*/,\u219
 _MARKS = re.compile(r"`|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)|<[^<>]{0,200}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,500}\)")
 _LEVEL = re.compile(r"[Hh](?:eader|eading)?[ _]?([1-6])")
 _LONGEST_LINE = 2_000
+_FIELD = re.compile(r"([A-Za-z_][\w.-]{0,60})\s{0,3}:(?=\s|$)")
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
+_INLINE_CODE = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)")
 _LONGEST_TITLE = 100
 _TITLE_WORDS = 14
 _ENDS_NO_TITLE = ".:;,!|\\{(["
@@ -87,6 +91,9 @@ def clean_markdown(text: str) -> str:
     kept: list[str] = []
     fence, comment = "", False
     for line in lines:
+        if not fence and not comment and line.startswith(("    ", "\t")) and (not kept or _indented(kept[-1])):
+            kept.append(line)  # code that is set off by its indentation
+            continue
         if fence or (not comment and _FENCE.match(line)):
             closes = fence and line.strip().startswith(fence)
             fence = "" if closes else fence or line.lstrip()[:3]
@@ -102,6 +109,10 @@ def clean_markdown(text: str) -> str:
     return "\n".join(kept)
 
 
+def _indented(line: str) -> bool:
+    return not line.strip() or line.startswith(("    ", "\t"))
+
+
 def _without_anchors(line: str) -> str:
     if len(line) > _LONGEST_LINE:
         return line
@@ -109,24 +120,61 @@ def _without_anchors(line: str) -> str:
     return _ATTRIBUTES.sub("", line) if line.endswith("}") else line
 
 
+def front_matter(text: str) -> dict[str, str | int | float | bool]:
+    """Single values of the front matter of a Markdown page (`title: Queues`), by name; lists and tables are left out.
+
+    Whole numbers, decimal numbers and true or false become such; everything else is text, without its quotes.
+    """
+    lines = text.split("\n", 201)
+    found: dict[str, str | int | float | bool] = {}
+    if lines[0].strip() == "---":
+        for line in lines[1 : max(1, _front_matter(lines) - 1)]:
+            if match := _FIELD.match(line):
+                name, value = match.group(1), line[match.end() :].strip()
+                quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+                if quoted or (value and value[0] not in "[{|>&*!#"):
+                    found[name] = value[1:-1] if quoted else _plain_value(value)
+    return found
+
+
+def _plain_value(value: str) -> str | int | float | bool:
+    value = value.split(" #", 1)[0].rstrip()
+    if value in ("true", "false"):
+        return value == "true"
+    if _NUMBER.fullmatch(value):
+        return float(value) if "." in value else int(value)
+    return value
+
+
 def _front_matter(lines: Sequence[str]) -> int:
     """Number of lines of front matter with its marks; 0 when the first rule is just a rule."""
     for place, line in enumerate(lines[1:200], start=1):
         if line.strip() in ("---", "..."):
-            return place + 1
-        if line.strip() and not line.startswith((" ", "\t", "-", "#")) and ":" not in line:
+            return place + 1 if place > 1 else 0
+        if line.strip() and not line.startswith((" ", "\t", "- ")) and not _FIELD.match(line):
+            return 0
+        if place == 1 and not _FIELD.match(line):
             return 0
     return 0
 
 
 def _without_comments(line: str) -> tuple[str, bool]:
-    """A line without comments, and whether one goes on behind it."""
-    while (start := line.find("<!--")) >= 0:
+    """A line without comments, and whether one goes on behind it; code between backticks keeps them."""
+    kept: list[str] = []
+    place = 0
+    while (start := line.find("<!--", place)) >= 0:
+        code = _INLINE_CODE.search(line, place, start + 600) if "`" in line[place:start] else None
+        if code is not None and code.start() < start:
+            kept.append(line[place : code.end()])
+            place = code.end()
+            continue
         end = line.find("-->", start + 4)
+        kept.append(line[place:start])
         if end < 0:
-            return line[:start], True
-        line = line[:start] + line[end + 3 :]
-    return line, False
+            return "".join(kept), True
+        place = end + 3
+    kept.append(line[place:])
+    return "".join(kept), False
 
 
 def _navigates(line: str) -> bool:

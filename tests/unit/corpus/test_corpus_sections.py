@@ -5,6 +5,7 @@ import time
 import pytest
 
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
+from sire_core.corpus.readers import read_documents
 from sire_core.corpus.sections import clean_markdown, sections_of_markdown
 from sire_core.types import Document, Passage
 
@@ -59,6 +60,35 @@ def test_readers_see_no_comments_front_matter_anchors_or_navigation():
     assert "The [end](c.md) of it." in cleaned
     assert clean_markdown(cleaned) == cleaned
     assert clean_markdown("Plain.\n\n  Kept -- as it is.\n") == "Plain.\n\n  Kept -- as it is.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("It starts with `<!--` here.\n\nMore.", None),
+        ("`a <!-- b --> c` and <!-- gone -->that", "`a <!-- b --> c` and that"),
+        ("Code:\n\n    <!-- begin -->\n    x", None),
+        ("<!-- a -->`b`<!-- c", "`b`"),
+        ("---\n\n# Title\n\nNote: read this.\n\n---\nTail.", None),
+        ("---\ntitle: Queues\n# note\n---\nTail.", None),
+        ("---\ntitle: Queues\ntags:\n  - a\n- b\n---\nTail.", "Tail."),
+    ],
+)
+def test_code_and_rules_are_no_comments_and_no_front_matter(text, cleaned):
+    assert clean_markdown(text) == (text if cleaned is None else cleaned)
+
+
+def test_front_matter_gives_title_and_metadata(tmp_path):
+    page = tmp_path / "queues.md"
+    page.write_text(
+        '---\ntitle: "Heron queue"\nlang: en\nversion: 3\nratio: 0.5  # of all\ndraft: false\n'
+        "tags: [a, b]\nnested:\n  key: value\n---\n# Overview\n\nIt was designed by Ann Hask.\n",
+        encoding="utf-8",
+    )
+    [document] = read_documents([page]).documents
+    assert document.title == "Heron queue"
+    assert document.metadata == {"lang": "en", "version": 3, "ratio": 0.5, "draft": False}
+    assert document.text.startswith("# Overview")
 
 
 def test_headings_make_paths_outside_of_code():
