@@ -9,66 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import count_tokens
-from sire_core.explore.marks import Piece, marked
-from sire_core.explore.paths import Reason, path_picture, reasons
-from sire_core.explore.picture import Picture
+from sire_core.explore.marks import marked
+from sire_core.explore.paths import path_picture, reasons
+from sire_core.explore.shown import ShownHit, ShownQuestion
 from sire_core.search.explanation import text_below_title
 
 if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit
 
-__all__ = ["Asked", "ShownHit", "aask"]
+__all__ = ["Asked", "aask"]
 
 
 @dataclass(frozen=True, slots=True)
-class ShownHit:
-    """A hit as it is shown.
-
-    Attributes:
-        place: Among the hits, from 1.
-        id: Of the unit.
-        kind: Of the unit.
-        title: Its title; may be empty.
-        score: Larger is better.
-        doc_ids: Documents it comes from.
-        pieces: Its text, with marks.
-        reasons: The path from the question to it.
-    """
-
-    place: int
-    id: str
-    kind: str
-    title: str
-    score: float
-    doc_ids: tuple[str, ...]
-    pieces: tuple[Piece, ...]
-    reasons: tuple[Reason, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question and what was found. Notebooks display it.
-
-    Attributes:
-        question: The question.
-        recipe: Name of the recipe that searched.
-        where: The filter, as text; empty for none.
-        hits: Best first.
-        picture: The paths to the hits.
-        seconds: How long the search took.
-        units: How many units there are.
-        tokens: Of the hits' texts together.
-    """
-
-    question: str
-    recipe: str
-    where: str
-    hits: tuple[ShownHit, ...]
-    picture: Picture
-    seconds: float
-    units: int
-    tokens: int
+class Asked(ShownQuestion):
+    """A question and what was found, as a page, as a picture or as a file. Notebooks display it."""
 
     def _repr_html_(self) -> str:
         """For Jupyter and marimo."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sire_core.errors import CorpusError
 from sire_core.explore.asked import Asked, aask
+from sire_core.explore.shown import ShownQuestion
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -216,7 +217,7 @@ def _measured(
     )
 
 
-def compared(one: Asked, other: Asked) -> Iterator[tuple[str, int, int]]:
+def compared(one: ShownQuestion, other: ShownQuestion) -> Iterator[tuple[str, int, int]]:
     """What two searches found: title, place in one and place in the other, 0 where it is not among the hits."""
     places = [{hit.id: hit.place for hit in asked.hits} for asked in (one, other)]
     titles = {hit.id: hit.title or hit.id for asked in (one, other) for hit in asked.hits}

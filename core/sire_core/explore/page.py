@@ -12,9 +12,9 @@ from sire_core.types import digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sire_core.explore.asked import Asked, ShownHit
     from sire_core.explore.marks import Piece
     from sire_core.explore.paths import Reason
+    from sire_core.explore.shown import ShownHit, ShownQuestion
 
 __all__ = ["PAGE_STYLE", "fragment", "hits_html", "page", "parts", "text_html"]
 
@@ -40,7 +40,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 _BODY = "body{margin:0;background:#fff}@media (prefers-color-scheme: dark){body{background:#14171b}}"
 
 
-def page(asked: Asked) -> str:
+def page(asked: ShownQuestion) -> str:
     """A whole page."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -51,12 +51,12 @@ def page(asked: Asked) -> str:
     )
 
 
-def fragment(asked: Asked) -> str:
+def fragment(asked: ShownQuestion) -> str:
     """The same as part of another page, for example of a notebook."""
     return f"<style>{PAGE_STYLE}</style>{parts(asked)}"
 
 
-def parts(asked: Asked, address: Callable[[str, str], str] | None = None) -> str:
+def parts(asked: ShownQuestion, address: Callable[[str, str], str] | None = None) -> str:
     """The same without its style.
 
     Args:

@@ -12,7 +12,7 @@ from sire_core.explore import views
 from sire_core.explore.page import parts
 
 if TYPE_CHECKING:
-    from sire_core.explore.asked import Asked
+    from sire_core.explore.shown import ShownQuestion
 
 __all__ = ["asked_html", "guarded", "heading", "one_of", "question_field", "show_html"]
 
@@ -27,7 +27,7 @@ def heading(text: str, level: int = 2) -> None:
     ui.html(text, sanitize=False, tag=f"h{level}").style("font-size:20px;margin:0;line-height:1.3")
 
 
-def asked_html(asked: Asked) -> str:
+def asked_html(asked: ShownQuestion) -> str:
     """A question with its hits, which lead to their own pages."""
     return parts(asked, lambda kind, name: views.address(asked.recipe, kind, name))
 

@@ -14,10 +14,10 @@ from sire_core.explore.svg import drawing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sire_core.explore.asked import Asked
     from sire_core.explore.browse import EntityCard
     from sire_core.explore.explorer import Measured
     from sire_core.explore.picture import Picture
+    from sire_core.explore.shown import ShownQuestion
     from sire_core.explore.why_not import WhyNot
     from sire_core.types import Failure, Unit
 
@@ -156,7 +156,7 @@ def why_not_html(found: WhyNot, recipe: str) -> str:
     return f"<h3>{escaped(found.title)}</h3><ul>{lines}</ul>{picture_html(found.picture, recipe, 'why')}"
 
 
-def comparison_html(one: Asked, other: Asked) -> str:
+def comparison_html(one: ShownQuestion, other: ShownQuestion) -> str:
     """What two searches found, and what only one of them did."""
     rows = [
         (escaped(title), str(first or "not found"), str(second or "not found"))
