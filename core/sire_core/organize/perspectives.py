@@ -93,7 +93,7 @@ class Perspectives:
         """Settings that change what is built."""
         from dataclasses import asdict
 
-        return {**asdict(self), "version": "v1"}
+        return {**asdict(self), "version": "v2"}
 
     def describe(self) -> str:
         """What is built, and what it costs."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.text import truncate_tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,25 +51,44 @@ def extract_report(
     """Central entities by weighted degree, then the statements that say most about the cluster, verbatim.
 
     Statements are chosen one by one: those that name the most central entities not named yet, of passages not quoted
-    yet, first. All of it is short, since it stands in a context beside passages.
+    yet, first. All of it is short, since it stands in a context beside passages. A report speaks of two passages at
+    least: where the best sentences are all of one, the best of them and the best of any other passage stand in it.
 
     Args:
         node: The cluster.
         candidates: Statements of the node and those that the reports below it quote.
         network: Where they come from.
-        max_tokens: Length of the sentences; a first sentence that is longer stands alone.
+        max_tokens: Length of the sentences; the two of which a report has to be made may be longer together, each is
+            cut at this length.
 
     Returns:
         None when fewer than two passages say anything: a report would only repeat a passage.
     """
-    picked = strongest(node.weights, network.statements, candidates, max_tokens)
-    passages = tuple(dict.fromkeys(int(network.statements.passages[number]) for number in picked))
-    if len(passages) < 2:
+    picked = _of_two_passages(node.weights, network.statements, candidates, max_tokens)
+    if not picked:
         return None
+    passages = tuple(dict.fromkeys(int(network.statements.passages[number]) for number in picked))
     quoted = list(network.read(picked).values())
     title = central_names(node.weights, quoted)
-    sentences = [statement.text for statement in sorted(quoted, key=lambda found: found.passage)]
+    sentences = [truncate_tokens(found.text, max_tokens) for found in sorted(quoted, key=lambda found: found.passage)]
     return Report(title, "\n".join((title, *sentences)), passages, tuple(picked))
+
+
+def _of_two_passages(
+    weights: Mapping[int, float], statements: Statements, candidates: Sequence[int], max_tokens: int
+) -> list[int]:
+    """The strongest statements, of two passages or more; none where only one passage says anything."""
+    picked = strongest(weights, statements, candidates, max_tokens)
+    if len(dict.fromkeys(statements.passages[picked].tolist())) != 1:
+        return picked
+    best = picked[0]
+    rows = np.array(candidates, dtype=np.int64)
+    others = rows[
+        (statements.passages[rows] != statements.passages[best]) & (statements.words[rows] != statements.words[best])
+    ]
+    fitting = others[statements.tokens[others] + statements.tokens[best] <= max_tokens]
+    second = strongest(weights, statements, (fitting if len(fitting) else others).tolist(), 1)
+    return [best, *second[:1]] if second else []
 
 
 def central_names(weights: Mapping[int, float], statements: Iterable[Statement]) -> str:

@@ -43,6 +43,7 @@ class TreeReports:
         units: Id of the report of each node, empty where there is none.
         codes: See `ReportTable`.
         reports: Reports that are written anew, by node.
+        handed: What new or changed nodes without a report know, by node: statements for the reports above them.
     """
 
     def __init__(self, tree: EncodingTree, number: int, network: EntityNetwork, before: ReportTable) -> None:
@@ -53,6 +54,7 @@ class TreeReports:
         self.units = np.zeros(len(self.nodes), dtype="S24")
         self.codes = np.zeros(len(self.nodes), dtype=np.uint64)
         self.reports: dict[int, Report] = {}
+        self.handed: dict[int, tuple[int, ...]] = {}
         self._network = network
         self._before = before
 
@@ -73,27 +75,32 @@ class TreeReports:
         todo = numbers[known < 0].tolist()
         return todo, self.nodes.some(todo, self.children)
 
-    def close(self, units: Mapping[int, Unit]) -> None:
+    def close(self, units: Mapping[int, Unit | None]) -> None:
         """Take in what was written of a level.
 
         Args:
-            units: Units of the reports, by node.
+            units: Units of the reports of all nodes that were opened, by node; None where there is no report.
         """
         numbers = np.array(list(units), dtype=np.int64)
-        self.units[numbers] = [unit.id.encode() for unit in units.values()]
-        picked = [np.array(self.reports[number].statements, dtype=np.int64) for number in units]
+        self.units[numbers] = [b"" if unit is None else unit.id.encode() for unit in units.values()]
+        picked = [np.array(self.given(number), dtype=np.int64) for number in units]
         flat = np.concatenate([*picked, np.empty(0, dtype=np.int64)])
         said = chained_hashes(self._network.statements.codes[flat], np.array([len(p) for p in picked], dtype=np.int64))
         self.codes[numbers] = id_hashes(self.units[numbers]) ^ said
+
+    def given(self, number: int) -> tuple[int, ...]:
+        """Statements that a new or changed node gives to the node above: those of its report, or all that it knows."""
+        report = self.reports.get(number)
+        return self.handed.get(number, ()) if report is None else report.statements
 
     def failed(self, number: int) -> None:
         """A node whose report could not be written: it is not known the next time."""
         self.signatures[number] = 0
 
     def kept_below(self, numbers: Sequence[int]) -> dict[int, tuple[int, ...]]:
-        """Statements behind the reports right below some nodes, of those that are as before, by node."""
-        wanted = [child for number in numbers for child in self.children[number] if child not in self.reports]
-        kept = np.array([child for child in wanted if self.units[child]], dtype=np.int64)
+        """Statements that the nodes right below some nodes give to them, of those that are as before, by node."""
+        wanted = [child for number in numbers for child in self.children[number]]
+        kept = np.array([child for child in wanted if self.known[child] >= 0], dtype=np.int64)
         codes, counts = self._before.statements_of(self.known[kept])
         all_codes = self._network.statements.codes
         order = np.argsort(all_codes)
@@ -120,15 +127,15 @@ class TreeReports:
         return children, np.stack([nearest[vertices], vertices], axis=1)
 
     def statements(self) -> tuple[NDArray[np.uint64], Ints]:
-        """Codes of the statements behind the report of each node, and how many each has."""
+        """Codes of the statements that each node gives to the one above, and how many these are."""
         kept = np.flatnonzero(self.known >= 0)
         codes, counts = self._before.statements_of(self.known[kept])
         parts = [np.empty(0, dtype=np.uint64)] * len(self.nodes)
         ends = np.cumsum(counts).tolist()
         for node, start, end in zip(kept.tolist(), [0, *ends], ends, strict=False):
             parts[node] = codes[start:end]
-        for number, report in self.reports.items():
-            parts[number] = self._network.statements.codes[list(report.statements)]
+        for number in (*self.reports, *self.handed):
+            parts[number] = self._network.statements.codes[list(self.given(number))]
         return np.concatenate([*parts, np.empty(0, dtype=np.uint64)]), np.array([*map(len, parts)], dtype=np.int64)
 
 

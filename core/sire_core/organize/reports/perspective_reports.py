@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.organize.reports.extractive_reports import Report, extract_report
@@ -105,13 +106,12 @@ class ReportWriter:
     def _template(
         self, tree: TreeReports, number: int, node: ReportNode, below: Mapping[tuple[int, int], tuple[int, ...]]
     ) -> None:
-        quoted = [
-            tree.reports[child].statements if child in tree.reports else below.get((tree.nodes.tree, child), ())
-            for child in node.children
-        ]
-        candidates = list(dict.fromkeys((*node.statements, *(found for part in quoted for found in part))))
+        given = (below.get((node.tree, child)) or tree.given(child) for child in node.children)
+        candidates = tuple(dict.fromkeys((*node.statements, *(found for part in given for found in part))))
         report = extract_report(node, candidates, self._network, self._extract_tokens)
-        if report is not None:
+        if report is None:
+            tree.handed[number] = candidates
+        else:
             tree.reports[number] = report
 
     async def _ask(self, opened: _Open, level: int) -> None:
@@ -127,10 +127,11 @@ class ReportWriter:
         self._view.progress(stage, 0, len(todo))
         answers = await ModelReports(model, max_tokens=self._report_tokens).write([shown for *_, shown in todo])
         self._view.progress(stage, len(todo), len(todo))
-        for (tree, number, _), answer in zip(todo, answers, strict=True):
+        for (tree, number, evidence), answer in zip(todo, answers, strict=True):
             if isinstance(answer, Failure):
                 self._failures.append(answer)
                 tree.failed(number)
+                tree.handed[number] = evidence.statements
             else:
                 tree.reports[number] = answer
 
@@ -145,11 +146,16 @@ class ReportWriter:
             if len(node.weights) < _TEMPLATE_BELOW:
                 self._template(tree, number, node, below)
                 continue
-            parts = (tree.reports.get(child) or kept.get((node.tree, child)) for child in node.children)
-            found = gather_evidence(
-                node, [part for part in parts if part is not None], self._network, self._context_tokens
-            )
-            if found is not None:
+            parts = {child: tree.reports.get(child) or kept.get((node.tree, child)) for child in node.children}
+            # What a part without a report knows, and so no report below says.
+            bare = [child for child, part in parts.items() if part is None]
+            handed = [found for child in bare for found in below.get((node.tree, child)) or tree.given(child)]
+            whole = replace(node, statements=tuple(dict.fromkeys((*node.statements, *handed))))
+            reports = [part for part in parts.values() if part is not None]
+            found = gather_evidence(whole, reports, self._network, self._context_tokens)
+            if found is None:
+                tree.handed[number] = whole.statements
+            else:
                 shown.append((tree, number, found))
         return self._not_written(shown)
 
@@ -174,7 +180,7 @@ class ReportWriter:
     def _kept(self, opened: _Open, below: Mapping[tuple[int, int], tuple[int, ...]]) -> dict[tuple[int, int], Report]:
         """Reports right below some nodes that are as before, by tree and node."""
         trees = {tree.nodes.tree: tree for tree, _, _ in opened}
-        wanted = {(tree, child): trees[tree].units[child].decode() for tree, child in below}
+        wanted = {(tree, child): trees[tree].units[child].decode() for tree, child in below if trees[tree].units[child]}
         units = {unit.id: unit for unit in self._view.units(list(dict.fromkeys(wanted.values())))} if wanted else {}
         found = {}
         for place, unit in ((place, units[name]) for place, name in wanted.items()):
@@ -185,13 +191,14 @@ class ReportWriter:
 
     def _close(self, opened: _Open) -> None:
         """Make units of the reports of one level."""
-        by_tree: dict[int, tuple[TreeReports, dict[int, Unit]]] = {}
+        by_tree: dict[int, tuple[TreeReports, dict[int, Unit | None]]] = {}
         for tree, number, node in opened:
             _, units = by_tree.setdefault(node.tree, (tree, {}))
             report = tree.reports.get(number)
+            units[number] = None
             if report is not None and report.text.strip():
-                units[number] = self._unit(node, report)
-                self._fresh[units[number].id] = units[number]
+                units[number] = unit = self._unit(node, report)
+                self._fresh[unit.id] = unit
         for tree, units in by_tree.values():
             tree.close(units)
 
@@ -218,7 +225,7 @@ def _opened(forest: Sequence[TreeReports], level: int) -> _Open:
 
 
 def _kept_below(opened: _Open) -> dict[tuple[int, int], tuple[int, ...]]:
-    """Statements behind the reports right below some nodes, of those that are as before, by tree and node."""
+    """What nodes right below some nodes give to them, of those that are as before, by tree and node."""
     numbers: dict[int, tuple[TreeReports, list[int]]] = {}
     for tree, number, _ in opened:
         numbers.setdefault(tree.nodes.tree, (tree, []))[1].append(number)

@@ -99,8 +99,8 @@ class ReportTable:
         evidence: Digest of what a model was shown, per report; empty without one.
         signatures: Per node of the trees, hash of what its report is made of; 0 where it could not be written.
         nodes: Per node the number of its report, -1 where it has none.
-        codes: Per node a hash of its report and of the statements behind it; 0 where it has none.
-        counts: Statements behind the report, per node.
+        codes: Per node a hash of its report and of the statements that it gives to the node above.
+        counts: How many these are, per node: those of its report, or all that it knows where it has none.
         statements: Their codes (`Statements.codes`): those of node 0, then those of node 1, and so on.
         children: Numbers of a report and of a report right below it, `[n, 2]`.
         mentions: Numbers of a report and of an entity with no report in between, `[n, 2]`.
@@ -138,7 +138,7 @@ class ReportTable:
         return np.where((self.signatures[found] == signatures) & (signatures != 0), found, -1)
 
     def statements_of(self, nodes: Ints) -> tuple[Hashes, Ints]:
-        """Codes of the statements behind the reports of some nodes, one after the other, and how many each has."""
+        """Codes of the statements that some nodes give to those above, one after the other, and how many each has."""
         starts = np.cumsum(self.counts) - self.counts
         return self.statements[ranges(starts[nodes], self.counts[nodes])], self.counts[nodes]
 
