@@ -45,7 +45,9 @@ def reports(index):
 def test_oracle_E11_clusters_of_one_passage_hand_their_statements_on(tmp_path):
     """No triangle has a report, since one passage says it all; the two barbells above them say all seven sentences."""
     documents, extractor = barbells(tmp_path)
-    with Index(recipe=smart(kappa=1, levels=2, extract_tokens=200), embedder=HashEmbedder(), extractor=extractor) as index:
+    with Index(
+        recipe=smart(kappa=1, levels=2, extract_tokens=200), embedder=HashEmbedder(), extractor=extractor
+    ) as index:
         index.build(documents)
         found = reports(index)
     assert [unit.level for unit in found] == [2, 2]
@@ -67,7 +69,9 @@ def test_a_model_is_shown_what_parts_without_a_report_know(tmp_path):
 
     documents, extractor = barbells(tmp_path)
     model = ScriptedModel(script)
-    with Index(recipe=smart(kappa=1, levels=2), embedder=HashEmbedder(), extractor=extractor, language_model=model) as index:
+    with Index(
+        recipe=smart(kappa=1, levels=2), embedder=HashEmbedder(), extractor=extractor, language_model=model
+    ) as index:
         index.build(documents)
     assert sorted(len(found["statements"]) for found in shown) == [7, 7]
 
