@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["chained_hashes", "id_codes", "ranges", "stable_order"]
+__all__ = ["chained_hashes", "distinct", "id_codes", "ranges", "stable_order"]
 
 _SHORT = 1 << 16
 
@@ -22,6 +22,12 @@ def id_codes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
     digits = np.ascontiguousarray(ids, dtype="S24").view(np.uint8).reshape(-1, 24)[:, :16]
     halves = (digits & 15) + (digits >> 6) * 9
     return np.ascontiguousarray(halves[:, ::2] << 4 | halves[:, 1::2]).view(">u8").astype(np.uint64).ravel()
+
+
+def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Distinct values, ascending: `np.unique`, but sorted, which is faster where most are distinct."""
+    ordered = np.sort(values)
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
 
 
 def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.grouping import distinct, ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class Lists:
             size: How many lists there are.
         """
         width = int(values.max(initial=0)) + 1
-        pairs = np.unique(lists.astype(np.int64) * width + values)
+        pairs = distinct(lists.astype(np.int64) * width + values)
         return cls(
             np.searchsorted(pairs, np.arange(size + 1, dtype=np.int64) * width).astype(np.int64),
             (pairs % width).astype(np.int32),

@@ -10,7 +10,11 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["join_words", "split_words"]
+__all__ = ["join_words", "split_words", "word_keys"]
+
+_LINE_END = 10
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def join_words(words: Sequence[str]) -> NDArray[np.uint8]:
@@ -26,3 +30,26 @@ def split_words(array: NDArray[np.uint8], count: int) -> list[str]:
         count: How many; none and an empty one look the same.
     """
     return array.tobytes().decode("utf-8", "surrogatepass").split("\n") if count else []
+
+
+def word_keys(words: Sequence[str]) -> NDArray[np.uint64]:
+    """A hash of each word that is the same in every process: a polynomial of its bytes, mixed (splitmix64).
+
+    Args:
+        words: Without line ends.
+
+    Returns:
+        uint64 `[len(words)]`.
+    """
+    if not words:
+        return np.zeros(0, dtype=np.uint64)
+    letters = np.append(join_words(words), np.uint8(_LINE_END))
+    ends = np.flatnonzero(letters == _LINE_END)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    lengths = ends - starts + 1
+    powers = np.cumprod(np.full(int(lengths.max()), _BASE))  # wraps around at 64 bits, as wanted
+    places = np.arange(len(letters)) - np.repeat(starts, lengths)
+    found = np.add.reduceat(letters.astype(np.uint64) * powers[places], starts)
+    found = (found ^ (found >> np.uint64(30))) * _MIX[0]
+    found = (found ^ (found >> np.uint64(27))) * _MIX[1]
+    return np.asarray(found ^ (found >> np.uint64(31)), dtype=np.uint64)

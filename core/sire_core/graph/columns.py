@@ -100,7 +100,7 @@ class EdgeColumns:
 
     def edges(self, kind: str) -> list[Edge]:
         """The edges one by one, for exports."""
-        names = [self.lists.names(place) for place in range(len(self.lists.hashes))]
+        names = self.lists.all_names()
         found = []
         for source, target, title, number in zip(
             self.sources.tolist(), self.targets.tolist(), self.titles.tolist(), self.numbers.tolist(), strict=True

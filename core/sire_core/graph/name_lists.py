@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +55,14 @@ class NameLists:
         found: list[str] = json.loads(
             self.text[self.ends[place] : self.ends[place + 1]].tobytes().decode("utf-8", "surrogatepass")
         )
+        return found
+
+    def all_names(self) -> list[list[str]]:
+        """The names of every list, by its number."""
+        text = self.text.tobytes()
+        ends = self.ends.tolist()
+        bodies = b",".join([text[start:end] for start, end in pairwise(ends)])
+        found: list[list[str]] = json.loads(f"[{bodies.decode('utf-8', 'surrogatepass')}]")
         return found
 
     def updated(self, needed: NDArray[np.uint64], added: Mapping[int, Sequence[str]]) -> NameLists:

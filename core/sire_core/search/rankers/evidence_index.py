@@ -11,7 +11,7 @@ from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.packed_words import join_words, split_words
 from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_names import EvidenceNames
-from sire_core.search.rankers.evidence_texts import Texts, Vocabulary, name_words
+from sire_core.search.rankers.evidence_texts import Texts, stem_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EvidenceIndex"]
 
-_NAME = "evidence-3"
+_NAME = "evidence-4"
 _K1, _B = 1.5, 0.75
 
 
@@ -98,9 +98,7 @@ class EvidenceIndex:
 
     def stems(self, words: Sequence[str]) -> Ints:
         """Numbers of the stems of a question's words that the corpus has, each once; function words left out."""
-        vocabulary = Vocabulary()
-        vocabulary.numbers(words)
-        keys = vocabulary.stems()
+        keys = stem_keys(list(dict.fromkeys(words)))
         places = np.searchsorted(self.words, keys)
         places = np.minimum(places, max(0, len(self.words) - 1))
         known = (self.words[places] == keys) & (keys != 0) if len(self.words) else np.zeros(len(keys), dtype=bool)
@@ -135,8 +133,7 @@ def _sources(units: Sequence[Unit], view: View, positions: Ints) -> tuple[Ints, 
 def _made(texts: Texts, graph: EntityGraph, sources: tuple[Ints, Ints]) -> EvidenceIndex:
     size = len(graph.chunk_positions)
     names = EvidenceNames.of(texts, graph)
-    own_words = [texts.vocabulary.numbers(name_words(name)) for name in texts.names]
-    stems = texts.vocabulary.stems()
+    own_words, stems = texts.name_words, texts.stems
     words = np.unique(stems[stems != 0])
     number = np.where(stems == 0, -1, np.searchsorted(words, stems))
     said = number[texts.words] if len(texts.words) else np.zeros(0, dtype=np.int64)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.packed_words import word_keys
 from sire_core.extraction.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.search.rankers.evidence_texts import LONGEST_NAME, name_words, phrase_keys
-from sire_core.types import hash64
 
 if TYPE_CHECKING:
     from sire_core.search.rankers.evidence_index import EvidenceIndex
@@ -29,7 +29,7 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, float]:
     words = name_words(question)
     spelled = _spellings(question, words)
     lowered = question[1:] == question[1:].lower()
-    keys = np.array([hash64(word) for word in words], dtype=np.uint64)
+    keys = word_keys(words)
     used = np.zeros(len(words), dtype=bool)
     found: dict[int, float] = {}
     for length in range(min(LONGEST_NAME, len(words)), 0, -1):

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.grouping import distinct
 from sire_core.algorithms.lists import Lists
+from sire_core.algorithms.packed_words import word_keys
 from sire_core.search.rankers.evidence_texts import LONGEST_NAME, longer_keys, name_words
-from sire_core.types import digest, hash64
+from sire_core.types import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,9 +46,11 @@ class EvidenceNames:
     def of(cls, texts: Texts, graph: EntityGraph) -> EvidenceNames:
         """Collect the names that passages spell out, and those that titles and first sentences give."""
         spelled = defaultdict[int, dict[str, None]](dict)
-        pairs = np.unique(np.stack([graph.entities, graph.names.numbers], axis=1).astype(np.int64), axis=0)
-        for entity, place in pairs.tolist():
-            spelled[entity].update(dict.fromkeys(graph.names.lists.names(place)))
+        listed = graph.names.lists.all_names()
+        width = max(1, len(listed))
+        pairs = distinct(graph.entities.astype(np.int64) * width + graph.names.numbers)
+        for entity, place in zip((pairs // width).tolist(), (pairs % width).tolist(), strict=True):
+            spelled[entity].update(dict.fromkeys(listed[place]))
         ids = list(graph.entity_ids)
         labels = [""] * len(ids)
         known: dict[tuple[str, ...], int] = {}
@@ -75,11 +79,11 @@ class EvidenceNames:
 
     def mentions(self, texts: Texts, graph: EntityGraph) -> Lists:
         """Entities that sentences name: those that the passage's record has, and what other passages are about."""
-        words = texts.vocabulary.keys()[texts.words] if len(texts.words) else np.zeros(0, dtype=np.uint64)
+        words = texts.keys[texts.words] if len(texts.words) else np.zeros(0, dtype=np.uint64)
         about = np.zeros(len(self.labels), dtype=bool)
         about[self.own[self.own >= 0]] = True
         width = max(1, len(self.labels))
-        recorded = np.unique(graph.passages * width + graph.entities)
+        recorded = distinct(graph.passages * width + graph.entities)
         covered = np.zeros(len(words), dtype=bool)
         found: list[tuple[Ints, Ints]] = []
         for length, (starts, entities) in reversed(list(enumerate(self._places(words, texts.sentences), start=1))):
@@ -127,11 +131,9 @@ def _stands_alone(texts: Texts, starts: Ints) -> NDArray[np.bool_]:
     """Whether capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers."""
     last = len(texts.words) - 1
     after, before = np.minimum(starts + 1, last), np.maximum(starts - 1, 0)
-    stems = texts.vocabulary.stems()
     joined = texts.capital[after] & (texts.sentences[after] == texts.sentences[starts]) & (after > starts)
     led = texts.capital[before] & (texts.sentences[before] == texts.sentences[starts]) & (before < starts)
-    plain = texts.vocabulary.plain()
-    alone = ~joined & ~(led & (stems[texts.words[before]] != 0)) & plain[texts.words[starts]]
+    alone = ~joined & ~(led & (texts.stems[texts.words[before]] != 0)) & texts.plain[texts.words[starts]]
     return np.asarray(alone, dtype=bool)
 
 
@@ -139,7 +141,7 @@ def _keys(names: Sequence[Sequence[str]]) -> Keys:
     """Keys of names by their words; see `phrase_keys`."""
     words = list(dict.fromkeys(word for name in names for word in name))
     number = {word: place for place, word in enumerate(words)}
-    hashes = np.fromiter(map(hash64, words), dtype=np.uint64, count=len(words))
+    hashes = word_keys(words)
     lengths = np.array([len(name) for name in names], dtype=np.int64)
     found = np.zeros(len(names), dtype=np.uint64)
     for length in np.unique(lengths).tolist():

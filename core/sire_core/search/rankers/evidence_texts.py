@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.packed_words import word_keys
 from sire_core.algorithms.text import split_sentences
 from sire_core.corpus.sections import SEPARATOR, plain_heading, title_line
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.extraction.subjects import base_title
 from sire_core.models.lexical_features import split_words
-from sire_core.types import hash64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,13 +35,14 @@ __all__ = [
     "passage_headings",
     "passage_sentences",
     "phrase_keys",
+    "stem_keys",
 ]
 
 LONGEST_NAME = 8
 """Words of the longest name that is looked for in text."""
 _LONGEST_SENTENCE = 400
 _SHORTEST_SENTENCE = 25
-_TOKEN = re.compile(r"\w+|&")
+_WORD = re.compile(r"\w+")
 _UPPER_MARK = 1
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 # A name at the start of a text, as far as the verb or bracket that begins to say what it is.
@@ -143,34 +146,27 @@ def phrase_keys(keys: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
 
 
 class Vocabulary:
-    """Numbers of words and of their stems; a dictionary that is filled while texts are read."""
+    """Numbers of words; a dictionary that is filled while texts are read."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
 
     def numbers(self, words: Sequence[str]) -> list[int]:
         """Numbers of words."""
-        known = self._numbers
-        return [known.setdefault(word, len(known)) for word in words]
+        return list(map(self._numbers.__getitem__, words))
 
-    def keys(self) -> NDArray[np.uint64]:
-        """Hash of every word by number."""
-        return np.fromiter(map(hash64, self._numbers), dtype=np.uint64, count=len(self._numbers))
+    def words(self) -> list[str]:
+        """All words by number."""
+        return list(self._numbers)
 
-    def plain(self) -> NDArray[np.bool_]:
-        """Whether each word by number can be a name alone: three letters at least, no number, no function word."""
-        return np.array(
-            [len(word) > 2 and not word.isdigit() and word not in FUNCTION_WORDS for word in self._numbers], dtype=bool
-        )
 
-    def stems(self) -> NDArray[np.uint64]:
-        """Hash of every word's stem by number; 0 for function words, which say nothing."""
-        import Stemmer
+def stem_keys(words: Sequence[str]) -> NDArray[np.uint64]:
+    """Key of every word's stem; 0 for function words, which say nothing."""
+    import Stemmer
 
-        words = list(self._numbers)
-        stems = Stemmer.Stemmer("english").stemWords(words)
-        pairs = zip(words, stems, strict=True)
-        return np.array([0 if word in FUNCTION_WORDS else hash64(stem) for word, stem in pairs], dtype=np.uint64)
+    keys = word_keys(Stemmer.Stemmer("english").stemWords(words))
+    keys[[word in FUNCTION_WORDS for word in words]] = 0
+    return keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +182,11 @@ class Texts:
         headings: Numbers of the words of every heading, see `passage_headings`.
         heading_passages: Passage of every heading.
         names: Name that each passage is about: its title without brackets, or what its text opens with; may be empty.
-        vocabulary: Of the words.
+        keys: Key of every word of the vocabulary, see `word_keys`.
+        stems: Key of every word's stem, see `stem_keys`.
+        plain: Whether each word of the vocabulary can be a name alone: three letters at least, no number, no function
+            word.
+        name_words: Numbers of the words of every name.
     """
 
     words: Ints
@@ -197,7 +197,10 @@ class Texts:
     headings: Sequence[Sequence[int]]
     heading_passages: Ints
     names: Sequence[str]
-    vocabulary: Vocabulary
+    keys: NDArray[np.uint64]
+    stems: NDArray[np.uint64]
+    plain: NDArray[np.bool_]
+    name_words: Sequence[Sequence[int]]
 
     @classmethod
     def of(cls, units: Sequence[Unit]) -> Texts:
@@ -221,6 +224,9 @@ class Texts:
                 capital += marks
                 sentences += [number] * len(found)
                 passages += [place] * len(found)
+        named = [vocabulary.numbers(name_words(name)) for name in names]
+        known = vocabulary.words()
+        plain = [len(word) > 2 and not word.isdigit() and word not in FUNCTION_WORDS for word in known]
         return cls(
             np.array(words, dtype=np.int64),
             np.frombuffer(bytes(capital), dtype=np.uint8) == _UPPER_MARK,
@@ -230,20 +236,22 @@ class Texts:
             headings,
             np.array(headed, dtype=np.int64),
             names,
-            vocabulary,
+            word_keys(known),
+            stem_keys(known),
+            np.array(plain, dtype=bool),
+            named,
         )
 
 
 def _read(text: str) -> tuple[list[str], bytes]:
     """Words and whether they look like parts of a name."""
-    raw = _TOKEN.findall(text)
+    raw = _WORD.findall(text.replace("&", " And ") if "&" in text else text)
     if text.isascii():
-        marks = bytes([not word[0].islower() for word in raw])
-        return ["and" if word == "&" else word.lower() for word in raw], marks
+        return " ".join(raw).lower().split(), bytes([word < "a" for word in raw])  # small letters come last in ASCII
     words: list[str] = []
     capital = bytearray()
     for word in raw:
-        parts = ["and"] if word == "&" else split_words(word)
+        parts = split_words(word)
         words += parts
         capital += bytes([not word[0].islower()]) * len(parts)
     return words, bytes(capital)
