@@ -13,7 +13,7 @@ from langchain_sire.any_retriever import retriever_source
 from langchain_sire.chat import as_language_model
 from langchain_sire.document_index import SireDocumentIndex
 from langchain_sire.retriever import FilterLike, SireRetriever
-from sire_core.errors import ConfigurationError, IndexMissingError
+from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 from sire_core.index import Index
 from sire_core.reason import (
     Answer,
@@ -51,7 +51,7 @@ class Reasoner:
         retriever: Its `k` and `filter` hold, where it is one of ours.
         source: What is searched.
         model: Thinks and answers; None takes the index's own.
-        k: Documents of the final context; None takes the retriever's.
+        k: Documents of the final context; None leaves it to the strategy.
         config: Settings of the strategy.
         limits: Bounds of one question.
         answer: Whether a reader answers at the end.
@@ -73,8 +73,7 @@ class Reasoner:
 
     def size(self, k: int | None = None) -> int | None:
         """Documents of the final context; None leaves it to the strategy."""
-        ours = self.retriever.k if isinstance(self.retriever, SireRetriever) else None
-        return next((size for size in (k, self.k, ours) if size is not None), None)
+        return self.k if k is None else k
 
     def about(self, k: int | None = None, where: FilterLike = None) -> dict[str, Any]:
         """What a trace says of the searches."""
@@ -82,8 +81,16 @@ class Reasoner:
         if isinstance(self.retriever, SireRetriever):
             narrowed = self.retriever.narrowed(where)
             known["sire_filter"] = None if narrowed is None else str(narrowed)
-            known["sire_recipe"] = self.retriever.recipe_name()
+            known["sire_recipe"] = self._recipe()
         return known
+
+    def _recipe(self) -> str:
+        """Name of the recipe that is searched; empty while nothing is built."""
+        assert isinstance(self.source, (Index, PassageSource))
+        try:
+            return str(self.source.stats()["recipe"])
+        except SireError:
+            return ""
 
     async def steps(
         self,
@@ -136,6 +143,7 @@ def make_reasoner(
     options: Mapping[str, Any],
     *,
     answer: bool = True,
+    asked: Mapping[str, Any] | None = None,
 ) -> Reasoner:
     """A reasoner from what a user gives.
 
@@ -145,6 +153,7 @@ def make_reasoner(
         llm: LangChain's or ours; None takes the index's own.
         options: `k`; settings of the strategy, whose own `k` is called `search_k` here; bounds.
         answer: See `Reasoner`.
+        asked: What one call of a `SireRetriever` wants, see there; None takes what holds for all calls.
 
     Raises:
         ConfigurationError: An option is unknown or impossible, or the source is neither retriever nor index.
@@ -161,16 +170,23 @@ def make_reasoner(
         raise ConfigurationError(
             f"{strategy} has no option {', '.join(unknown)}; its options are {', '.join(sorted(known))}."
         )
-    searched: Searchable = retriever_source(retriever) if not isinstance(retriever, SireRetriever) else retriever.index
-    if isinstance(retriever, SireRetriever) and not answer and retriever.returns == "passages":
-        searched = PassageSource(retriever.index)
+    searched, size = _searched(retriever, asked)
     return Reasoner(
         strategy,
         retriever,
         searched,
         as_language_model(llm),
-        options.get("k"),
+        options.get("k", size),
         form(**{settings[name]: value for name, value in options.items() if name in settings}),
         ReasoningLimits(**{name: value for name, value in options.items() if name in bounds}),
         answer,
     )
+
+
+def _searched(retriever: BaseRetriever, asked: Mapping[str, Any] | None) -> tuple[Searchable, int | None]:
+    """What is searched, and how many documents a retriever of ours gives: with its recipe and in its form."""
+    if not isinstance(retriever, SireRetriever):
+        return retriever_source(retriever), None
+    wanted = retriever.asked({}) if asked is None else asked
+    index = retriever.searched(wanted)
+    return index if wanted["returns"] == "units" else PassageSource(index), wanted["k"]

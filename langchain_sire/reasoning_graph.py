@@ -16,12 +16,11 @@ from langchain_sire.graph_state import Progress, ReasoningInput, ReasoningState
 from langchain_sire.reasoner import Reasoner, make_reasoner
 from langchain_sire.recorded_model import PausedError, RecordedModel
 from langchain_sire.recorded_searches import RecordedSearches
-from langchain_sire.retriever import SireRetriever
 from langchain_sire.runs import atraced, traced
 from langchain_sire.steps import question_of, step_to_chunk
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.reason import AnswerPiece, ReasoningStep
+from sire_core.reason import AnswerPiece, PassageSource, ReasoningStep
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -195,10 +194,9 @@ class _Work:
 
     def _steps(self, node: str, progress: Progress) -> AsyncGenerator[ReasoningStep, None]:
         reasoner, kept = self._reasoner, progress.replies
-        if isinstance(reasoner.retriever, SireRetriever):
-            index, searches = reasoner.retriever.index, kept["search"]
-            source: Any = RecordedSearches(index, searches, self._vectors)
-            model = reasoner.model or index.language_model
+        if isinstance(reasoner.source, (Index, PassageSource)):
+            source: Any = RecordedSearches(reasoner.source, kept["search"], self._vectors)
+            model = reasoner.model or reasoner.source.language_model
         else:
             source = retriever_source(reasoner.retriever, kept["search"])
             model = reasoner.model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from langchain_core.callbacks import (
@@ -47,15 +48,16 @@ class ReasoningRetriever(SireRetriever):
         self._reasoner()
         return self
 
-    def _reasoner(self) -> Reasoner:
-        return make_reasoner(self.strategy, self, self.llm, self.options, answer=False)
+    def _reasoner(self, asked: Mapping[str, Any] | None = None) -> Reasoner:
+        return make_reasoner(self.strategy, self, self.llm, self.options, answer=False, asked=asked)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        callbacks, reasoner, asked = run_manager.get_child(), self._reasoner(), self._asked(options)
-        steps = reasoner.steps(query, asked["k"], asked["filter"])
-        about = reasoner.about(asked["k"], asked["filter"])
+        asked = self.asked(options)
+        callbacks, reasoner = run_manager.get_child(), self._reasoner(asked)
+        steps = reasoner.steps(query, asked["k"], options.get("filter"))
+        about = reasoner.about(asked["k"], options.get("filter"))
         documents: list[Document] = []
         for step in traced(steps, callbacks, query, searches=reasoner.searches, about=about):
             dispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
@@ -65,9 +67,10 @@ class ReasoningRetriever(SireRetriever):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        callbacks, reasoner, asked = run_manager.get_child(), self._reasoner(), self._asked(options)
-        steps = reasoner.steps(query, asked["k"], asked["filter"])
-        about = reasoner.about(asked["k"], asked["filter"])
+        asked = self.asked(options)
+        callbacks, reasoner = run_manager.get_child(), self._reasoner(asked)
+        steps = reasoner.steps(query, asked["k"], options.get("filter"))
+        about = reasoner.about(asked["k"], options.get("filter"))
         documents: list[Document] = []
         async for step in atraced(steps, callbacks, query, searches=reasoner.searches, about=about):
             await adispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})

@@ -11,6 +11,7 @@ from sire_core.index import Index
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, LanguageModel
+    from sire_core.reason import PassageSource
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
 
@@ -23,7 +24,7 @@ class RecordedSearches:
     """What a strategy takes as its index.
 
     Args:
-        index: What is searched.
+        index: What is searched, in either form.
         replies: Record of what rankers and selectors ask the index's model; see `RecordedModel`.
         vectors: Vectors of questions, kept as long as the process lives.
     """
@@ -31,7 +32,7 @@ class RecordedSearches:
     language_model: LanguageModel | None = None
     """Strategies are given their model."""
 
-    def __init__(self, index: Index, replies: dict[str, Any], vectors: dict[tuple[str, str], FloatArray]) -> None:
+    def __init__(self, index: Index | PassageSource, replies: dict[str, Any], vectors: dict[tuple[str, str], FloatArray]) -> None:
         self._index = index
         self._replies = replies
         self._vectors = vectors

@@ -283,28 +283,26 @@ class SireRetriever(BaseRetriever):
 
     async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
         """Search as a call, `search_kwargs` and the fields say, in this order."""
-        asked = self._asked(options)
-        index = self.index.using(asked["recipe"]) if asked.get("recipe") else self.index
+        asked = self.asked(options)
+        index = self.searched(asked)
         return await index.asearch(query, asked["k"], filter=asked["filter"], returns=asked["returns"])
 
-    def _asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """`k`, `filter`, `returns` and perhaps `recipe` of a call with these options."""
+    def searched(self, asked: Mapping[str, Any]) -> Index:
+        """The index, with the recipe that was asked for."""
+        return self.index.using(asked["recipe"]) if asked.get("recipe") else self.index
+
+    def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """`k`, `filter`, `returns` and perhaps `recipe` of a call with these options, `search_kwargs` and fields."""
         general = named("search_kwargs", self.search_kwargs, _SEARCH, SPELLINGS)
         called = {key: value for key, value in options.items() if value is not None}
         own = named(f"{type(self).__name__}.invoke", called, _SEARCH, SPELLINGS)
-        where = self.narrowed(general.get("filter"), own.get("filter"))
+        where = self.narrowed(own.get("filter"))
         return {"k": self.k, "returns": self.returns, **general, **own, "filter": where}
 
     def narrowed(self, *more: FilterLike) -> Filter | None:
-        """The retriever's filter and others: a call, for example of an agent, must not widen what it may see."""
-        return reduce(both, map(parse_filter, (self.filter, *more)))
-
-    def recipe_name(self) -> str:
-        """Name of the recipe that is searched; empty while nothing is built."""
-        try:
-            return str(self.index.stats()["recipe"])
-        except SireError:
-            return ""
+        """The retriever's filters and others: a call, for example of an agent, must not widen what it may see."""
+        own = named("search_kwargs", self.search_kwargs, _SEARCH, SPELLINGS)
+        return reduce(both, map(parse_filter, (self.filter, own.get("filter"), *more)))
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         """What a trace says of this retriever."""

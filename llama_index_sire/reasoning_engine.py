@@ -53,7 +53,8 @@ ConfigT = TypeVar("ConfigT")
 class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
     """Answers questions by searching in several rounds; the steps stream, and stand in the response's metadata.
 
-    A response has the answer, whose [1], [2] count `source_nodes`, and in its metadata `steps`, `stop` (why it ended),
+    A response has the answer, whose [1], [2] count `source_nodes` (the user's own nodes, unless the retriever `returns`
+    "units"), and in its metadata `steps`, `stop` (why it ended),
     `sufficient`, `citations`, `sources` (what these are), `usage` and `note`; `str(response)` names the sources, too. A
     streaming response is there at once; `metadata["steps"]` grows while its generator is read, and the text is the
     answer alone, as the model writes it.
@@ -162,8 +163,8 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         index: Searchable
         if isinstance(retriever, SireRetriever):
             narrowed = retriever.narrowed(k, filters)
-            passages = not answer and retriever.returns == "passages"
-            index = PassageSource(narrowed.index) if passages else narrowed.index
+            index = narrowed.searched()
+            index = PassageSource(index) if narrowed.returns == "passages" else index
             size, where = narrowed.similarity_top_k, to_filter(narrowed.filters)
         else:
             index = retriever_source(retriever)
@@ -211,7 +212,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         if query is None or not isinstance(self.retriever, SireRetriever):
             yield found
             return
-        about = {"recipe": str(self.retriever.index.stats()["recipe"]), "k": k, "filter": where and str(where)}
+        about = {"recipe": str(self.retriever.searched().stats()["recipe"]), "k": k, "filter": where and str(where)}
         with instrument_tags({**active_instrument_tags.get(), "sire": about}):
             dispatcher.event(RetrievalStartEvent(str_or_query_bundle=query))
         payload: dict[str, Any] = {EventPayload.QUERY_STR: query, EventPayload.ADDITIONAL_KWARGS: about}

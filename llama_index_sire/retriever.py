@@ -305,13 +305,16 @@ class SireRetriever(BaseRetriever):
             return [to_scored_node(hit) for hit in await self._hits(query_bundle)]
 
     async def _hits(self, query: QueryBundle) -> list[Hit]:
-        index = self.index if self.recipe is None else self.index.using(self.recipe)
         k, where = self.similarity_top_k, to_filter(self.filters)
-        return await index.asearch(query.query_str, k, filter=where, returns=self.returns)
+        return await self.searched().asearch(query.query_str, k, filter=where, returns=self.returns)
+
+    def searched(self) -> Index:
+        """The index, with the recipe that ranks."""
+        return self.index if self.recipe is None else self.index.using(self.recipe)
 
     def narrowed(self, similarity_top_k: int | None, filters: FilterLike, **fields: Any) -> SireRetriever:
         """This retriever with another number of nodes; a filter narrows further, and never widens what it may see."""
-        mine = {name: getattr(self, name) for name in FIELDS if hasattr(self, name)}
+        mine = {name: getattr(self, name) for name in (*FIELDS, "recipe") if hasattr(self, name)}
         k = self.similarity_top_k if similarity_top_k is None else similarity_top_k
         return SireRetriever(
             self.index, **{**mine, **fields, "similarity_top_k": k, "filters": both_filters(self.filters, filters)}

@@ -224,3 +224,12 @@ def test_a_step_is_on_the_screen_before_the_next_call_is_answered(folder):
                     seen.set()
         assert process.returncode == 0
     assert "Answer: Varn Harbour [2]\n" in lines
+
+
+def test_without_a_model_the_evidence_is_what_a_query_finds(tmp_path):
+    with Index(tmp_path / "ix", recipe="sirerag", chunker=None) as index:
+        index.build(demo_documents())
+    evidence = json.loads(run(tmp_path / "ix", QUESTION, "-k", 8, "--json").output)["hits"]
+    found = CliRunner().invoke(app, ["query", str(tmp_path / "ix"), QUESTION, "-k", "8", "--json"])
+    assert evidence == json.loads(found.output)
+    assert {hit["kind"] for hit in evidence} == {"chunk"}

@@ -83,7 +83,7 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
     JSON: {"question", "answer", "sufficient", "citations", "stop", "note", "steps", "hits", "usage"}; hits are those of
     `sire query --json`, citations their numbers from 1.
     """
-    from sire_core.reason import ReasoningLimits, reason, settings_of
+    from sire_core.reason import PassageSource, ReasoningLimits, reason, settings_of
 
     check_folder(folder, question)
     strategy = settings_of(via, flavor)
@@ -104,7 +104,7 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
     with open_index(options) as index:
         shows = not as_json and model is not None
         streams = shows and on_terminal()
-        steps = reason(via, index, question, k=k, filter=where, stream=streams, **strategy)
+        steps = reason(via, PassageSource(index), question, k=k, filter=where, stream=streams, **strategy)
         trace, shown = _run(steps, shows=shows)
         hint = "" if model else _no_model(index)
     if as_json:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.index import Index
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking
+    from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit, Step
 
 __all__ = ["FilterLike", "PassageSource", "Retrieve", "RetrieverSource", "Searchable", "Searcher"]
@@ -88,7 +89,11 @@ class PassageSource:
         """The index's own."""
         return self._index.language_model
 
-    async def asnapshot(self, *, filter: FilterLike = None) -> Searcher:  # noqa: A002 - as above
+    def stats(self) -> dict[str, Any]:
+        """See `Index.stats`."""
+        return self._index.stats()
+
+    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:  # noqa: A002 - as above
         """See `Index.asnapshot`."""
         return replace(await self._index.asnapshot(filter=filter), returns="passages")
 

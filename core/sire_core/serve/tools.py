@@ -181,12 +181,12 @@ class IndexTools:
         asked = read_arguments(AskArguments, given)
         if self._model is None:
             raise ConfigurationError(_NO_MODEL)
-        from sire_core.reason import reason, settings_of
+        from sire_core.reason import PassageSource, reason, settings_of
         from sire_core.reason.steps import Answer
 
         run = reason(
             asked.via,
-            self._index,
+            PassageSource(self._index),
             asked.question,
             model=self._model,
             k=asked.k,

@@ -30,6 +30,13 @@ def made(request, retriever):
     return lambda *answers, **options: make(retriever, model(*(answers or script)), **options)
 
 
+@pytest.fixture(params=sorted(MAKERS))
+def made_over(request, index_of):
+    """A maker of chains over a retriever with these fields."""
+    make, script = MAKERS[request.param]
+    return lambda recipe, **fields: make(SireRetriever(index=index_of(recipe), **fields), model(*script))
+
+
 def _types(chunks):
     return [step["type"] for chunk in chunks for step in chunk["steps"]]
 
@@ -256,6 +263,32 @@ def test_a_calls_filter_never_widens_the_retrievers_own(index_of):
     assert {d["metadata"]["kind"] for d in found} | {d.metadata["kind"] for d in result["documents"]} == {"person"}
     result = create_ircot_chain(people, model(*IRCOT)).invoke(QUESTION, filter={"kind": "ship"})
     assert (result["stop"], result["documents"], result["answer"]) == ("empty_index", [], "")
+
+
+def test_documents_are_the_users_own_unless_units_are_wanted(made_over, documents):
+    texts = {d.id: d.page_content for d in documents}
+    found = made_over("sirerag", k=6).invoke(QUESTION)["documents"]
+    assert [d.page_content for d in found] == [texts[d.id] for d in found]
+    assert len({d.id for d in found}) == 6
+    units = made_over("sirerag", k=6, returns="units").invoke(QUESTION)["documents"]
+    assert {"aggregate", "chunk"} <= {d.metadata["sire"]["kind"] for d in units}
+
+
+def test_what_search_kwargs_say_holds_for_reasoning_too(made_over, documents, tmp_path):
+    narrow = {"k": 2, "filter": {"kind": "person"}, "returns": "units"}
+    for found in (
+        made_over("sirerag", search_kwargs=narrow).invoke(QUESTION),
+        made_over("sirerag", search_kwargs=narrow).invoke(QUESTION, filter="kind in [person, ship]"),
+    ):
+        assert [d.metadata["kind"] for d in found["documents"]] == ["person"] * 2
+    SireRetriever.from_documents(documents, path=tmp_path, recipe="flat").index.close()
+    kinds = {}
+    for recipe in ("flat", "raptor"):
+        own = {"recipe": recipe, "returns": "units", "k": 30}
+        retriever = SireRetriever.from_documents([], path=tmp_path, recipe="raptor", search_kwargs=own)
+        result = create_ircot_chain(retriever, model(*IRCOT)).invoke(QUESTION)
+        kinds[recipe] = {d.metadata["sire"]["kind"] for d in result["documents"]}
+    assert kinds == {"flat": {"chunk"}, "raptor": {"chunk", "sim_summary"}}
 
 
 # --- models and indexes ---------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from llama_index_sire import (
 )
 from sire_core import Index
 from sire_core.errors import ConfigurationError, ModelError, QueryError
-from sire_core.reason import IRCoTConfig, ReasoningLimits, SelfAskConfig, collect, ircot, self_ask
+from sire_core.reason import IRCoTConfig, PassageSource, ReasoningLimits, SelfAskConfig, collect, ircot, self_ask
 from sire_core.recipes import REGISTRY
 from sire_core.storage.uuids import to_uuid
 from sire_core.testing.scripted_model import ScriptedModel
@@ -87,7 +87,7 @@ def thinking(call):
 async def test_contract_of_query_engines(recipe, index_of, question):
     engine = IRCoTQueryEngine(SireRetriever(index_of(recipe), similarity_top_k=5), llm=ScriptedModel(thinking))
     response = await engine.aquery(question)
-    trace = await collect(ircot(index_of(recipe), question, model=ScriptedModel(thinking), k=5))
+    trace = await collect(ircot(PassageSource(index_of(recipe)), question, model=ScriptedModel(thinking), k=5))
     assert [found.node.node_id for found in response.source_nodes] == [
         to_uuid(hit.unit.id) for hit in trace.answer.hits
     ]
@@ -109,7 +109,7 @@ async def test_self_ask_follows_up(index_of, question):
         AnswerEvent,
     ]
     assert events[3].text == "Petra Quillon"
-    trace = await collect(self_ask(index_of(), question, model=ScriptedModel(ASK)))
+    trace = await collect(self_ask(PassageSource(index_of()), question, model=ScriptedModel(ASK)))
     assert [found.node.node_id for found in events[-1].nodes] == [to_uuid(hit.unit.id) for hit in trace.answer.hits]
 
 
@@ -347,11 +347,12 @@ async def test_cancelling_the_workflow_stops_further_calls(index_of, question):
     assert len(model.log) == 1
 
 
-def test_evidence_without_an_answer_is_the_users_own_nodes_unless_units_are_wanted(index_of, question):
+@pytest.mark.parametrize("answers", [True, False])
+def test_evidence_is_the_users_own_nodes_unless_units_are_wanted(answers, index_of, question):
     kinds = {}
     for returns in ("passages", "units"):
-        retriever = SireRetriever(index_of("sirerag"), similarity_top_k=6, returns=returns)
-        found = ircot_engine(retriever).retrieve(QueryBundle(question))
+        engine = ircot_engine(SireRetriever(index_of("sirerag"), similarity_top_k=6, returns=returns))
+        found = engine.query(question).source_nodes if answers else engine.retrieve(QueryBundle(question))
         kinds[returns] = [node.metadata["sire_kind"] for node in found]
     assert kinds["passages"] == ["chunk"] * 6
     assert "aggregate" in kinds["units"]
