@@ -32,7 +32,9 @@ class RecordedSearches:
     language_model: LanguageModel | None = None
     """Strategies are given their model."""
 
-    def __init__(self, index: Index | PassageSource, replies: dict[str, Any], vectors: dict[tuple[str, str], FloatArray]) -> None:
+    def __init__(
+        self, index: Index | PassageSource, replies: dict[str, Any], vectors: dict[tuple[str, str], FloatArray]
+    ) -> None:
         self._index = index
         self._replies = replies
         self._vectors = vectors
