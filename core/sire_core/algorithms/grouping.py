@@ -32,8 +32,9 @@ def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """`starts[0], starts[0] + 1, ...` for `lengths[0]` numbers, then the same for the next start."""
-    before = np.cumsum(lengths) - lengths
-    return np.asarray(np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths), dtype=np.int64)
+    ends = lengths.cumsum()
+    total = int(ends[-1]) if len(ends) else 0
+    return np.asarray(np.arange(total) + (starts - ends + lengths).repeat(lengths), dtype=np.int64)
 
 
 def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:

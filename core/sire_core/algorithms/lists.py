@@ -73,7 +73,7 @@ class Lists:
         """
         lengths = self.lengths(rows)
         found = self.values[ranges(self.starts[rows], lengths)]
-        return np.repeat(np.arange(len(rows)), lengths), found.astype(np.int64)
+        return np.arange(len(rows)).repeat(lengths), found.astype(np.int64)
 
     def of(self, row: int) -> Ints:
         """One list."""

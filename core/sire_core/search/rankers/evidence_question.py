@@ -92,40 +92,45 @@ class QuestionEvidence:
         self._vectors = vectors
         self._allowed = allowed
         self.linked = linked_entities(question, index)
+        self._is_linked = np.zeros(len(index.holders) + 1, dtype=bool)  # the last one is for passages about nothing
+        self._is_linked[list(self.linked)] = True
         self._texts = QuestionWords(question, index)
         size = len(index.chunks)
         self._rarity = np.log1p(size) or 1.0
         self._cosines = cosines.astype(np.float64)
         self._words = self._texts.bm25()
         self._titled, self._names, self._rarest = self._links(size)
-        self.candidates = self._pool(pool)
-        self._fused = self._reciprocal_ranks(size)
+        by_vectors, by_words = self._best(self._cosines, None, pool), self._best(self._words, 0.0, pool)
+        named = self._best(self._names, 0.0, pool // 4), self._best(self._titled, 0.0, pool)
+        self.candidates = np.unique(np.concatenate([by_vectors, by_words, *named]))
+        self._fused = np.zeros(size)
+        for order in (by_vectors[:_DEPTH], by_words[:_DEPTH]):
+            self._fused[order] += _CONSTANT / (_CONSTANT + np.arange(len(order)))
         self._unsure = 1.0 - min(1.0, float((self._titled * self._rarest)[self.candidates].max(initial=0.0)))
-        self._scale = [_moments(scores[self.candidates]) for scores in (self._cosines, self._words)]
+        scores = (self._cosines, self._words)
+        (mean, self._spread), (mean_words, spread_words) = (_moments(found[self.candidates]) for found in scores)
+        self._vector, self._bm25 = (self._cosines - mean) / self._spread, (self._words - mean_words) / spread_words
+        sources = _Sources(index, allowed)
+        self._around = [of(found) for of in (sources.near, sources.elsewhere) for found in (self._vector, self._bm25)]
 
     def own(self, passages: Ints) -> Floats:
         """Evidence of passages by themselves, `[len(passages), len(OWN)]`; see `OWN`."""
-        masks, best = self._texts.covered(passages)
-        vector, words = self._cosines - self._scale[0][0], self._words - self._scale[1][0]
-        vector, words = vector / self._scale[0][1], words / self._scale[1][1]
-        alone = np.stack(
-            [
-                vector[passages],
-                words[passages],
-                self._texts.share(masks),
-                best,
-                self._titled[passages],
-                self._names[passages],
-                self._rarest[passages],
-                self._texts.title_share(passages),
-                self._fused[passages],
-                *self._texts.headed(passages),
-                self._texts.phrases(passages),
-                *(self._near(passages, scores) for scores in (vector, words)),
-                *(self._in_source(passages, scores) for scores in (vector, words)),
-            ],
-            axis=1,
+        texts = self._texts
+        found = (
+            self._vector[passages],
+            self._bm25[passages],
+            texts.share(texts.passages[passages]),
+            texts.best_sentence(passages),
+            self._titled[passages],
+            self._names[passages],
+            self._rarest[passages],
+            texts.title_share(passages),
+            self._fused[passages],
+            *texts.headed(passages),
+            texts.phrases(passages),
+            *(around[passages] for around in self._around),
         )
+        alone = np.array(found).T
         return np.concatenate([alone, self._unsure * alone], axis=1)
 
     def leads(self, sources: Ints, shares: Floats, widest: int) -> Leads:
@@ -147,31 +152,27 @@ class QuestionEvidence:
             keep &= self._allowed[holders]
         held, targets, about = held[keep], holders[keep], about[keep]
         from_place = places[held]
-        masks, _ = self._texts.covered(sources)
-        mask = masks[from_place]
-        target_masks, new_best = self._texts.covered(targets, ~mask)
+        mask, target_masks = self._texts.passages[sources][from_place], self._texts.passages[targets]
         rarity = np.log1p(len(index.chunks) / np.maximum(1, index.holders.lengths(entities))) / self._rarity
-        linked = np.isin(entities, list(self.linked))
         first, second = self._vectors[index.chunks[sources]], self._vectors[index.chunks[targets]]
-        features = np.stack(
+        features = np.array(
             [
                 np.maximum(shares, _LEAST_SHARE)[from_place] / -_LEAST_SHARE,
-                self._texts.share(self._texts.sentence_masks(sentences))[held],
+                self._texts.share(self._texts.sentences[sentences])[held],
                 self._texts.share(target_masks & ~mask),
                 self._texts.share(target_masks | mask),
-                about.astype(np.float64),
+                about,
                 rarity[held],
-                linked[held].astype(np.float64),
-                np.isin(index.own[sources], list(self.linked))[from_place].astype(np.float64),
-                np.einsum("ij,ij->i", first[from_place], second) / self._scale[0][1] / -_LEAST_SHARE,
+                self._is_linked[entities][held],
+                self._is_linked[index.own[sources]][from_place],
+                np.einsum("ij,ij->i", first[from_place], second) / self._spread / -_LEAST_SHARE,
                 about / np.maximum(1, titles)[held],
                 1.0 / np.maximum(1, counts)[from_place],
-                new_best,
+                self._texts.best_sentence(targets, ~mask),
                 ~about / np.maximum(1, others)[held],
                 np.ones(len(held)),
-            ],
-            axis=1,
-        )
+            ]
+        ).T
         return Leads(sources[from_place], sentences[held], entities[held], targets, features)
 
     def _named_in(self, sources: Ints) -> tuple[Ints, Ints, Ints, Ints]:
@@ -181,12 +182,13 @@ class QuestionEvidence:
         passages about the same. Also how many names each passage has.
         """
         index = self.index
-        places, sentences = index.sentences.take(sources)
+        sentences, lengths = index.sentences_of(sources)
+        places = np.arange(len(sources)).repeat(lengths)
         inside, entities = index.mentions.take(sentences)
         places, sentences = places[inside], sentences[inside]
         others = index.own[sources[places]] != entities
         places, sentences, entities = places[others], sentences[others], entities[others]
-        covered = self._texts.share(self._texts.sentence_masks(sentences))
+        covered = self._texts.share(self._texts.sentences[sentences])
         order = np.lexsort((sentences, -covered, entities, places))
         places, sentences, entities = places[order], sentences[order], entities[order]
         first = np.ones(len(places), dtype=bool)
@@ -199,11 +201,11 @@ class QuestionEvidence:
 
     def _best_sentences(self, passages: Ints) -> Ints:
         """The sentence of each passage that covers most of the question."""
-        places, sentences = self.index.sentences.take(passages)
-        covered = self._texts.share(self._texts.sentence_masks(sentences))
-        order = np.lexsort((sentences, -covered, places))
-        first = np.searchsorted(places[order], np.arange(len(passages)))
-        return np.asarray(sentences[order][first], dtype=np.int64)
+        sentences, lengths = self.index.sentences_of(passages)
+        covered = self._texts.share(self._texts.sentences[sentences])
+        best = np.flatnonzero(covered == largest(covered, lengths).repeat(lengths))
+        owners = np.arange(len(passages)).repeat(lengths)[best]
+        return np.asarray(sentences[best[np.searchsorted(owners, np.arange(len(passages)))]], dtype=np.int64)
 
     def _links(self, size: int) -> tuple[Floats, Floats, Floats]:
         """By passage: how surely the question names what it is about; sum and largest rarity of named entities."""
@@ -218,64 +220,57 @@ class QuestionEvidence:
             titled[about] = np.maximum(titled[about], sure)
         return titled, names, rarest
 
-    def _near(self, passages: Ints, scores: Floats) -> Floats:
-        """The better score of the passages before and behind in the same source; at least 0."""
-        index = self.index
-        source = index.source[passages]
-        best = np.zeros(len(passages))
-        for step in (-1, 1):
-            place = index.place[passages] + step
-            there = (place >= 0) & (place < index.members.lengths(source))
-            other = index.members.values[np.where(there, index.members.starts[source] + place, 0)]
-            if self._allowed is not None:
-                there &= self._allowed[other]
-            best = np.maximum(best, np.where(there, scores[other], 0.0))
-        return best
-
-    def _in_source(self, passages: Ints, scores: Floats) -> Floats:
-        """The best score of the other passages of the same source; at least 0."""
-        index = self.index
-        sources, back = np.unique(index.source[passages], return_inverse=True)
-        _, others = index.members.take(sources)
-        found = np.maximum(scores[others], 0.0)
-        if self._allowed is not None:
-            found = np.where(self._allowed[others], found, 0.0)
-        lengths = index.members.lengths(sources)
-        starts = np.cumsum(lengths) - lengths
-        best = largest(found, lengths)
-        first = np.minimum.reduceat(
-            np.where(found == np.repeat(best, lengths), np.arange(len(found)), len(found)), starts
-        )
-        mine = others[first]
-        found[first] = 0.0
-        second = largest(found, lengths)
-        return np.where(mine[back] == passages, second[back], best[back])
-
-    def _reciprocal_ranks(self, size: int) -> Floats:
-        fused = np.zeros(size)
-        for scores, least in ((self._cosines, None), (self._words, 0.0)):
-            order = self._best(scores, least, _DEPTH)
-            fused[order] += _CONSTANT / (_CONSTANT + np.arange(len(order)))
-        return fused
-
-    def _pool(self, count: int) -> Ints:
-        kept = [
-            self._best(self._cosines, None, count),
-            self._best(self._words, 0.0, count),
-            self._best(self._names, 0.0, count // 4),
-            self._best(self._titled, 0.0, count),
-        ]
-        return np.unique(np.concatenate(kept))
-
     def _best(self, scores: Floats, least: float | None, count: int) -> Ints:
         """The best allowed passages whose score is above `least`."""
-        hidden = _hidden(scores, self._allowed, least)
-        return best_first(np.where(hidden, -np.inf, scores).astype(np.float32), count)
+        if least is None and self._allowed is None:
+            return best_first(scores.astype(np.float32), count)
+        kept = np.ones(len(scores), dtype=bool) if least is None else scores > least
+        inside = np.flatnonzero(kept if self._allowed is None else kept & self._allowed)
+        return inside[best_first(scores[inside].astype(np.float32), count)]
 
 
-def _hidden(scores: Floats, allowed: BoolArray | None, least: float | None) -> BoolArray:
-    hidden = np.zeros(len(scores), dtype=bool) if least is None else scores <= least
-    return hidden if allowed is None else hidden | ~allowed
+class _Sources:
+    """What passages beside one another in a source, and of the same source, score.
+
+    Args:
+        index: The arrays.
+        allowed: Passages that count; None for all.
+    """
+
+    def __init__(self, index: EvidenceIndex, allowed: BoolArray | None) -> None:
+        self._order = index.members.values
+        self._lengths = np.diff(index.members.starts)
+        self._apart = len(self._lengths) == len(self._order)  # every passage is a source of its own
+        self._first = index.members.starts[:-1]
+        self._allowed = None if allowed is None else allowed[self._order]
+
+    def near(self, scores: Floats) -> Floats:
+        """The better score of the passages before and behind; at least 0, `[passages]`."""
+        found = np.zeros(len(scores))
+        if not self._apart:
+            score = self._counted(scores)
+            before, behind = np.append(0.0, score[:-1]), np.append(score[1:], 0.0)
+            before[self._first] = 0.0
+            behind[self._first[1:] - 1] = 0.0
+            found[self._order] = np.maximum(before, behind)
+        return found
+
+    def elsewhere(self, scores: Floats) -> Floats:
+        """The best score of the other passages of the same source; at least 0, `[passages]`."""
+        found = np.zeros(len(scores))
+        if not self._apart:
+            score = self._counted(scores)
+            best = np.maximum.reduceat(score, self._first).repeat(self._lengths)
+            at_best = score == best
+            others = np.where(at_best, 0.0, score)
+            second = np.maximum.reduceat(others, self._first).repeat(self._lengths)
+            alone = np.add.reduceat(at_best.astype(np.int64), self._first).repeat(self._lengths) == 1
+            found[self._order] = np.where(at_best & alone, second, best)
+        return found
+
+    def _counted(self, scores: Floats) -> Floats:
+        score = np.maximum(scores[self._order], 0.0)
+        return score if self._allowed is None else np.where(self._allowed, score, 0.0)
 
 
 def _moments(values: Floats) -> tuple[float, float]:

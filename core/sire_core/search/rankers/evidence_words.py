@@ -11,7 +11,7 @@ from sire_core.search.rankers.evidence_texts import name_words
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.lists import Ints
+    from sire_core.algorithms.lists import Ints, Lists
     from sire_core.search.rankers.evidence_index import EvidenceIndex
 
     Floats = NDArray[np.float64]
@@ -33,6 +33,11 @@ class QuestionWords:
     Args:
         question: The question; its first 64 different stems that the corpus has count, without function words.
         index: The arrays.
+
+    Attributes:
+        stems: Numbers of its stems; stem i is bit i.
+        sentences: Bit set of the stems in every sentence.
+        passages: Bit set of the stems in every passage.
     """
 
     def __init__(self, question: str, index: EvidenceIndex) -> None:
@@ -44,6 +49,14 @@ class QuestionWords:
         self._tables = shares @ _BITS_OF_BYTES  # shares of the sets of eight words that a byte can hold
         self._bits = np.zeros(len(index.words), dtype=np.uint64)
         self._bits[self.stems] = np.uint64(1) << np.arange(len(self.stems), dtype=np.uint64)
+        self.sentences = self._found_in(index.sentence_postings, len(index.sentence_words))
+        self.passages = self._found_in(index.passages, len(index.chunks))
+
+    def _found_in(self, postings: Lists, size: int) -> Bits:
+        found = np.zeros(size, dtype=np.uint64)
+        for place, stem in enumerate(self.stems.tolist()):
+            found[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= np.uint64(1 << place)
+        return found
 
     def bm25(self) -> Floats:
         """BM25 of every passage, `[passages]`."""
@@ -61,33 +74,18 @@ class QuestionWords:
             found += table[(masks >> np.uint64(8 * part)) & _BYTE]
         return found
 
-    def sentence_masks(self, sentences: Ints) -> Bits:
-        """Bit set of the question's words in each sentence."""
-        lists = self.index.sentence_words
-        _, words = lists.take(sentences)
-        return _joined(self._bits[words], lists.lengths(sentences))
-
-    def covered(self, passages: Ints, wanted: Bits | None = None) -> tuple[Bits, Floats]:
-        """Bit set of the question's words in each passage, and the share of the question in its best sentence.
+    def best_sentence(self, passages: Ints, wanted: Bits | None = None) -> Floats:
+        """Share of the question in the best sentence of each passage.
 
         Args:
             passages: Which.
-            wanted: Words that count in sentences, by passage; None for all.
+            wanted: Words that count, by passage; None for all.
         """
-        index = self.index
-        unique, back = np.unique(passages, return_inverse=True)
-        _, sentences = index.sentences.take(unique)
-        masks = self.sentence_masks(sentences)
-        lengths = index.sentences.lengths(unique)
-        _, words = index.title_words.take(unique)
-        titles = _joined(self._bits[words], index.title_words.lengths(unique))
-        whole = (_joined(masks, lengths) | titles)[back]
-        if wanted is None:
-            return whole, largest(self.share(masks), lengths)[back]
-        counts = lengths[back]
-        starts = (np.cumsum(lengths) - lengths)[back]
-        rows = np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
-        return whole, largest(self.share(masks[rows] & np.repeat(wanted, counts)), counts)
+        sentences, counts = self.index.sentences_of(passages)
+        masks = self.sentences[sentences]
+        if wanted is not None:
+            masks &= wanted.repeat(counts)
+        return largest(self.share(masks), counts)
 
     def title_share(self, passages: Ints) -> Floats:
         """Share of the words of what a passage is about that the question has, by inverse document frequency."""
@@ -101,6 +99,8 @@ class QuestionWords:
     def headed(self, passages: Ints) -> tuple[Floats, Floats]:
         """Of the best heading: share of its words that the question has; that times its share of the question."""
         index = self.index
+        if not len(index.headings.values):
+            return np.zeros(len(passages)), np.zeros(len(passages))
         places, headings = index.headings.take(passages)
         inside, words = index.heading_words.take(headings)
         idf = index.idf[words].astype(np.float64)
@@ -112,30 +112,23 @@ class QuestionWords:
     def phrases(self, passages: Ints) -> Floats:
         """Share of the question in pairs of its words that stand side by side in a sentence of each passage."""
         index = self.index
-        unique, back = np.unique(passages, return_inverse=True)
-        places, sentences = index.sentences.take(unique)
-        inside, words = index.sentence_words.take(sentences)
+        sentences, counts = index.sentences_of(passages)
+        masks = self.sentences[sentences]
+        hopeful = np.flatnonzero(masks & (masks >> np.uint64(1)))
+        inside, words = index.sentence_words.take(sentences[hopeful])
         bits = self._bits[words]
         beside = (bits[:-1] != 0) & (bits[1:] == bits[:-1] << np.uint64(1)) & (inside[1:] == inside[:-1])
-        owners = places[inside[:-1][beside]]
-        pairs = np.unique(np.stack([owners, words[:-1][beside], words[1:][beside]]), axis=1)
-        weights = np.minimum(index.idf[pairs[1]], index.idf[pairs[2]]) / self._weight
-        return np.asarray(np.bincount(pairs[0], weights, minlength=len(unique))[back])
-
-
-def _joined(bits: Bits, lengths: Ints) -> Bits:
-    """Union of each run of bit sets; 0 for an empty run."""
-    found = np.zeros(len(lengths), dtype=np.uint64)
-    filled = lengths > 0
-    if filled.any():
-        found[filled] = np.bitwise_or.reduceat(bits, (np.cumsum(lengths) - lengths)[filled])
-    return found
+        owners = np.arange(len(passages)).repeat(counts)[hopeful[inside[:-1][beside]]]
+        first = words[:-1][beside]
+        _, once = np.unique(owners * len(index.words) + first, return_index=True)  # the first word tells the second
+        weights = np.minimum(index.idf[first[once]], index.idf[words[1:][beside][once]]) / self._weight
+        return np.bincount(owners[once], weights, minlength=len(passages)).astype(np.float64)
 
 
 def largest(values: Floats, lengths: Ints) -> Floats:
     """Largest value of each run; 0 for an empty run."""
     found = np.zeros(len(lengths))
-    filled = lengths > 0
-    if filled.any():
-        found[filled] = np.maximum.reduceat(values, (np.cumsum(lengths) - lengths)[filled])
+    filled = lengths.nonzero()[0]
+    if len(filled):
+        found[filled] = np.maximum.reduceat(values, (lengths.cumsum() - lengths)[filled])
     return found
