@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from sire_core.algorithms.text import split_sentences
@@ -23,6 +24,12 @@ __all__ = ["UPPER", "Span", "find_spans", "is_common", "sentences_of", "tidy"]
 
 UPPER = "A-Z" + "".join(chr(code) for code in range(0xC0, 0x590) if chr(code).isupper())
 """Body of a character class: upper-case letters of the Latin, Greek, Cyrillic and Armenian scripts."""
+
+
+@cache
+def _compiled() -> re.Pattern[str]:
+    """The pattern of spans; compiling it takes longer than importing the package should."""
+    return re.compile(_SPAN)
 
 
 class Span(NamedTuple):
@@ -66,8 +73,9 @@ _JOIN = (
 )
 _NUMBER = rf" \d{{1,3}}(?![\w%]|[,.\u2013-]\d| (?:{UNITS}|million|billion|{_MONTH})\b)"
 _NAME = rf"{_WORD}(?:{_JOIN}{_WORD}){{0,40}}(?:{_NUMBER}(?: {_WORD})*)?"
-_SPAN = re.compile(
-    rf"(?P<work>[\"“][^\"“”]{{2,90}}[\"”])|(?<![\w$€£])(?:(?P<date>{_DATE})|(?P<quantity>{_QUANTITY})|(?P<name>{_NAME}))"
+_SPAN = (
+    r"(?P<work>[\"“][^\"“”]{2,90}[\"”])"
+    rf"|(?<![\w$€£])(?:(?P<date>{_DATE})|(?P<quantity>{_QUANTITY})|(?P<name>{_NAME}))"
 )
 _EDITION = re.compile(r"(?:\b(?:1[5-9]|20)\d\d|\b\d{1,3}(?:st|nd|rd|th)) $")
 _CAPITAL_START = re.compile(rf"[{UPPER}\d¿¡#]")
@@ -169,7 +177,8 @@ def find_spans(sentence: str) -> list[Span]:
     """
     spans: list[Span] = []
     position, closing = 0, -1
-    while match := _SPAN.search(sentence, position):
+    pattern = _compiled()
+    while match := pattern.search(sentence, position):
         position = match.end()
         kind = match.lastgroup
         span = None
