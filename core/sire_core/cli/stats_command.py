@@ -55,6 +55,11 @@ def _bars(found: Mapping[str, Any]) -> list[str]:
 def _tree_rows(found: Mapping[str, Any]) -> dict[str, str]:
     """How far trees have drifted, and what the perspectives of `smart` look like."""
     rows = {name: f"drifted {found[key]:.0%} of the way to a rebuild" for key, name in _TREES.items() if key in found}
+    if bridging := found.get("bridging"):
+        rows["bridging"] = (
+            f"{bridging['facts']:,} facts of {bridging['entities']:,} entities that documents share; "
+            f"{bridging['non_empty_rate']:.0f}% of these have one"
+        )
     perspectives = found.get("perspectives", {})
     for number, tree in enumerate(perspectives.get("trees", ()), 1):
         levels = ", ".join(f"{size:,}" for size in tree["clusters"])

@@ -24,7 +24,20 @@ _LEFT_OUT = (
     "nDCG@10",
 )  # for lines that fit a screen
 
-_COMPARED = ("R@2", "R@5", "R@10", "EM", "F1", "Acc", "contain-Acc", "MRR", "coverage", "Acc@.25", "Acc@.5")
+_COMPARED = (
+    "R@2",
+    "R@5",
+    "R@10",
+    "R@10 literal",
+    "EM",
+    "F1",
+    "Acc",
+    "contain-Acc",
+    "MRR",
+    "coverage",
+    "Acc@.25",
+    "Acc@.5",
+)
 
 __all__ = ["format_ablations", "format_comparison", "format_groups", "format_table", "write_rows", "write_text"]
 
@@ -103,6 +116,8 @@ def format_ablations(rows: Sequence[Row]) -> str:
         printed = {f"paper {name}": f"{paper[name]:.1f}" if name in paper else "-" for name in metrics}
         ours = {name: cell for name, cell in _cells(row, sorted(row.ks)).items() if name not in _LEFT_OUT}
         ours |= {name: _rate(row.answers[name]) for name in metrics if name in row.answers}
+        literal = [k for k in row.ks if f"R@{k} literal" in metrics]
+        ours |= {f"R@{k} literal": _rate(row.recall_literal(k)) for k in literal}
         if any(other.setup.perspectives for other in rows):
             ours |= _tree_cells(row)
         if any(other.evidence_match is not None for other in rows):
@@ -129,6 +144,7 @@ def format_comparison(rows: Sequence[Row]) -> str:
     lines = []
     for row in rows:
         values = {f"R@{k}": row.recall_passages(k) for k in row.ks} | {"MRR": row.mrr()}
+        values |= {f"R@{k} literal": row.recall_literal(k) for k in row.ks}
         values |= {name: row.answers.get(name) for name in metrics if name in row.answers}
         pool = f"{len(row.results):,} questions, {row.passages:,} passages"
         used = {"pool": pool, "model": row.setup.extraction, "embedder": row.setup.embedder}

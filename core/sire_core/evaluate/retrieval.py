@@ -1,7 +1,7 @@
 """Metrics of a ranking against gold passages. Every one is in 0..1; reports multiply by 100.
 
 A ranking is a list of distinct passage ids. Hits become one in two ways: `provenance_ranking` credits a synthetic
-unit with the passages it was made from, `literal_ranking` credits it with nothing.
+unit with the passages it was made from, `literal_ranking` credits one made from several documents with nothing.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ def provenance_ranking(hits: Iterable[Hit]) -> list[str]:
 
 
 def literal_ranking(hits: Iterable[Hit]) -> list[str | None]:
-    """Document ids of the chunk hits; a synthetic hit keeps its slot as None (IndexRAG's strict recall).
+    """Document ids of the hits that say what one document says; a synthetic hit keeps its slot as None.
 
-    A second chunk of a document that is already listed takes no slot, as in `provenance_ranking`: on a pool of chunks
+    IndexRAG's recall (section 5.3.2): passages and the knowledge units of documents count for their documents; bridging
+    facts, summaries and whatever else was written about several documents take slots and count for nothing. A second
+    chunk of a document that is already listed takes no slot, as in `provenance_ranking`: on a pool of chunks
     the two rankings are the same.
     """
     slots: list[str | None] = []
     seen: set[str] = set()
     for hit in hits:
-        if hit.unit.kind is not UnitKind.CHUNK:
+        if hit.unit.kind not in (UnitKind.CHUNK, UnitKind.AKU):
             slots.append(None)
             continue
         fresh = [doc_id for doc_id in distinct(hit.doc_ids) if doc_id not in seen]
@@ -67,7 +69,7 @@ def recall_prov(hits: Iterable[Hit], gold: Collection[str], k: int) -> float:
 
 
 def recall_literal(hits: Iterable[Hit], gold: Collection[str], k: int) -> float:
-    """R@k where synthetic units occupy slots and credit nothing."""
+    """R@k where units made from several documents occupy slots and credit nothing; see `literal_ranking`."""
     return recall_at_k(literal_ranking(hits), gold, k)
 
 

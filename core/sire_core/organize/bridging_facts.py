@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sire_core.algorithms.bridge_evidence import SourceDocument, SourceFact, gather_evidence
 from sire_core.algorithms.text import name_key
@@ -18,8 +18,9 @@ from sire_core.types import Failure, Unit, UnitKind, digest, hash64, unit_id
 
 if TYPE_CHECKING:
     from sire_core.algorithms.bridge_evidence import Evidence
+    from sire_core.derive.engine import OutputChange
     from sire_core.organize.texts.joined_facts import BridgeFact
-    from sire_core.protocols import BuildView
+    from sire_core.protocols import BuildView, Change, Delta
 
 __all__ = ["BridgingFacts"]
 
@@ -71,6 +72,15 @@ class BridgingFacts(Derivation):
             f"Facts that join documents through entities which 2 to {self.tau} of them name; with a language model one "
             "call per such entity, about 600-900 per 1,000 passages, without one no calls."
         )
+
+    async def organize(self, change: Change, view: BuildView) -> Delta:
+        """Bring everything up to date with a change of the corpus, and count what the paper's table 3 counts."""
+        from sire_core.derive.engine import run_steps
+
+        found = await run_steps(self.steps(view), change, view)
+        known = {} if found.is_new else view.state().get("figures", {}).get("bridging", {})
+        state = {**(found.delta.state or {}), "figures": {"bridging": _figures(known, found.outputs)}}
+        return replace(found.delta, state=state)
 
     def steps(self, view: BuildView) -> Sequence[Step]:
         """Documents with their names and facts, entities with what joins their documents, and that by its text."""
@@ -159,11 +169,16 @@ class _Entities(Step):
         answers = await self._writer(view).write(list(evidence.values()))
         view.progress("bridging facts", len(evidence), len(evidence))
         written = dict(zip(evidence, map(_output, answers), strict=True))
-        return [written.get(group.key) for group in groups]
+        # An entity that bridges, and of which fewer than two documents state anything, has an output without facts.
+        bridging = {group.key for group in groups if self._bridges(group)}
+        return [written.get(group.key, Output([]) if group.key in bridging else None) for group in groups]
+
+    def _bridges(self, group: Group) -> bool:
+        return 2 <= len(group.entries) <= self.settings.tau
 
     def _evidence(self, groups: Sequence[Group], context: Context) -> Mapping[str, Evidence]:
         rules = self.settings
-        bridging = {group.key: group for group in groups if 2 <= len(group.entries) <= rules.tau}
+        bridging = {group.key: group for group in groups if self._bridges(group)}
         wanted = {entry.item for group in bridging.values() for entry in group.entries}
         entries = context.tables[_Documents.name].entries(wanted)
         documents = [_document(name, found) for name, found in entries.items()]
@@ -199,6 +214,20 @@ def _output(answer: tuple[BridgeFact, ...] | Failure) -> Output:
     return Output([[fact.text, list(fact.chunk_ids)] for fact in answer])
 
 
+def _figures(known: Mapping[str, int | float], outputs: Mapping[str, Sequence[OutputChange]]) -> dict[str, Any]:
+    """Bridge entities, those with a fact and their share in percent, and bridging facts (table 3)."""
+    names = ("entities", "entities_with_facts", "facts")
+    found = {name: int(known.get(name, 0)) for name in names}
+    for change in outputs.get(_Entities.name, ()):
+        for side, one in ((change.before, -1), (change.after, 1)):
+            found["entities"] += one * (side is not None)
+            found["entities_with_facts"] += one * bool(side and side.data)
+    for change in outputs.get(_Texts.name, ()):
+        found["facts"] += (change.after is not None) - (change.before is not None)
+    rate = 100 * found["entities_with_facts"] / found["entities"] if found["entities"] else 0.0
+    return {**found, "non_empty_rate": round(rate, 1)}
+
+
 @dataclass(frozen=True, slots=True)
 class _Texts(Step):
     """Bridging facts of equal text as units.
@@ -213,7 +242,7 @@ class _Texts(Step):
 
     def map(self, item: Item) -> Iterable[Row]:
         """One row per bridging fact of an entity: text and chunks."""
-        return [Row(digest(text), [text, chunks], (item.place, item.number)) for text, chunks in item.value]
+        return [Row(digest(text), [text, chunks], (item.place, item.number)) for text, chunks in item.value or ()]
 
     def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
         """One unit per text."""

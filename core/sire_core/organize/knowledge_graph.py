@@ -57,7 +57,10 @@ class KnowledgeGraph(Derivation):
         similar_names: With disambiguation, names that share a word are merged when their vectors have at least this
             cosine; .92 is a good value. None: only what passages say themselves.
         max_names: A merge that would give an entity more names is refused.
-        skip_types: Entity types that are no entities of the graph, unless a passage is titled by one.
+        skip_types: Entity types that are no entities of the graph, unless a passage is titled by one; `()` takes all,
+            dates and quantities too, as MS-RAG does.
+        literals: Whether ends of triples that the record lists as no entity are entities, too: common nouns such as
+            "basketball", as in the graphs of HippoRAG and MS-RAG.
         max_df: An entity that more than this share of the passages name says nothing; only passages titled by it keep
             their edge.
         hub_floor: In a small corpus this many passages are always fine.
@@ -69,6 +72,7 @@ class KnowledgeGraph(Derivation):
     summaries: bool = False
     max_names: int = setting(8, low=1)
     skip_types: tuple[str, ...] = ("Date", "Quantity")
+    literals: bool = False
     max_df: float = setting(0.02, low=0.0, high=1.0)
     hub_floor: int = setting(10, low=0)
 
@@ -154,6 +158,9 @@ class _Entities(Step):
                 yield Row(entity.key, [list(entity.names), entity.type, False, chunks])
             if entity.aliases:
                 yield Row(_CLAIMS, [entity.key, *entity.aliases])
+        if self.settings.literals:
+            for key, names in said.literals().items():
+                yield Row(key, [names, "", False, chunks])
 
     def size_limit(self) -> int | None:
         """Of passages that name an entity."""

@@ -1,5 +1,8 @@
 """Rows of IndexRAG's tables 4 and 7 to 10 with the paper's figures.
 
+Its recall (table 9) counts a document's knowledge unit for the document and a bridging fact for nothing, as the column
+`R@10 literal` does. The row as published skips no type of entity and makes one unit of a document.
+
 Table 10 prints 53.9 for three bridging facts on HotpotQA where tables 4 and 9 print 54.1; the latter stands here.
 """
 
@@ -8,6 +11,8 @@ from __future__ import annotations
 from sire_core.recipes.ablation import Ablation, register_ablations
 
 __all__: list[str] = []
+
+_PUBLISHED = {"skip_types": (), "split_tokens": 1_000_000}
 
 register_ablations(
     "indexrag",
@@ -18,20 +23,22 @@ register_ablations(
             "indexrag",
             {},
             {
-                "hotpotqa": {"EM": 54.1, "Acc": 59.3, "F1": 68.9, "R@10": 57.5},
-                "2wiki": {"EM": 44.8, "Acc": 50.3, "F1": 51.7, "R@10": 46.7},
-                "musique": {"EM": 22.4, "Acc": 24.4, "F1": 34.4, "R@10": 52.8},
+                "hotpotqa": {"EM": 54.1, "Acc": 59.3, "F1": 68.9, "R@10 literal": 57.5},
+                "2wiki": {"EM": 44.8, "Acc": 50.3, "F1": 51.7, "R@10 literal": 46.7},
+                "musique": {"EM": 22.4, "Acc": 24.4, "F1": 34.4, "R@10 literal": 52.8},
             },
         ),
+        Ablation("ours", "as published", "indexrag", _PUBLISHED),
+        Ablation("ours", "as published, 20 candidates", "indexrag", _PUBLISHED | {"depth": 20, "top_up": False}),
         Ablation(
             "T7, T8, T9",
             "facts of documents only",
             "indexrag",
             {"stage2": False},
             {
-                "hotpotqa": {"EM": 53.2, "Acc": 57.4, "F1": 67.2, "R@10": 66.4},
-                "2wiki": {"EM": 41.7, "R@10": 50.5},
-                "musique": {"EM": 18.1, "Acc": 20.1, "F1": 30.1, "R@10": 62.0},
+                "hotpotqa": {"EM": 53.2, "Acc": 57.4, "F1": 67.2, "R@10 literal": 66.4},
+                "2wiki": {"EM": 41.7, "R@10 literal": 50.5},
+                "musique": {"EM": 18.1, "Acc": 20.1, "F1": 30.1, "R@10 literal": 62.0},
             },
         ),
         Ablation(

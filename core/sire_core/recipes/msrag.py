@@ -23,6 +23,7 @@ class MsragContext:
     Attributes:
         rerank: `model` (no change where there is none), `cross_encoder` or `none`.
         rerank_pool: How many passages the model sees (the paper's lambda 4).
+        rerank_model: A model for `rerank="model"` alone; see `Rerank`. Empty takes the index's own.
         cross_encoder: Name or folder of the cross-encoder (sentence-transformers; extra `rerank`).
         summaries: When a language model writes what the passages say about an entity or relation, for answers only:
             `lazy`, when it reaches an answer's prompt; `eager`, when the index is built; `none`.
@@ -33,6 +34,7 @@ class MsragContext:
 
     rerank: str = setting("model", choices=("model", "cross_encoder", "none"))
     rerank_pool: int = setting(5, low=1)
+    rerank_model: str = ""
     cross_encoder: str = ""
     summaries: str = setting("none", choices=("none", "lazy", "eager"))
 
@@ -40,6 +42,8 @@ class MsragContext:
         check_settings(self)
         if self.rerank != "cross_encoder":
             refuse_unused(self, f"rerank={self.rerank!r}", ("cross_encoder",))
+        if self.rerank != "model":
+            refuse_unused(self, f"rerank={self.rerank!r}", ("rerank_model",))
         if self.rerank == "none":
             refuse_unused(self, "rerank='none'", ("rerank_pool",))
 
@@ -49,15 +53,16 @@ class MsragContext:
 
         if self.rerank == "cross_encoder":
             return (CrossEncoderRerank(self.cross_encoder, self.rerank_pool),)
-        return (Rerank(self.rerank_pool),) if self.rerank == "model" else ()
+        return (Rerank(self.rerank_pool, self.rerank_model),) if self.rerank == "model" else ()
 
 
 @register
 def msrag(**settings: Any) -> Recipe:
     """MS-RAG: three recalls, neighbours in the graph, votes for passages, and a rerank.
 
-    `vote="count", hop_decay=1.0, fanout=None, link=False` is as published; `fusion="priority", rerank="none"` its row
-    without rerank; `entities=0, relations=0` its row without the graph; `expand="ppr"` and `extraction="llm"` rows of
+    `vote="count", hop_decay=1.0, link=False, literals=True, skip_types=()` is as published, with its hops read as a
+    bounded fan-out (`fanout=None` is the text's letter); `fusion="priority", rerank="none"` its row without rerank;
+    `entities=0, relations=0` its row without the graph; `expand="ppr"` and `extraction="llm"` rows of
     Table 7; `disambiguate=False` Table 13.
 
     Args:

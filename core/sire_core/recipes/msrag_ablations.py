@@ -24,6 +24,12 @@ _FULL = {
     "hotpotqa": {"R@2": 79.4, "R@5": 88.5, "EM": 60.4, "F1": 72.5, "MRR": 91.9},
 }
 
+_GRAPH = {"literals": True, "skip_types": ()}
+"""Dates and common nouns are entities."""
+
+_PUBLISHED = {**_GRAPH, "vote": "count", "hop_decay": 1.0, "link": False}
+"""Four hops reach most of a graph; each keeps the `fanout` items most similar to the question, as by default."""
+
 register_ablations(
     "msrag",
     (
@@ -40,7 +46,10 @@ register_ablations(
         ),
         Ablation("ours", "our PageRank over passages and entities", "pagerank", {}),
         Ablation("T13", "no disambiguation", "msrag", {"disambiguate": False}, _hotpot(76.7, 86.4)),
-        Ablation("ours", "as published", "msrag", {"vote": "count", "hop_decay": 1.0, "fanout": None, "link": False}),
+        Ablation("ours", "as published", "msrag", _PUBLISHED),
+        Ablation("ours", "as published, hops without a bound", "msrag", _PUBLISHED | {"fanout": None}),
+        Ablation("ours", "the paper's graph: dates and common nouns", "msrag", _GRAPH),
+        Ablation("HippoRAG", "passages by PageRank", "msrag", {"expand": "ppr", "fusion": "pagerank", "link": False}),
         Ablation("ours", "no names of the question", "msrag", {"link": False}),
         Ablation("ours", "no neighbours", "msrag", {"expand": "none"}),
     ),

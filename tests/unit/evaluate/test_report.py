@@ -175,7 +175,7 @@ def test_published_figures_stand_beside_ours_with_what_they_were_measured_with()
     assert cells["flat"]["reader"] == "single"
     assert cells["HippoRAG 2"]["R@5"] == "74.7"
     assert cells["SiReRAG"]["EM"] == "40.5"
-    assert (cells["IndexRAG"]["Acc"], cells["IndexRAG"]["R@10"]) == ("24.4", "52.8")
+    assert (cells["IndexRAG"]["Acc"], cells["IndexRAG"]["R@10 literal"]) == ("24.4", "52.8")
     assert cells["MS-RAG"]["R@2"] == "47.3"
     assert cells["IIER"]["Acc"] == "62.5"
     for name in ("method", "source", "pool", "model", "embedder", "reader"):

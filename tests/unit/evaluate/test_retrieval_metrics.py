@@ -45,12 +45,26 @@ def test_provenance_expands_in_order_and_removes_duplicates():
     assert recall_prov(HITS, ["d1", "d3"], 4) == 1
 
 
-def test_literal_keeps_slots_of_synthetic_units_and_credits_them_nothing():
-    assert literal_ranking(HITS) == [None, "d1", None, "d3"]
+def test_literal_keeps_slots_of_units_from_several_documents_and_credits_them_nothing():
+    assert literal_ranking(HITS) == [None, "d1", "d4", "d3"]
     assert recall_literal(HITS, ["d2"], 5) == 0
     assert recall_literal(HITS, ["d1", "d3"], 2) == 0.5
     assert recall_literal(HITS, ["d1", "d3"], 3) == 0.5
     assert recall_literal(HITS, ["d1", "d3"], 4) == 1
+
+
+def test_oracle_X7_bridging_facts_cost_recall_and_knowledge_units_have_theirs():
+    # Table 9 by hand. Gold d1 and d2: with bridging facts the first three slots hold one of them, without them two.
+    ranked = [
+        hit("bridge", "d1", "d2"),
+        hit("aku", "d1"),
+        hit("bridge", "d2", "d3"),
+        hit("aku", "d2"),
+        hit("aku", "d1"),
+    ]
+    assert [recall_literal(ranked, ["d1", "d2"], k) for k in (1, 2, 3, 4)] == [0, 0.5, 0.5, 1]
+    without = [found for found in ranked if found.unit.kind == "aku"]
+    assert [recall_literal(without, ["d1", "d2"], k) for k in (1, 2, 3)] == [0.5, 1, 1]
 
 
 def test_nothing_found_and_nothing_wanted():

@@ -331,3 +331,36 @@ def test_every_history_ends_where_a_rebuild_does_with_the_default_configuration(
         with Index(path / "fresh", recipe="indexrag") as fresh:
             fresh.build(order)
         assert read_contents(path / "grown").units == read_contents(path / "fresh").units
+
+
+def test_stats_count_what_the_papers_table_3_counts(tmp_path):
+    facts = {
+        "Ann met Bob. Ann saw Cid.": [("Ann met Bob.", ["Ann", "Bob"]), ("Ann saw Cid.", ["Ann", "Cid"])],
+        "Ann sang. Bob slept.": [("Ann sang.", ["Ann"]), ("Bob slept.", ["Bob"])],
+        "Cid left.": [("Cid left.", ["Cid"])],
+    }
+    answers = {
+        "Ann": ["Ann met Bob and sang.", "Ann saw Cid and sang."],
+        "Bob": [],
+        "Cid": ["Cid, whom Ann saw, left."],
+    }
+
+    def script(call):
+        return json.dumps({"facts": answers[json.loads(call.data)["entity"]]})
+
+    corpus = [Document(str(i), text) for i, text in enumerate(facts)]
+    recipe, embedder, reader = indexrag(), HashEmbedder(), PlainExtractor(facts)
+    model = ScriptedModel(script)
+    with Index(tmp_path / "i", recipe=recipe, embedder=embedder, extractor=reader, language_model=model) as index:
+        index.build(corpus[:2])
+        two = {"entities": 2, "entities_with_facts": 1, "facts": 2, "non_empty_rate": 50.0}
+        assert index.stats()["bridging"] == two
+        index.add(corpus[2:])
+        assert index.stats()["bridging"] == {
+            "entities": 3,
+            "entities_with_facts": 2,
+            "facts": 3,
+            "non_empty_rate": 66.7,
+        }
+        index.delete(["2"])
+        assert index.stats()["bridging"] == two

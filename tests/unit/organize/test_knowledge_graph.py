@@ -4,8 +4,9 @@ import pytest
 from graph_definition import find_mentions
 
 from sire_core import Document, Index
+from sire_core.extraction.recorded import RecordedExtractor
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.recipes import pagerank
+from sire_core.recipes import msrag, pagerank
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, UnitKind
@@ -123,3 +124,44 @@ def test_hubs_keep_only_the_passages_they_title(tmp_path):
     found = read_contents(tmp_path / "i")
     port = [edge for edge in found.edges if "Port Amber" in edge.metadata["names"]]
     assert [found.chunks[edge.source].doc_id for edge in port] == ["port"]
+
+
+def test_oracle_M7_dates_and_common_nouns_are_entities_by_switch(tmp_path):
+    rows = [
+        {"id": "a", "entities": ["Mira Vale"], "triples": [["Mira Vale", "plays", "basketball"]]},
+        {"id": "b", "entities": ["Otto Kell", "3 July 2001"], "triples": [["Otto Kell", "born", "3 July 2001"]]},
+        {"id": "c", "entities": ["Anna Vale"], "triples": [["Anna Vale", "coached", "basketball"]]},
+    ]
+    file = tmp_path / "recorded.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    corpus = [
+        Document("a", "Mira Vale plays basketball."),
+        Document("b", "Otto Kell was born on 3 July 2001."),
+        Document("c", "Anna Vale coached basketball."),
+    ]
+
+    def entities(index):
+        units = index.view().units(range(index.view().size))
+        return {unit.text: len(unit.chunk_ids) for unit in units if unit.kind is UnitKind.ENTITY}
+
+    def built(path=None, documents=corpus, **settings):
+        recipe = msrag(rerank="none", **settings)
+        index = Index(path, recipe=recipe, embedder=HashEmbedder(), extractor=RecordedExtractor(file))
+        index.build(documents)
+        return index
+
+    plain, whole = built(), built(tmp_path / "whole", literals=True, skip_types=())
+    assert "basketball" not in entities(plain)
+    assert entities(whole) == {"Mira Vale": 1, "Otto Kell": 1, "Anna Vale": 1, "basketball": 2, "3 July 2001": 1}
+    # Two relations that share "basketball" are one hop apart: from Mira Vale's passage to Anna Vale's.
+    walk = {"entities": 1, "relations": 0, "chunks": 0, "vote": "count", "link": False, "entity_hops": 2}
+    reached = built(literals=True, **walk)
+    assert {hit.doc_ids[0] for hit in reached.search("Mira Vale", 3) if hit.score > 0} == {"a", "c"}
+    assert [hit.doc_ids[0] for hit in built(**walk).search("Mira Vale", 3) if hit.score > 0] == ["a"]
+    # After any history the graph is that of a fresh build.
+    grown = built(tmp_path / "grown", corpus[:1], literals=True, skip_types=())
+    grown.add(corpus[1:])
+    assert entities(grown) == entities(whole)
+    assert edges_of(tmp_path / "grown") == edges_of(tmp_path / "whole")
+    grown.delete(["c"])
+    assert entities(grown)["basketball"] == 1

@@ -1,10 +1,14 @@
 """The rows of MS-RAG's tables 7 and 11: PageRank instead of neighbours, a model that reads the question, rerankers."""
 
+import json
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, ModelError, RefusalError
+from sire_core.extraction.recorded import RecordedExtractor
 from sire_core.recipes import msrag
 from sire_core.search.rankers.relation_graph import RelationGraph, RelationWalk
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -44,8 +48,46 @@ def test_search_settings_do_not_change_what_is_built(folder):
         assert one.view().ids.tolist() == other.view().ids.tolist()
 
 
+def chain_index(tmp_path, **settings):
+    """Ada - Bo - Cy - Di - Ed, a passage for each pair, and Xu - Yo apart."""
+    names = ["Ada", "Bo", "Cy", "Di", "Ed"]
+    pairs = [*pairwise(names), ("Xu", "Yo")]
+    rows = [
+        {"id": f"p{i}", "entities": list(ends), "triples": [[ends[0], "knows", ends[1]]]}
+        for i, ends in enumerate(pairs, 1)
+    ]
+    file = tmp_path / "recorded.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    fixed = {"entities": 1, "relations": 0, "chunks": 1, "vote": "count", "link": False, "rerank": "none"}
+    index = Index(recipe=msrag(**fixed | settings), embedder=HashEmbedder(), extractor=RecordedExtractor(file))
+    index.build([Document(f"p{i}", f"{head} knows {tail}.") for i, (head, tail) in enumerate(pairs, 1)])
+    return index
+
+
+def test_oracle_M6_pagerank_replaces_the_expansion_only(tmp_path):
+    # By hand: PageRank from Ada falls along the path, so that the two best are Bo and Cy, and the relations Ada-Bo and
+    # Bo-Cy. Votes at .5 for what was reached: p1 = Ada 1 + Bo .5 + Ada-Bo .5 + the passage itself 1; p2 = Bo, Cy, Bo-Cy;
+    # p3 = Cy.
+    index = chain_index(tmp_path, expand="ppr", fanout=2)
+    found = {hit.doc_ids[0]: hit.score for hit in index.search("Ada", 5) if hit.score > 0}
+    assert found == pytest.approx({"p1": 3.0, "p2": 1.5, "p3": 0.5}, abs=1e-3)
+    without = chain_index(tmp_path, expand="ppr", fanout=2, chunks=0)
+    assert without.search("Ada", 1)[0].score == pytest.approx(2.0, abs=1e-3)
+
+
+def test_pagerank_reaches_nothing_apart_and_hipporag_ranks_passages_by_it(tmp_path):
+    index = chain_index(tmp_path, expand="ppr", fanout=None)
+    assert {hit.doc_ids[0] for hit in index.search("Ada", 5) if hit.score > 0} == {"p1", "p2", "p3", "p4"}
+    walked = chain_index(tmp_path, expand="ppr", fusion="pagerank", relations=10, chunks=10, vote="similarity")
+    scores = {hit.doc_ids[0]: hit.score for hit in walked.search("Ada", 5) if hit.score > 0}
+    assert list(scores) == ["p1", "p2", "p3", "p4"]
+    assert 0 < scores["p4"] < scores["p1"] < 1
+    with pytest.raises(ConfigurationError, match="expand='ppr'"):
+        msrag(fusion="pagerank")
+
+
 def test_pagerank_reaches_two_relations_away(folder):
-    with opened(folder, expand="ppr", entities=1) as index:
+    with opened(folder, expand="ppr", fusion="pagerank", entities=1) as index:
         found = order(index)
         assert set(found[:2]) == {"film", "vale"}
         assert len(set(found)) == len(CORPUS)

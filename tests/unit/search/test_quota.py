@@ -134,6 +134,16 @@ def test_depth_limits_the_candidates_and_short_contexts_are_filled_up_within_the
     assert select(MANY, 7, quota)[0] == [0, 1, 30, 31, 32, 33, 2]  # nothing else is left
 
 
+def test_oracle_X6_depth_counts_the_entries_of_the_store():
+    # By hand: passages are not in IndexRAG's store, a document is one entry. Of P B1 P D1 B2 D1' B3 P D2 the first four
+    # entries are B1 D1 B2 B3; with at most two bridging facts the context is B1 D1 B2, and D2 only fills it up.
+    kinds = ["chunk", "bridge", "chunk", "aku", "bridge", "aku", "bridge", "chunk", "aku"]
+    documents = [7, None, 8, 1, None, 1, None, 9, 2]
+    quota = Quota((("bridge", Band(high=2)),), 4, top_up=False, outside=("chunk",), parts=("aku",))
+    assert select(kinds, 4, quota, documents=documents)[0] == [1, 3, 4]
+    assert select(kinds, 4, replace(quota, top_up=True), documents=documents)[0] == [1, 3, 4, 8]
+
+
 def algorithm_1(ranked, k, k_b):
     """Algorithm 1 of IndexRAG, line by line, over (document or None for a bridging fact) best first."""
     context, bridges = [], 0

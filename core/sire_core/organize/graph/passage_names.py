@@ -55,6 +55,7 @@ class PassageNames:
         title_names: The title with and without that part.
         entities: Of the record, in order.
         statements: Of the record, in order.
+        said: Key of the passage's title and text.
     """
 
     chunk_id: str
@@ -62,6 +63,17 @@ class PassageNames:
     title_names: tuple[str, ...] = ()
     entities: tuple[NamedEntity, ...] = ()
     statements: tuple[Statement, ...] = ()
+    said: str = ""
+
+    def literals(self) -> dict[str, list[str]]:
+        """By key the ends of statements that are no entities of the record, where the passage spells them out."""
+        ids = {entity.id for entity in self.entities if entity.key}
+        ends = dict.fromkeys(end for stated in self.statements for end in (stated.head, stated.tail) if end not in ids)
+        found: dict[str, list[str]] = {}
+        for end in ends:
+            if key := cached_key(end):
+                found.setdefault(key, []).extend([end] if key in self.said else [])
+        return found
 
     @classmethod
     def of(cls, chunk: Chunk | Unit, record: ExtractionRecord | None) -> PassageNames:
@@ -89,4 +101,4 @@ class PassageNames:
             for fact in record.facts
             for triple in fact.triples
         )
-        return cls(chunk.id, key, names, entities, statements)
+        return cls(chunk.id, key, names, entities, statements, said)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sire_core.algorithms.neighborhood import nearby_entities, nearby_relations
 from sire_core.algorithms.voting import count_votes
+from sire_core.errors import ConfigurationError
 from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.relation_graph import RelationGraph, RelationWalk
 from sire_core.search.ranking import ScoredRanking, best_first
@@ -42,22 +43,24 @@ class MixRecall:
         chunks: Passages recalled (lambda 3).
         entity_hops: How far entities are expanded; the paper does not say.
         relation_hops: How far relations are expanded (lambda h).
-        fanout: At every hop only so many relations most similar to the question are kept; None keeps all, the paper's
-            letter.
+        fanout: At every hop only so many relations most similar to the question are kept; of PageRank so many entities
+            and relations; None keeps all.
         vote: `count` (as published: every item is worth its weight) or `similarity` (times its cosine).
         hop_decay: An item found h hops away is worth this to the power of h; 1 is as published.
         entity_weight: Worth of an entity's vote.
         relation_weight: Worth of a relation's vote.
         chunk_weight: Worth of a passage's vote.
         fusion: `vote`, or `priority`: passages of entities, then of relations, then those recalled themselves (the
-            paper's row without voting).
+            paper's row without voting); or `pagerank`: passages by the PageRank of the entities that they relate, as
+            HippoRAG ranks them (needs `expand="ppr"`).
         extraction: What the entities and relations are recalled by: `vector`, the whole question (the paper's way), or
             `llm`, what a language model finds in it, each item linked to its nearest unit (no change without a model).
         link: Whether entities that the question names, by title, name or alias, are recalled before those similar to it
             (not in the paper, whose names are written by a model). Their votes are worth `d ** -link_rarity` when d
             passages name them.
         link_rarity: See `link`.
-        expand: `nearby`, or `none`, or `ppr`: PageRank over the entities from those recalled ranks the passages.
+        expand: `nearby`, or `none`, or `ppr`: instead of neighbours, what PageRank from the recalled entities reaches
+            joins them, as if one hop away (the paper's Table 7); everything else stays.
         damping: Probability of following an edge in `ppr`, as in PageRank.
     """
 
@@ -72,7 +75,7 @@ class MixRecall:
     entity_weight: float = setting(1.0, low=0.0)
     relation_weight: float = setting(1.0, low=0.0)
     chunk_weight: float = setting(1.0, low=0.0)
-    fusion: str = setting("vote", choices=("vote", "priority"))
+    fusion: str = setting("vote", choices=("vote", "priority", "pagerank"))
     extraction: str = setting("vector", choices=("vector", "llm"))
     link: bool = True
     link_rarity: float = setting(0.5, low=0.0)
@@ -83,14 +86,17 @@ class MixRecall:
         check_settings(self)
         weights = ("entity_weight", "relation_weight", "chunk_weight")
         if self.expand == "ppr":
-            idle = ("entity_hops", "relation_hops", "fanout", "vote", "hop_decay", "fusion", *weights)
-            refuse_unused(self, "expand='ppr'", idle)
+            refuse_unused(self, "expand='ppr'", ("entity_hops", "relation_hops"))
         else:
             refuse_unused(self, f"expand={self.expand!r}", ("damping",))
         if self.expand == "none":
             refuse_unused(self, "expand='none'", ("entity_hops", "relation_hops", "fanout", "hop_decay"))
-        if self.fusion == "priority":
-            refuse_unused(self, "fusion='priority'", ("vote", "hop_decay", *weights))
+        if self.fusion != "vote":
+            refuse_unused(self, f"fusion={self.fusion!r}", ("vote", "hop_decay", *weights))
+        if self.fusion == "pagerank":
+            if self.expand != "ppr":
+                raise ConfigurationError("fusion='pagerank' ranks by a walk; give expand='ppr', too.")
+            refuse_unused(self, "fusion='pagerank'", ("fanout", "relations", "chunks"))
         if not self.link:
             refuse_unused(self, "link=False", ("link_rarity",))
 
@@ -138,7 +144,9 @@ class MixRecall:
             _top(graph.relations, open_cosines, self.relations),
         )
         seeds = list(dict.fromkeys((*spelled, *entities))), relations
-        recalled = self._recall(graph, open_cosines, *seeds)
+        walk = RelationWalk.of(view, graph) if self.expand == "ppr" else None
+        reached = walk.nearby(seeds[0], self.fanout, self.damping, allowed) if walk else ([], [])
+        recalled = self._recall(graph, open_cosines, *seeds, *reached)
         worth = {item: self._worth(kind, hop, float(cosines[item])) for item, (kind, hop) in recalled.items()}
         voters: dict[int, list[int]] = {}
         for item in recalled:
@@ -146,10 +154,10 @@ class MixRecall:
                 voters.setdefault(passage, []).append(item)
         scores = cosines - 5.0  # entities and relations
         scores[graph.chunks] = cosines[graph.chunks] - 2.0  # passages without a vote
-        if self.expand == "ppr":
-            walked = RelationWalk.of(view, graph).scores(seeds[0], view.size, self.damping, allowed)
-            reached = np.flatnonzero(walked)
-            scores[reached] = walked[reached] + _TIE * cosines[reached]
+        if walk and self.fusion == "pagerank":
+            walked = walk.scores(seeds[0], view.size, self.damping, allowed)
+            passages = np.flatnonzero(walked)
+            scores[passages] = walked[passages] + _TIE * cosines[passages]
         elif self.fusion == "priority":
             scores[list(voters)] = np.arange(len(voters), 0, -1)
         else:
@@ -180,16 +188,26 @@ class MixRecall:
         return found[0], found[1]
 
     def _recall(
-        self, graph: RelationGraph, cosines: FloatArray, entities: list[int], relations: list[int]
+        self,
+        graph: RelationGraph,
+        cosines: FloatArray,
+        entities: list[int],
+        relations: list[int],
+        walked_entities: list[int],
+        walked_relations: list[int],
     ) -> dict[int, tuple[str, int]]:
-        """Kind and distance of every recalled unit: entities, relations, passages, each by distance and cosine."""
+        """Kind and distance of every recalled unit: entities, relations, passages, each by distance and cosine.
+
+        What PageRank reached stands one hop away.
+        """
         near_by = self.expand == "nearby"
         hops = (self.entity_hops, self.relation_hops) if near_by else (0, 0)
         near, on_the_way = nearby_entities(entities, graph.incidence, hops[0], self.fanout, cosines)  # type: ignore[arg-type]  # an array is indexed like a sequence
         linked = nearby_relations(relations, graph.incidence, hops[1], self.fanout, cosines)  # type: ignore[arg-type]  # as above
+        on_the_way |= dict.fromkeys(walked_relations, 1)
         for relation, hop in on_the_way.items():
             linked[relation] = min(hop, linked.get(relation, hop))
-        found = {item: ("entity", hop) for item, hop in near.items()}
+        found = {item: ("entity", hop) for item, hop in (dict.fromkeys(walked_entities, 1) | near).items()}
         for relation in sorted(linked, key=lambda item: linked[item]):
             found[relation] = ("relation", linked[relation])
         found.update((chunk, ("chunk", 0)) for chunk in _top(graph.chunks, cosines, self.chunks))

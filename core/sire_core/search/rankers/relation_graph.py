@@ -159,18 +159,43 @@ class RelationWalk:
             `[size]`, 0 for what is no passage or not reached.
         """
         found = np.zeros(size)
-        nodes = np.searchsorted(self.entities, np.asarray(seeds, dtype=np.int64))
-        if not len(nodes):
-            return found
-        start = np.zeros(len(self.entities))
-        start[nodes] = 1.0 / np.maximum(self.frequency[nodes], 1)
-        mass = personalized_pagerank(self._graph(allowed), start, damping).scores
+        mass = self._mass(seeds, damping, allowed)
         relation, passage = self.stated[:, 0], self.stated[:, 1]
         if allowed is not None:
             open_ = allowed[self.relations[relation]]
             relation, passage = relation[open_], passage[open_]
         np.add.at(found, passage, mass[self.ends[relation]].sum(axis=1))
         return found
+
+    def nearby(
+        self, seeds: Sequence[int], most: int | None, damping: float, allowed: BoolArray | None
+    ) -> tuple[list[int], list[int]]:
+        """What PageRank from seed entities reaches: the graph elements of MS-RAG's row with PageRank (table 7).
+
+        Args:
+            seeds: Positions of entities; they are not among the results.
+            most: So many entities and so many relations with the highest PageRank; None for all that are reached.
+            damping: Probability of following an edge.
+            allowed: Units that may be walked through, `[size]`.
+
+        Returns:
+            Positions of entities and of relations, best first. A relation has the PageRank of both ends.
+        """
+        mass = self._mass(seeds, damping, allowed)
+        stated = mass[self.ends].sum(axis=1)
+        if allowed is not None:
+            mass, stated = mass * allowed[self.entities], stated * allowed[self.relations]
+        mass[np.searchsorted(self.entities, np.asarray(seeds, dtype=np.int64))] = 0.0
+        return _highest(self.entities, mass, most), _highest(self.relations, stated, most)
+
+    def _mass(self, seeds: Sequence[int], damping: float, allowed: BoolArray | None) -> NDArray[np.float64]:
+        """PageRank of every node; zeros without seeds."""
+        start = np.zeros(len(self.entities))
+        if not len(seeds):
+            return start
+        nodes = np.searchsorted(self.entities, np.asarray(seeds, dtype=np.int64))
+        start[nodes] = 1.0 / np.maximum(self.frequency[nodes], 1)
+        return np.asarray(personalized_pagerank(self._graph(allowed), start, damping).scores, dtype=np.float64)
 
     def _graph(self, allowed: BoolArray | None) -> CSRGraph:
         """Relations count once each way, synonyms with their cosine; what is forbidden is not there."""
@@ -187,3 +212,10 @@ class RelationWalk:
             pairs[:, 1],
             np.concatenate((np.ones(2 * len(ends)), weights, weights)),
         )
+
+
+def _highest(positions: IntArray, scores: NDArray[np.float64], most: int | None) -> list[int]:
+    """The positions with the highest scores above zero, best first, ties by position."""
+    order = np.argsort(-scores, kind="stable")
+    found: list[int] = positions[order[scores[order] > 0][:most]].tolist()
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.voting import parse_order
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.hub import hub_options
 from sire_core.protocols import Prompt
 from sire_core.settings import check_settings, setting
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CrossEncoderRerank", "Reordered", "Rerank", "ask_order"]
 
+_logger = logging.getLogger(__name__)
+
 _INSTRUCTIONS = (
     "The data holds a question and numbered passages. Name the two passages that help most to answer the question, the "
     "more helpful one first. Answer with their numbers only, joined by #, for example 2#0."
@@ -32,13 +35,19 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Rerank:
-    """Puts first what the language model picks from the head of a ranking. Without a model nothing changes.
+    """Puts first what a language model picks from the head of a ranking. Without a model nothing changes.
+
+    A call that fails leaves the order as it was; the paths of the hits and a warning say so.
 
     Attributes:
         pool: How many of the first hits the model sees (the paper's lambda 4); the order beyond them stays.
+        model: Who is asked: the name of a model behind an OpenAI-compatible server (address and key as the variables
+            OPENAI_BASE_URL and OPENAI_API_KEY say), or `NAME@http://host/v1` with another address; empty for the
+            index's own. The paper takes a small one (Qwen-7B).
     """
 
     pool: int = setting(5, low=1)
+    model: str = ""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -47,14 +56,29 @@ class Rerank:
         """One call of the model.
 
         Raises:
-            ModelError: The call failed.
+            LimitExceededError: A usage limit was reached.
+            ConfigurationError: The model named needs a key, or the package `openai`.
         """
         positions, scores = await ranking.top(self.pool)
-        if view.language_model is None or len(positions) < 2:
+        model = _chat_model(self.model) if self.model else view.language_model
+        if model is None or len(positions) < 2:
             return ranking
         texts = [unit.index_text for unit in view.units(positions)]
-        order = positions[await ask_order(view.language_model, query, texts)]
+        try:
+            order = positions[await ask_order(model, query, texts)]
+        except ModelError as error:
+            _logger.warning("The rerank failed (%s); the hits keep the order that they had.", error)
+            return Reordered(ranking, positions, scores, "language model", failure=str(error))
         return Reordered(ranking, order, scores, "language model")
+
+
+@lru_cache(maxsize=8)
+def _chat_model(named: str) -> LanguageModel:
+    """The model that a setting names, with one set of connections."""
+    from sire_core.models.openai.client import OpenAIChat
+
+    name, _, address = named.partition("@http")
+    return OpenAIChat(name, base_url=f"http{address}" if address else None)
 
 
 async def ask_order(model: LanguageModel, query: str, texts: Sequence[str]) -> list[int]:
@@ -84,9 +108,11 @@ class Reordered:
         head: Its first positions in their new order.
         scores: Of the places.
         judge: Who reordered, for the paths.
+        failure: Why nobody did; the head is then as it was.
     """
 
-    def __init__(self, ranking: Ranking, head: IntArray, scores: FloatArray, judge: str) -> None:
+    def __init__(self, ranking: Ranking, head: IntArray, scores: FloatArray, judge: str, *, failure: str = "") -> None:
+        self._failure = failure
         self._ranking = ranking
         self._head = head
         self._scores = scores
@@ -115,6 +141,8 @@ class Reordered:
         steps = self._ranking.path(position)
         if position not in self._place:
             return steps
+        if self._failure:
+            return (*steps, Step("rerank", (), f"the {self._judge} failed, the order stays: {self._failure}"))
         return (*steps, Step("rerank", (), f"place {self._place[position] + 1} after the {self._judge} looked"))
 
 
