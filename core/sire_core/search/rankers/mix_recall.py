@@ -156,8 +156,8 @@ class MixRecall:
         scores[graph.chunks] = cosines[graph.chunks] - 2.0  # passages without a vote
         if walk and self.fusion == "pagerank":
             walked = walk.scores(seeds[0], view.size, self.damping, allowed)
-            passages = np.flatnonzero(walked)
-            scores[passages] = walked[passages] + _TIE * cosines[passages]
+            walked_to = np.flatnonzero(walked)
+            scores[walked_to] = walked[walked_to] + _TIE * cosines[walked_to]
         elif self.fusion == "priority":
             scores[list(voters)] = np.arange(len(voters), 0, -1)
         else:
