@@ -23,6 +23,10 @@ _CALLS = (
     "Nothing that is searched rests on it. Damaged answers are asked for again when they are needed; where the file "
     "cannot be read at all, restore it from a backup or delete it."
 )
+_SOURCES = (
+    "Searches do not need it. Restore it from a backup, or delete it and name the whole folders that were indexed when "
+    "you add or sync again, so that documents keep their ids."
+)
 _DERIVED = "Nothing: it is not used, and made again from index.sqlite when it is needed."
 
 
@@ -62,6 +66,10 @@ def check_folder(path: Path) -> list[Finding]:
         found += [Finding("calls.sqlite", problem, _CALLS) for problem in _of(lambda: _calls(folder.calls_file))]
     if not shown and not found:
         found.append(Finding("manifest.json", "it is missing or damaged", "Nothing: the next change writes it again."))
+    try:
+        folder.sources()
+    except StorageError:
+        found.append(Finding("sources.json", "it is not what was written", _SOURCES))
     derived = path / "derived"
     for directory in sorted(file.parent for file in derived.rglob("checksums.json")) if derived.is_dir() else ():
         if any(part.endswith(".partial") for part in directory.parts):

@@ -55,23 +55,37 @@ class Folder:
         return self.path / "sources.json"
 
     def sources(self) -> list[str]:
-        """Folders that ids of documents are relative to, whatever part of them is read later."""
+        """Folders that ids of documents are relative to, whatever part of them is read later.
+
+        Raises:
+            StorageError: The file is damaged; with other folders, documents would get other ids.
+        """
         try:
-            found = json.loads(self.sources_file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # an index that was made in Python, or a damaged file: only names are shorter
+            found = dict(json.loads(self.sources_file.read_text(encoding="utf-8")))
+            folders = list(found["folders"])
+            right = found["checksum"] == _checksum(folders)
+        except FileNotFoundError:  # an index that was made in Python
             return []
-        return [entry for entry in found if isinstance(entry, str)] if isinstance(found, list) else []
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            right = False
+        if not right:
+            raise StorageError(
+                f"{self.sources_file} is damaged: it says which folders were indexed, so that ids of documents stay "
+                "what they are. Restore it from a backup, or delete it and name the whole folders again that the index "
+                "was made from."
+            )
+        return folders
 
     def note_sources(self, folders: Iterable[str]) -> None:
         """Remember folders beside those that are known.
 
         Raises:
-            StorageError: The file cannot be written.
+            StorageError: The file is damaged or cannot be written.
         """
         known = self.sources()
         found = sorted({*known, *folders})
         if found != known:
-            self._replace(self.sources_file, found)
+            self._replace(self.sources_file, {"folders": found, "checksum": _checksum(found)})
 
     def pool(self, key: str, generation: int) -> Path:
         """Folder of the derived files of a pool."""
@@ -204,8 +218,8 @@ class Folder:
         return connection
 
 
-def _checksum(manifest: Mapping[str, Any]) -> int:
-    return zlib.crc32(json.dumps(manifest, sort_keys=True).encode())
+def _checksum(content: object) -> int:
+    return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
 def check_format(manifest: Mapping[str, Any], path: Path) -> None:

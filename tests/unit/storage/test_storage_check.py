@@ -121,6 +121,28 @@ def test_files_beside_the_database(folder):
         index.search("Who founded the Drava mill?")
 
 
+def test_the_folders_that_documents_came_from(tmp_path):
+    """With other folders than before, documents would get other ids and be there twice."""
+    source, folder = tmp_path / "source", tmp_path / "index"
+    (source / "part").mkdir(parents=True)
+    (source / "part" / "a.txt").write_text("Alma Kovac met Boris Veld in Ceuta.")
+    assert command("index", source, "--to", folder, "-r", "flat").exit_code == 0
+    noted = folder / "sources.json"
+    whole = noted.read_text()
+    for damaged in (whole.replace("source", "sauce", 1), whole[:-9], "[]", "{}", "null", "", '{"folders": 1}'):
+        noted.write_text(damaged)
+        assert [(f.file, f.advice[:8]) for f in check_folder(folder)] == [("sources.json", "Searches")]
+        found = command("index", source / "part", "--to", folder)
+        assert found.exit_code == 1
+        assert "sources.json is damaged" in found.output.replace("\n", " ")
+        assert command("query", folder, "Ceuta").exit_code == 0
+    noted.write_text(whole)
+    assert command("index", source / "part", "--to", folder).exit_code == 0
+    assert check_folder(folder) == []
+    with Index(folder) as index:
+        assert index.snapshot().document_ids() == ["part/a.txt"]
+
+
 def test_damaged_answers_are_asked_for_again_and_counted(tmp_path, caplog):
     model = ScriptedModel()
     path = tmp_path / "index"
