@@ -9,10 +9,11 @@ import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import EmbedderMismatchError, ModelError
+from sire_core.protocols import Fittable
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Embedder, FloatArray, IntArray, Progress
+    from sire_core.protocols import Embedder, FloatArray, Progress
     from sire_core.types import Unit
 
 __all__ = ["UnitEmbedder", "VectorStore"]
@@ -35,8 +36,9 @@ class UnitEmbedder:
 
     Args:
         embedder: The user's embedder.
-        store: Keeps vectors as they come, so that a killed build does not embed twice.
-        load: Says which of some unit ids the index holds, as positions, and gives their vectors.
+        store: Keeps vectors as they come, so that a killed build does not embed twice; not those of an embedder that
+            is fitted to the corpus, which costs no call and little time.
+        load: Vectors that the index holds, by unit id.
         read: Reads stored units by id, whose vectors are out of date.
         progress: Called after every batch.
         workers: Batches in flight at once.
@@ -47,14 +49,15 @@ class UnitEmbedder:
         self,
         embedder: Embedder,
         store: VectorStore,
-        load: Callable[[Sequence[str]], tuple[IntArray, FloatArray]],
+        load: Callable[[Sequence[str]], Mapping[str, FloatArray]],
         read: Callable[[Sequence[str]], Mapping[str, Unit]],
         progress: Progress,
         workers: int,
         width: int,
     ) -> None:
         self._embedder = embedder
-        self._store = store
+        # What was fitted to this corpus is quicker to ask again than to write down.
+        self._store = None if isinstance(embedder, Fittable) else store
         self._load = load
         self._read = read
         self._made: dict[str, FloatArray] = {}
@@ -70,19 +73,19 @@ class UnitEmbedder:
         """
         if not units:
             return np.empty((0, self._embedder.dimension), dtype=np.float32)
-        ids = [unit if isinstance(unit, str) else unit.id for unit in units]
-        open_ = [place for place, found in enumerate(ids) if found not in self._made]
-        places, stored = self._load([ids[place] for place in open_])
-        held = np.array(open_, dtype=np.int64)[places]
-        await self._make([units[place] for place in np.setdiff1d(open_, held).tolist()])
-        made = np.setdiff1d(np.arange(len(ids)), held)
-        if len(held) == len(ids):
-            return stored
-        vectors = np.empty((len(ids), len(self._made[ids[made[0]]])), dtype=np.float32)
-        if len(held):
-            vectors[held] = stored
-        vectors[made] = [self._made[ids[place]] for place in made.tolist()]
+        found = await self.by_id(units)
+        ids = [_id(unit) for unit in units]
+        vectors = np.empty((len(ids), len(found[ids[0]])), dtype=np.float32)
+        for place, unit in enumerate(ids):
+            vectors[place] = found[unit]
         return vectors
+
+    async def by_id(self, units: Sequence[Unit | str]) -> dict[str, FloatArray]:
+        """The same by unit id, without a copy."""
+        new = [unit for unit in units if _id(unit) not in self._made]
+        held = self._load([_id(unit) for unit in new])
+        await self._make([unit for unit in new if _id(unit) not in held])
+        return {unit: held[unit] if unit in held else self._made[unit] for unit in map(_id, units)}
 
     async def _make(self, units: Sequence[Unit | str]) -> None:
         """Embed what has no vector yet, or take what an earlier run that did not finish has stored."""
@@ -91,7 +94,7 @@ class UnitEmbedder:
         texts = {unit.id: digest("vector", unit.index_text) for unit in given}
         if not texts:
             return
-        stored = self._store.vectors(self._embedder.fingerprint, list(texts.values()))
+        stored = self._store.vectors(self._embedder.fingerprint, list(texts.values())) if self._store else {}
         asked = {texts[unit.id]: unit.index_text for unit in given if texts[unit.id] not in stored}
         stored.update(await self._ask(asked))
         self._made.update((unit, stored[text]) for unit, text in texts.items())
@@ -121,9 +124,14 @@ class UnitEmbedder:
                     "index. Give the one that it was built with, or build into another folder."
                 )
             vectors = unit_rows(raw)
-            self._store.put_vectors(self._embedder.fingerprint, part, vectors)
+            if self._store is not None:
+                self._store.put_vectors(self._embedder.fingerprint, part, vectors)
             found.update(zip(part, vectors, strict=True))
             self._progress("embedding", len(found), len(hashes))
 
         await asyncio.gather(*(one(start) for start in range(0, len(hashes), _BATCH)))
         return found
+
+
+def _id(unit: Unit | str) -> str:
+    return unit if isinstance(unit, str) else unit.id

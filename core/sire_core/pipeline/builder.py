@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sire_core.corpus.units import CorpusUpdate, PassageChange, documents_after, passage_change
 from sire_core.errors import EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
@@ -24,7 +22,7 @@ from sire_core.storage.commit import Commit
 from sire_core.storage.manifest import BuiltRecipe, Manifest
 from sire_core.storage.pool_update import PoolChange
 from sire_core.storage.store import CORPUS
-from sire_core.types import BuildReport, Failure, Unit
+from sire_core.types import BuildReport, Failure
 
 if TYPE_CHECKING:
     from sire_core.pipeline.build_settings import BuildSettings
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
     from sire_core.storage.index_files import IndexFiles
 
 __all__ = ["Builder"]
-
-_NONE = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +95,9 @@ class Builder:
     def _commit(self, commit: Commit, manifest: Manifest, work: _Work) -> None:
         self._store.commit(commit)
         documents = documents_after(work.corpus.change, work.corpus.stored)
-        self._library.pools.committed(PoolChange(manifest.generation, commit, work.corpus.chunks, documents))
+        # The first pools follow from none: nothing has to be kept until they are made.
+        change = PoolChange(manifest.generation, commit, work.corpus.chunks, documents)
+        self._library.pools.committed(change if work.before.generation else None)
         self._calls.clear_vectors()
         self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])
 
@@ -178,7 +176,7 @@ class Builder:
     async def _organize(self, work: _Work, jobs: Sequence[Job], stale: Sequence[BuiltRecipe]) -> Commit:
         settings = self._settings
         refitted = bool(work.before.embedder) and work.before.embedder != settings.embedder.fingerprint
-        load = (lambda _: _NONE) if refitted else self._library.vectors
+        load = (lambda _: {}) if refitted else self._store.vectors
         read = self._store.units_by_id
         width = 0 if refitted else self._store.dimension()
         embedder = UnitEmbedder(settings.embedder, self._calls, load, read, settings.progress, settings.workers, width)
@@ -195,7 +193,7 @@ class Builder:
         gone = [owner for built in stale for owner in built.owners if owner not in busy]
         with self._timed("embedding"):
             new = [unit for delta in deltas.values() for unit in delta.put_units]
-            vectors = await self._vectors(embedder, new, refitted=refitted)
+            vectors = await embedder.by_id(new)
             revectors = await self._revectors(embedder, deltas, gone) if refitted else {}
         staying = {chunk.id for chunk in work.corpus.chunks}
         return Commit(
@@ -209,15 +207,6 @@ class Builder:
             drop_owners=gone,
         )
 
-    async def _vectors(self, embedder: UnitEmbedder, units: Sequence[Unit], *, refitted: bool) -> dict[str, Any]:
-        """Vectors of units that are put, by id.
-
-        Those that the store has already come from there: derived files may be damaged, and must not reach it.
-        """
-        known = {} if refitted else self._store.vectors([unit.id for unit in units])
-        new = [unit for unit in units if unit.id not in known]
-        return {**known, **dict(zip((unit.id for unit in new), await embedder.embed(new), strict=True))}
-
     async def _revectors(
         self, embedder: UnitEmbedder, deltas: Mapping[str, Delta], gone: Sequence[str]
     ) -> dict[str, Any]:
@@ -228,8 +217,7 @@ class Builder:
             changed = set(delta.drop_units) | {unit.id for unit in delta.put_units}
             if owner not in gone:
                 staying += [unit for unit in self._store.units(owner) if unit.id not in changed]
-        vectors = await embedder.embed(staying)
-        return {unit.id: vector for unit, vector in zip(staying, vectors, strict=True)}
+        return await embedder.by_id(staying)
 
     def _manifest(
         self, work: _Work, stale: Sequence[BuiltRecipe], failed: Sequence[str], deltas: Mapping[str, Delta]

@@ -60,7 +60,7 @@ class CallStore:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._db = Database(path, _SCHEMA, _add_checksums)
+        self._db = Database(path, _SCHEMA, _add_checksums, shrinks=True)
         self._fitted: dict[str, Mapping[str, NDArray[Any]]] = {}
 
     def close(self) -> None:
@@ -189,8 +189,10 @@ class CallStore:
 
     def clear_vectors(self) -> None:
         """Drop the vectors, once the index holds them."""
-        with self._db.transaction() as connection:
-            connection.execute("DELETE FROM vectors")
+        if self._db.read("SELECT 1 FROM vectors LIMIT 1"):
+            with self._db.transaction() as connection:
+                connection.execute("DELETE FROM vectors")
+            self._db.shrink()
 
     # --- what embedders and extractors learned ----------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import StorageError
@@ -36,6 +37,9 @@ CREATE TABLE IF NOT EXISTS sums (
 """
 
 Row = Sequence[Any]
+
+_BATCH = 2000
+"""Rows with vectors and texts that are held at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +108,23 @@ class CheckedWrites:
         self._changes: dict[tuple[str, str], list[int]] = {}
 
     def insert(self, table: CheckedTable, rows: Iterable[Row]) -> None:
-        """Write rows that are not there yet, given without their checksums."""
+        """Write rows that are not there yet, given without their checksums; they are not all held at once."""
+        columns = (*table.columns, "checksum", *table.beside)
+        marks = ",".join("?" * len(columns))
+        self._db.executemany(
+            f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", self._counted(table, rows)
+        )
+
+    def _counted(self, table: CheckedTable, rows: Iterable[Row]) -> Iterator[Row]:
+        """Rows with their checksums, which go into the sums as they are written."""
         width = len(table.columns)
-        found = [(*row[:width], row_checksum(row[:width]), *row[width:]) for row in rows]
-        if not found:
-            return
         place = table.columns.index(table.part) if table.part else -1
-        for row in found:
+        for row in rows:
+            checksum = row_checksum(row[:width])
             change = self._change(table, str(row[place]) if table.part else "")
             change[0] += 1
-            change[1] += row[width]
-        columns = ", ".join((*table.columns, "checksum", *table.beside))
-        marks = ",".join("?" * len(found[0]))
-        self._db.executemany(f"INSERT INTO {table.name} ({columns}) VALUES ({marks})", found)
+            change[1] += checksum
+            yield (*row[:width], checksum, *row[width:])
 
     def delete(self, table: CheckedTable, columns: Sequence[str], keys: Iterable[Row]) -> None:
         """Delete the rows that have certain values in some columns."""
@@ -134,10 +142,13 @@ class CheckedWrites:
     def replace(self, table: CheckedTable, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Write rows, each in the place of one with the same values in some columns; of equal ones the last stays."""
         places = [table.columns.index(column) for column in columns]
-        found = {tuple(row[place] for place in places): row for row in rows}
-        if found and self._db.execute(f"SELECT 1 FROM {table.name} LIMIT 1").fetchone():
-            self.delete(table, columns, found)
-        self.insert(table, found.values())
+        empty = self._db.execute(f"SELECT 1 FROM {table.name} LIMIT 1").fetchone() is None
+        written: set[Row] = set()
+        given = iter(rows)
+        while found := {tuple(row[place] for place in places): row for row in islice(given, _BATCH)}:
+            self.delete(table, columns, written.intersection(found) if empty else found)
+            self.insert(table, found.values())
+            written.update(found)
 
     def finish(self) -> None:
         """Write the sums of what was changed."""

@@ -39,15 +39,23 @@ class Database:
         path: The file; None keeps everything in memory.
         schema: `CREATE TABLE IF NOT EXISTS` statements.
         upgrade: Brings tables of earlier versions up to date, where the file can be written.
+        shrinks: A new file is made so that `shrink` can give back the space of what was deleted.
 
     Raises:
         StorageError: The file cannot be opened, is no database, or is somebody else's.
     """
 
     def __init__(
-        self, path: Path | None, schema: str, upgrade: Callable[[sqlite3.Connection], None] | None = None
+        self,
+        path: Path | None,
+        schema: str,
+        upgrade: Callable[[sqlite3.Connection], None] | None = None,
+        *,
+        shrinks: bool = False,
     ) -> None:
         self.path = path
+        # Counts for a file without tables only, and before anything is written into it.
+        self._mode = "PRAGMA auto_vacuum=INCREMENTAL" if shrinks else "PRAGMA auto_vacuum"
         self._schema = schema
         self._upgrade = upgrade
         self._lock = threading.RLock()
@@ -59,7 +67,7 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         try:
-            return _open(self.path, self._schema, self._upgrade)
+            return _open(self.path, self._mode, self._schema, self._upgrade)
         except sqlite3.Error as error:
             raise _explain(error, self.path) from error
 
@@ -167,6 +175,14 @@ class Database:
         except StorageError as error:
             return [str(error)]
 
+    def shrink(self) -> None:
+        """Give back the space of what was deleted, where the file was made for that."""
+        try:
+            with self._lock:
+                self._connection.executescript("PRAGMA incremental_vacuum")
+        except sqlite3.Error as error:
+            raise _explain(error, self.path) from error
+
     def compact(self) -> None:
         """Give freed pages back and overwrite what was deleted.
 
@@ -201,11 +217,11 @@ if hasattr(os, "register_at_fork"):
 _Upgrade = Union[Callable[[sqlite3.Connection], None], None]
 
 
-def _open(path: Path | None, schema: str, upgrade: _Upgrade) -> sqlite3.Connection:
+def _open(path: Path | None, mode: str, schema: str, upgrade: _Upgrade) -> sqlite3.Connection:
     if path is None:
-        return _prepared(_connect(":memory:"), schema, path, upgrade)
+        return _prepared(_connect(":memory:"), mode, schema, path, upgrade)
     try:
-        return _prepared(_connect(str(path)), schema, path, upgrade)
+        return _prepared(_connect(str(path)), mode, schema, path, upgrade)
     except sqlite3.OperationalError as error:
         if not path.exists() or not any(word in str(error) for word in _UNWRITABLE):
             raise
@@ -226,9 +242,12 @@ def _connect(place: str, *, uri: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(place, timeout=30.0, isolation_level=None, check_same_thread=False, uri=uri)
 
 
-def _prepared(connection: sqlite3.Connection, schema: str, path: Path | None, upgrade: _Upgrade) -> sqlite3.Connection:
+def _prepared(
+    connection: sqlite3.Connection, mode: str, schema: str, path: Path | None, upgrade: _Upgrade
+) -> sqlite3.Connection:
     try:
         _check_tables(connection, schema, path)
+        connection.execute(mode)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")  # what was acknowledged survives a power cut
         connection.executescript(schema)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
 from sire_core.storage.calls import CallStore
@@ -16,9 +14,6 @@ from sire_core.storage.folder import Folder, check_format
 from sire_core.storage.manifest import BuiltRecipe, Manifest
 from sire_core.storage.pools import Pools
 from sire_core.storage.store import CORPUS, Store
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["IndexFiles"]
 
@@ -107,13 +102,6 @@ class IndexFiles:
         for owner in built.owners:
             found.update(self.store.state(owner).get("figures", {}))
         return found
-
-    def vectors(self, ids: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Which of some units the index holds, as positions, and their vectors `[positions, dimension]`."""
-        found = self.store.vectors(ids)
-        places = [place for place, wanted in enumerate(ids) if wanted in found]
-        stored = [found[ids[place]] for place in places]
-        return np.array(places, dtype=np.int64), np.stack(stored) if stored else np.empty((0, 0), np.float32)
 
     @contextmanager
     def writing(self) -> Iterator[None]:

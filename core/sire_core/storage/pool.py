@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -161,28 +162,27 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
     chunks = store.chunks()
     number = {chunk.id: i for i, chunk in enumerate(chunks)}
     doc_of = {chunk.id: chunk.doc_id for chunk in chunks}
-    found: list[tuple[tuple[int, int, int, str], Unit, NDArray[np.float32]]] = []
+    found: list[tuple[tuple[int, int, int, str], int, NDArray[np.int64], bytes]] = []
     for rank, owner in enumerate(owners):
-        for unit, vector in store.units_with_vectors([owner]):
-            first = min(number[chunk] for chunk in unit.chunk_ids)
-            found.append(((rank, unit.level, first, unit.id), unit, vector))
-    found.sort(key=lambda item: item[0])
-    units = [unit for _, unit, _ in found]
-    rows = [pool_row(unit, doc_of) for unit in units]
-    dimension = len(found[0][2]) if found else 0
-    matrix = np.empty((len(found), dimension), dtype=np.float32)
-    for i, (_, _, vector) in enumerate(found):
-        matrix[i] = vector
+        for unit in store.each_unit(owner):
+            stands_on = np.array([number[chunk] for chunk in unit.chunk_ids], dtype=np.int64)
+            key = (rank, unit.level, int(stands_on.min()), unit.id)
+            found.append((key, KIND_NAMES.index(unit.kind.value), stands_on, pool_row(unit, doc_of)))
+    found.sort(key=itemgetter(0))
+    place = {key[3]: i for i, (key, *_) in enumerate(found)}
+    matrix = np.empty((len(found), store.dimension() if found else 0), dtype=np.float32)
+    for unit_id, vector in store.each_vector(owners):
+        matrix[place[unit_id]] = vector
     return {
         "matrix": matrix,
-        "ids": np.array([unit.id for unit in units], dtype="S24"),
-        "kinds": np.array([KIND_NAMES.index(unit.kind.value) for unit in units], dtype=np.uint8),
-        "levels": np.array([unit.level for unit in units], dtype=np.uint8),
-        "ranks": np.array([key[0] for key, _, _ in found], dtype=np.uint8),
-        "indptr": np.cumsum([0, *(len(unit.chunk_ids) for unit in units)], dtype=np.int64),
-        "indices": np.array([number[c] for unit in units for c in unit.chunk_ids], dtype=np.int64),
-        "offsets": np.cumsum([0, *map(len, rows)], dtype=np.int64),
-        "rows": np.frombuffer(b"".join(rows), dtype=np.uint8),
+        "ids": np.array([key[3] for key, *_ in found], dtype="S24"),
+        "kinds": np.array([kind for _, kind, _, _ in found], dtype=np.uint8),
+        "levels": np.array([key[1] for key, *_ in found], dtype=np.uint8),
+        "ranks": np.array([key[0] for key, *_ in found], dtype=np.uint8),
+        "indptr": np.cumsum([0, *(len(stands_on) for _, _, stands_on, _ in found)], dtype=np.int64),
+        "indices": np.concatenate([np.empty(0, np.int64), *(stands_on for _, _, stands_on, _ in found)]),
+        "offsets": np.cumsum([0, *(len(row) for *_, row in found)], dtype=np.int64),
+        "rows": np.frombuffer(b"".join(row for *_, row in found), dtype=np.uint8),
         **corpus_columns(chunks, list(store.documents())),
     }
 

@@ -191,7 +191,18 @@ class Store:
 
     def units(self, owner: str) -> list[Unit]:
         """Units of one owner, by id."""
-        return [unit for unit, _ in self.units_with_vectors([owner], vectors=False)]
+        return list(self.each_unit(owner))
+
+    def each_unit(self, owner: str) -> Iterator[Unit]:
+        """Units of one owner, by id, one after the other."""
+        for row in self._db.iterate(f"SELECT {_UNIT_COLUMNS} FROM units WHERE owner=? ORDER BY id", [owner]):
+            yield _unit(row)
+
+    def each_vector(self, owners: Sequence[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+        """Ids of the units of some owners, with their vectors."""
+        marks = ",".join("?" * len(owners))
+        for found, blob in self._db.iterate(f"SELECT id, vector FROM units WHERE owner IN ({marks})", list(owners)):
+            yield str(found), _vector(found, blob)
 
     def units_by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
         """Units of whomever by id; unknown ids are left out."""
@@ -208,16 +219,6 @@ class Store:
     def outbox(self, mirror: str) -> Outbox:
         """Changes that a user's vector store has still to get."""
         return Outbox(self._db, mirror)
-
-    def units_with_vectors(
-        self, owners: Sequence[str], *, vectors: bool = True
-    ) -> Iterator[tuple[Unit, NDArray[np.float32]]]:
-        """Units of some owners in order of id, with their vectors (empty arrays when `vectors` is off)."""
-        column, nothing = "vector" if vectors else "x''", np.empty(0, dtype=np.float32)
-        marks = ",".join("?" * len(owners))
-        sql = f"SELECT {_UNIT_COLUMNS}, {column} FROM units WHERE owner IN ({marks}) ORDER BY id"
-        for row in self._db.iterate(sql, list(owners)):
-            yield _unit(row[:-1]), _vector(row[0], row[-1]) if vectors else nothing
 
     def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Vectors of units by id; unknown ids are left out."""

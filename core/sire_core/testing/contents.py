@@ -48,10 +48,10 @@ def read_contents(path: str | os.PathLike[str]) -> IndexContents:
     """
     with closing(IndexFiles(Path(path))) as library, library.store.snapshot():
         built = library.refresh().find(None)
-        stored = list(library.store.units_with_vectors([CORPUS, *built.owners]))
+        owners = [CORPUS, *built.owners]
         return IndexContents(
             chunks={chunk.id: chunk for chunk in library.store.chunks()},
-            units={unit.id: unit for unit, _ in stored},
+            units={unit.id: unit for owner in owners for unit in library.store.each_unit(owner)},
             edges=tuple(library.store.edges(list(built.owners))),
-            vectors={unit.id: vector.tobytes() for unit, vector in stored},
+            vectors={unit: vector.tobytes() for unit, vector in library.store.each_vector(owners)},
         )

@@ -11,6 +11,8 @@ from sire_core.errors import StorageError
 from sire_core.index import Index
 from sire_core.recipes import msrag, pagerank
 from sire_core.storage.check import check_folder
+from sire_core.storage.checked import SUMS_SCHEMA, CheckedTable, CheckedWrites, check_table
+from sire_core.storage.database import Database
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Document
@@ -176,6 +178,35 @@ def test_what_the_embedder_learned_is_made_again_from_the_documents(tmp_path):
         index.build(DOCUMENTS)
         assert [hit.unit.id for hit in index.search("Who founded the Drava mill?", 3)] == before
     assert check_folder(tmp_path / "ix") == []
+
+
+@pytest.mark.parametrize("embedder", [HashEmbedder(512), None], ids=["any", "fitted to the corpus"])
+def test_vectors_that_the_index_holds_take_no_space_beside_it(tmp_path, embedder):
+    with Index(tmp_path / "ix", recipe="flat", embedder=embedder, chunker=None) as index:
+        index.build(Document(f"d{i}", f"Mill {i} stands in Ceuta.") for i in range(1000))
+        assert len(index.search("Which mill stands in Ceuta?", 3)) == 3
+    if embedder is not None:  # 2 MB of vectors; what a fitted embedder learned stays
+        assert (tmp_path / "ix" / "calls.sqlite").stat().st_size < 200_000
+    assert sql(tmp_path / "ix" / "calls.sqlite", "DELETE FROM vectors") == [0]
+    with closing(sqlite3.connect(tmp_path / "ix" / "calls.sqlite")) as calls:
+        assert calls.execute("PRAGMA freelist_count").fetchone()[0] < 10
+
+
+def test_of_many_rows_with_one_key_the_last_stays(tmp_path):
+    database = Database(tmp_path / "x.sqlite", "CREATE TABLE IF NOT EXISTS t (a, checksum, b);" + SUMS_SCHEMA)
+    table = CheckedTable("t", ("a", "b"))
+    with closing(database):
+        for number in range(2):
+            with database.transaction() as db:
+                writes = CheckedWrites(db)
+                writes.replace(table, ["a"], ((i % 3000, f"{number} {i}") for i in range(7000)))
+                writes.finish()
+            assert database.read("SELECT count(*), min(a), max(a) FROM t") == [(3000, 0, 2999)]
+            assert database.read("SELECT b FROM t WHERE a IN (999, 1000) ORDER BY a") == [
+                (f"{number} 6999",),
+                (f"{number} 4000",),
+            ]
+            assert list(check_table(database, table)) == []
 
 
 def test_answers_of_earlier_versions_get_checksums(tmp_path):
