@@ -1,6 +1,7 @@
 """The adapters' tests with the lowest versions that pyproject.toml allows and with the latest, each in an environment
 of its own: the bounds that we declare are the ones that work."""
 
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,11 @@ LANGCHAIN = ("tests/unit/langchain_sire", "tests/parity/test_langchain_parity.py
 LLAMA_INDEX = ("tests/unit/llama_index_sire", "tests/parity/test_llama_index_parity.py")
 MCP = ("tests/unit/serve", "tests/integration/test_mcp_process.py")
 CASES = {
-    "langchain": (("langchain", "langgraph"), ("langchain-tests",), LANGCHAIN),
+    "langchain": (
+        ("langchain", "langgraph"),
+        ("langchain-tests", "langchain-classic", "langchain-text-splitters"),
+        LANGCHAIN,
+    ),
     "llama-index": (("llama-index",), (), LLAMA_INDEX),
     "mcp": (("mcp", "cli", "openai"), (), MCP),
 }
@@ -32,8 +37,14 @@ def lowest(extras):
     return [f"{name}=={version}" for name, version in found]
 
 
-def run(*command, cwd, timeout):
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False)
+def run(*command, cwd, timeout, **variables):
+    env = {**os.environ, **variables}
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False, env=env)
+
+
+def word_lists(environment):
+    """LlamaIndex 0.13 brings the word lists of NLTK, but does not look where they are: it downloads them."""
+    return os.pathsep.join(map(str, environment.glob("env/**/llama_index/core/_static/nltk_cache")))
 
 
 def test_the_lower_bounds_are_read():
@@ -61,6 +72,6 @@ def test_adapters_work_with(case, versions, tmp_path):
 
     # Old releases warn about newer releases of what they use; our own warnings are errors in the other runs.
     options = ("-q", "-p", "no:cacheprovider", "-o", "filterwarnings=ignore")
-    done = run(python, "-m", "pytest", *options, *tests, cwd=ROOT, timeout=1800)
+    done = run(python, "-m", "pytest", *options, *tests, cwd=ROOT, timeout=1800, NLTK_DATA=word_lists(tmp_path))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     assert "passed" in done.stdout
