@@ -8,12 +8,12 @@ from llama_index.core import Document
 from llama_index.core.agent.workflow import FunctionAgent, ToolCallResult
 from llama_index.core.tools import QueryEngineTool
 
-openai = pytest.importorskip("llama_index.llms.openai", reason="llama-index-llms-openai is a development dependency")
-
 from llama_index_sire import IRCoTQueryEngine, SireRetriever, create_sire_answer_tool, create_sire_tool
 from sire_core.data import demo_documents
 from sire_core.testing.agent_server import AgentServer, ToolRequest
 from sire_core.testing.scripted_server import ScriptedServer
+
+openai = pytest.importorskip("llama_index.llms.openai", reason="llama-index-llms-openai is a development dependency")
 
 # LlamaIndex's agents look at deprecated attributes of pydantic.
 pytestmark = [
@@ -83,7 +83,10 @@ async def test_an_agent_asks_for_an_answer_corrects_itself_and_checks_it(retriev
         return "In 1931 [ilse-marrable]."
 
     with ScriptedServer(reasoning) as thinker, AgentServer(turns) as server:
-        tools = [create_sire_answer_tool(IRCoTQueryEngine(retriever, llm=client_of(thinker))), create_sire_tool(retriever)]
+        tools = [
+            create_sire_answer_tool(IRCoTQueryEngine(retriever, llm=client_of(thinker))),
+            create_sire_tool(retriever),
+        ]
         handler = agent_of(tools, server, streaming=streaming).run(QUESTION)
         results = [event async for event in handler.stream_events() if isinstance(event, ToolCallResult)]
         assert str(await handler) == "In 1931 [ilse-marrable]."
