@@ -50,9 +50,9 @@ class Index:
         max_failure_ratio: Share of failed passages or summaries above which a build stops.
         progress: Called as `progress(stage, done, total)`; True draws bars with the time left, on terminals only.
         limits: Most calls and tokens that one build may spend on models.
-        extraction: How a model extracts: `joint` asks once per passage; `native` uses the papers' own separate prompts;
-            `model+rules` asks for facts about the names that rules find and completes them by the rules' own, for
-            models that leave much out.
+        extraction: How a model extracts: `joint` asks once per passage; `native` as the recipe's paper does
+            (`Recipe.native`); `model+rules` asks for facts about the names that rules find and completes them by the
+            rules' own, for models that leave much out.
         mirrors: Vector stores of yours that follow every change; see `sire_core.protocols.Mirror`.
         lock_timeout: Seconds that a change waits for another writer before it raises `IndexLockedError`.
         allow: What the readers of this object may see, as a filter: it holds in every search, snapshot and explanation,

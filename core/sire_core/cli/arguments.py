@@ -137,7 +137,12 @@ ApiKeyEnv = Annotated[
     str, typer.Option("--api-key-env", metavar="NAME", help="The environment variable that holds the key for --llm.")
 ]
 Native = Annotated[
-    bool, typer.Option("--native", help="Extract in the separate steps of the paper: three calls a passage, not one.")
+    bool,
+    typer.Option(
+        "--native",
+        help="Extract as the recipe's paper does: SiReRAG and MS-RAG in three calls a passage, IIER in one for its "
+        "keywords, IndexRAG in one a document. Default: one call a passage for all recipes.",
+    ),
 ]
 MaxCalls = Annotated[
     int | None,

@@ -200,7 +200,7 @@ def _check_makers(options: IndexOptions, built: BuiltRecipe) -> None:
     if built.language_model and built.organizers and (model is None or model.fingerprint != built.language_model):
         hints.append(f"--llm {built.language_model.removeprefix('openai:')}")
     by_model = bool(built.extraction) and not recorded and not built.extraction.startswith("rules/")
-    if by_model and built.extraction != _records_of(options):
+    if by_model and built.extraction != _records_of(options, built):
         native = "native" in built.extraction.rpartition("|")[2]
         if native != options.native:
             hints.append("--native" if native else "no --native")
@@ -216,10 +216,12 @@ def _check_makers(options: IndexOptions, built: BuiltRecipe) -> None:
         )
 
 
-def _records_of(options: IndexOptions) -> str:
-    """Fingerprint of the records that a model would make; empty without one."""
+def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:
+    """Fingerprint of the records that a model would make for a recipe; empty without one."""
     if options.language_model is None or options.extractions is not None:
         return ""
     from sire_core.extraction.model import ModelExtractor
+    from sire_core.recipes import REGISTRY, recipe_by_name
 
-    return ModelExtractor(options.language_model, native=options.native).fingerprint
+    native = recipe_by_name(built.name).native if options.native and built.name in REGISTRY else "sirerag"
+    return ModelExtractor(options.language_model, native=native if options.native else None).fingerprint

@@ -14,7 +14,18 @@ from pydantic import Field, field_validator, model_validator
 from sire_core.models.structured import LenientAnswer
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple
 
-__all__ = ["EntitiesAnswer", "ExtractionAnswer", "FactsAnswer", "ShortFactsAnswer", "record_of"]
+__all__ = [
+    "AliasesAnswer",
+    "DocumentAnswer",
+    "EntitiesAnswer",
+    "ExtractionAnswer",
+    "FactsAnswer",
+    "KeywordsAnswer",
+    "NamesAnswer",
+    "ShortFactsAnswer",
+    "TriplesAnswer",
+    "record_of",
+]
 
 _ENTITY = '{"id":"n1","name":"","type":"","aliases":[],"description":""}'
 
@@ -141,6 +152,88 @@ class ShortFactsAnswer(LenientAnswer):
     def whole(self) -> list[FactAnswer]:
         """The facts in the form of the longer answers."""
         return [FactAnswer.model_validate(fact.model_dump()) for fact in self.facts]
+
+
+class NamesAnswer(LenientAnswer):
+    """Answer of MS-RAG's first step."""
+
+    shape: ClassVar[str] = '{"names":[""]}'
+
+    names: list[str]
+
+    @field_validator("names", mode="before")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        """Names of objects that have one."""
+        if not isinstance(value, list):
+            return value
+        return [item.get("name", "") if isinstance(item, Mapping) else item for item in value]
+
+
+class TriplesAnswer(LenientAnswer):
+    """Answer of its second step."""
+
+    shape: ClassVar[str] = '{"triples":[["head","predicate","tail"]]}'
+
+    triples: list[TripleAnswer]
+
+    @field_validator("triples", mode="before")
+    @classmethod
+    def _whole_triples(cls, value: Any) -> Any:
+        """As in `FactAnswer`."""
+        return [item for item in value if _is_triple(item)] if isinstance(value, list) else value
+
+
+class AliasesAnswer(LenientAnswer):
+    """Answer of its third step: groups of names; a single group may come without its brackets."""
+
+    shape: ClassVar[str] = '{"aliases":[["",""]]}'
+
+    aliases: list[list[str]]
+
+    @field_validator("aliases", mode="before")
+    @classmethod
+    def _groups(cls, value: Any) -> Any:
+        flat = isinstance(value, list) and value and all(isinstance(item, str) for item in value)
+        return [value] if flat else value
+
+
+class KeywordsAnswer(LenientAnswer):
+    """Answer of IIER's step."""
+
+    shape: ClassVar[str] = '{"keywords":["","","","",""]}'
+
+    keywords: list[str]
+
+
+class PairAnswer(LenientAnswer):
+    """A question and its answer."""
+
+    question: str = ""
+    answer: str
+    passage: int = 1
+
+    @field_validator("passage", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> int:
+        return int(value) if str(value).isdecimal() else 1
+
+
+class DocumentAnswer(LenientAnswer):
+    """Answer of IndexRAG's first stage."""
+
+    shape: ClassVar[str] = '{"qa_pairs":[{"passage":1,"question":"","answer":""}],"entities":[""]}'
+
+    qa_pairs: list[PairAnswer]
+    entities: list[str] = Field(default_factory=list)
+
+    @field_validator("entities", mode="before")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        """As in `NamesAnswer`."""
+        if not isinstance(value, list):
+            return value
+        return [item.get("name", "") if isinstance(item, Mapping) else item for item in value]
 
 
 class ExtractionAnswer(FactsAnswer, EntitiesAnswer):  # fields come in reverse order: entities first

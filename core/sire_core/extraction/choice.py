@@ -13,13 +13,16 @@ EXTRACTIONS = ("joint", "native", "model+rules")
 """What `Index(extraction=...)` takes."""
 
 
-def model_extractor(model: LanguageModel, extraction: str, concurrency: int | None = None) -> Extractor:
+def model_extractor(
+    model: LanguageModel, extraction: str, concurrency: int | None = None, *, native: str = "sirerag"
+) -> Extractor:
     """The extractor of a name in `EXTRACTIONS`.
 
     Args:
         model: Who is asked.
         extraction: `joint`, `native` or `model+rules`.
         concurrency: Passages under way at once; None takes the model's own.
+        native: Whose way `native` means; see `Recipe.native`.
     """
     if extraction == "model+rules":
         from sire_core.extraction.merged import MergedExtractor
@@ -27,4 +30,4 @@ def model_extractor(model: LanguageModel, extraction: str, concurrency: int | No
         return MergedExtractor(model, concurrency=concurrency)
     from sire_core.extraction.model import ModelExtractor
 
-    return ModelExtractor(model, native=extraction == "native", concurrency=concurrency)
+    return ModelExtractor(model, native=native if extraction == "native" else None, concurrency=concurrency)

@@ -7,18 +7,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.text import count_tokens, name_key
+from sire_core.algorithms.text import count_tokens
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
-from sire_core.extraction.answers import (
-    EntitiesAnswer,
-    EntityAnswer,
-    ExtractionAnswer,
-    FactAnswer,
-    FactsAnswer,
-    ShortFactsAnswer,
-    record_of,
-)
+from sire_core.extraction.answers import EntityAnswer, ExtractionAnswer, ShortFactsAnswer, record_of
+from sire_core.extraction.native import NATIVE, Found, with_entities
 from sire_core.extraction.prompts import passage_data, prompts
 from sire_core.extraction.record import validate
 from sire_core.protocols import ChunkInContext, Prompt
@@ -47,10 +40,12 @@ class ModelExtractor:
     failed one with its reason.
 
     Args:
-        language_model: Who reads the chunks. With `with_sources` (see `CachedModel`) it is given the chunk it reads;
-            worth it for the three steps, whose answers are not records yet.
+        language_model: Who reads the chunks. With `with_sources` (see `CachedModel`) it is given the chunks it reads;
+            worth it for several steps, whose answers are not records yet.
         prompt_version: Which prompts; part of the fingerprint.
-        native: Use SiReRAG's own three steps (rewrite, entities, facts) instead of one call.
+        native: Instead of one call for everything a paper's own way, a name of `NATIVE`: `sirerag` (rewrite, entities,
+            facts), `msrag` (names, triples, aliases), `iier` (five keywords) or `indexrag` (questions and answers, one
+            call per document). None asks for everything at once.
         given: Entities of a chunk that are known; then one short call asks for the facts and relations between them.
         concurrency: Chunks under way at once; None takes the model's own `concurrency`, or 8.
         max_chunk_tokens: A longer chunk fails without a call, since one answer could not hold its facts.
@@ -64,7 +59,7 @@ class ModelExtractor:
         language_model: LanguageModel,
         *,
         prompt_version: str = "v1",
-        native: bool = False,
+        native: str | None = None,
         given: Callable[[Chunk], Sequence[Entity]] | None = None,
         concurrency: int | None = None,
         max_chunk_tokens: int = 4_000,
@@ -72,7 +67,9 @@ class ModelExtractor:
         self._model = language_model
         self._version = prompt_version
         self._prompts = prompts(prompt_version)
-        self._native = native
+        if native is not None and native not in NATIVE:
+            raise ConfigurationError(f"native is one of {', '.join(NATIVE)} or None, not {native!r}.")
+        self._way = None if native is None else NATIVE[native]
         self._given = given
         self._workers = int(getattr(language_model, "concurrency", 8)) if concurrency is None else concurrency
         self._max_chunk_tokens = max_chunk_tokens
@@ -90,28 +87,46 @@ class ModelExtractor:
         return False
 
     @property
-    def calls_per_chunk(self) -> int:
-        """Calls that a chunk takes when nothing goes wrong."""
-        return 3 if self._native else 1
+    def steps(self) -> int:
+        """Calls that a group of chunks takes when nothing goes wrong."""
+        return self._way.calls if self._way else 1
 
     @property
     def _prompt_name(self) -> str:
-        return f"{'native' if self._native else 'given' if self._given else 'extract'}/{self._version}"
+        return f"{self._way.name if self._way else 'given' if self._given else 'extract'}/{self._version}"
 
-    def prompt(self, item: ChunkInContext) -> Prompt:
-        """What is asked of the model for a chunk: the joint prompt, the first of the three steps, or the last one."""
+    def groups(self, items: Sequence[ChunkInContext]) -> list[Sequence[ChunkInContext]]:
+        """Chunks that one call is about: each alone, or those of a document together as far as a call can hold them."""
+        if self._way is None or not self._way.whole:
+            return [[item] for item in items]
+        groups: list[list[ChunkInContext]] = []
+        size = 0
+        for item in items:
+            length = count_tokens(item.chunk.text)
+            together = groups and groups[-1][0].chunk.doc_id == item.chunk.doc_id
+            if together and size + length <= self._max_chunk_tokens:
+                groups[-1].append(item)
+                size += length
+            else:
+                groups.append([item])
+                size = length
+        return list(groups)
+
+    def prompt(self, item: ChunkInContext, *others: ChunkInContext) -> Prompt:
+        """What is asked first about a chunk, or a group of them."""
         if self._given is not None:
             names = tuple(entity.name for entity in self._given(item.chunk))[:_MOST_NAMES]
-            bounded = replace(item, previous=_tail(item.previous))
-            return Prompt(self._prompts.facts, passage_data(bounded, entities=names))
-        instructions = self._prompts.rewrite if self._native else self._prompts.joint
-        return Prompt(instructions, passage_data(replace(item, previous=_tail(item.previous))))
+            return Prompt(self._prompts.facts, passage_data(_bounded(item), entities=names))
+        if self._way is not None:
+            return self._way.first(self._prompts, [_bounded(item), *others])
+        return Prompt(self._prompts.joint, passage_data(_bounded(item)))
 
-    def answer_room(self, item: ChunkInContext) -> int:
-        """Most tokens of an answer; grows with the chunk."""
+    def answer_room(self, item: ChunkInContext, *others: ChunkInContext) -> int:
+        """Most tokens of an answer; grows with the chunks."""
+        length = sum(count_tokens(found.chunk.text) for found in (item, *others))
         if self._given is not None:
-            return min(_ANSWER_MOST, _SHORT_BASE + _SHORT_PER_TOKEN * count_tokens(item.chunk.text))
-        return min(_ANSWER_MOST, _ANSWER_BASE + _ANSWER_PER_TOKEN * count_tokens(item.chunk.text))
+            return min(_ANSWER_MOST, _SHORT_BASE + _SHORT_PER_TOKEN * length)
+        return min(_ANSWER_MOST, _ANSWER_BASE + _ANSWER_PER_TOKEN * length)
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield records as they are ready; see `Extractor.extract`.
@@ -120,32 +135,48 @@ class ModelExtractor:
             LimitExceededError: A usage limit was reached. Everything answered before is yielded first.
         """
         done = 0
-        source: Iterator[ChunkInContext] = iter(chunks)
-        async with contextlib.aclosing(bounded_map(self._record, source, self._workers)) as results:
+        source: Iterator[Sequence[ChunkInContext]] = iter(self.groups(chunks))
+        async with contextlib.aclosing(bounded_map(self._records, source, self._workers)) as results:
             try:
                 async for batch in results:
-                    done += len(batch)
-                    yield [record for _, record in batch]
+                    records = [record for _, found in batch for record in found]
+                    done += len(records)
+                    yield records
             except LimitExceededError as error:
                 raise LimitExceededError(
                     f"extraction stopped after {done:,} of {len(chunks):,} chunks: {error}"
                 ) from error
 
-    async def _record(self, item: ChunkInContext) -> ExtractionRecord:
-        size = count_tokens(item.chunk.text)
+    async def _records(self, group: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
+        """A record of every chunk of a group, in order."""
+        decided = {place: record for place, item in enumerate(group) if (record := self._undisputed(item))}
+        items = [item for place, item in enumerate(group) if place not in decided]
+        asked = iter(await self._asked(items) if items else ())
+        return [decided[place] if place in decided else next(asked) for place in range(len(group))]
+
+    def _undisputed(self, item: ChunkInContext) -> ExtractionRecord | None:
+        """The record of a chunk that nobody is asked about."""
         if not item.chunk.text.strip():
             return self._finished(ExtractionRecord("", self._model.fingerprint, self._prompt_name, "empty"), item)
-        if size > self._max_chunk_tokens:
-            reason = f"the chunk has {size:,} tokens, more than {self._max_chunk_tokens:,}: cut it into smaller chunks"
-            return self._failed(item, reason)
+        size = count_tokens(item.chunk.text)
+        if size <= self._max_chunk_tokens:
+            return None
+        reason = f"the chunk has {size:,} tokens, more than {self._max_chunk_tokens:,}: cut it into smaller chunks"
+        return self._failed(item, reason)
+
+    async def _asked(self, items: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
+        bind = getattr(self._model, "with_sources", None)
+        model: LanguageModel = self._model if bind is None else bind([item.chunk.id for item in items])
         try:
-            bind = getattr(self._model, "with_sources", None)
-            model: LanguageModel = self._model if bind is None else bind([item.chunk.id])
-            ask = self._three_steps if self._native else self._short_call if self._given else self._one_call
-            record = await ask(model, item)
+            if self._way is not None:
+                bounded = [_bounded(item) for item in items]
+                found = await self._way.ask(model, bounded, self._prompts, self.answer_room(*items))
+                records = [self._read(said.entities, said.facts, said) for said in found]
+            else:
+                records = [await (self._short_call if self._given else self._one_call)(model, items[0])]
         except ModelError as error:
-            return self._failed(item, f"{type(error).__name__}: {error}")
-        return self._finished(record, item)
+            return [self._failed(item, f"{type(error).__name__}: {error}") for item in items]
+        return [self._finished(record, item) for record, item in zip(records, items, strict=True)]
 
     async def _one_call(self, model: LanguageModel, item: ChunkInContext) -> ExtractionRecord:
         done = await model.complete(self.prompt(item), schema=ExtractionAnswer, max_tokens=self.answer_room(item))
@@ -156,21 +187,14 @@ class ModelExtractor:
         assert self._given is not None
         entities = [EntityAnswer(**asdict(entity)) for entity in self._given(item.chunk)]
         done = await model.complete(self.prompt(item), schema=ShortFactsAnswer, max_tokens=self.answer_room(item))
-        return self._read(entities, [_with_entities(fact, entities) for fact in done.parsed.whole()], None)
+        return self._read(entities, [with_entities(fact, entities) for fact in done.parsed.whole()], None)
 
-    async def _three_steps(self, model: LanguageModel, item: ChunkInContext) -> ExtractionRecord:
-        room = self.answer_room(item)
-        passage = (await model.complete(self.prompt(item), max_tokens=room)).text.strip()
-        data = passage_data(item, passage=passage)
-        named = await model.complete(Prompt(self._prompts.entities, data), schema=EntitiesAnswer, max_tokens=room)
-        entities: list[EntityAnswer] = named.parsed.entities
-        data = passage_data(item, passage=passage, entities=tuple(entity.name for entity in entities))
-        answer = await model.complete(Prompt(self._prompts.facts, data), schema=FactsAnswer, max_tokens=room)
-        facts: list[FactAnswer] = [_with_entities(fact, entities) for fact in answer.parsed.facts]
-        return self._read(entities, facts, None)
-
-    def _read(self, entities: Sequence[Any], facts: Sequence[Any], extras: ExtractionAnswer | None) -> ExtractionRecord:
-        return record_of(entities, facts, model=self._model.fingerprint, prompt=self._prompt_name, extras=extras)
+    def _read(
+        self, entities: Sequence[Any], facts: Sequence[Any], extras: ExtractionAnswer | Found | None
+    ) -> ExtractionRecord:
+        whole = extras if isinstance(extras, ExtractionAnswer) else None
+        record = record_of(entities, facts, model=self._model.fingerprint, prompt=self._prompt_name, extras=whole)
+        return replace(record, keywords=tuple(extras.keywords)) if isinstance(extras, Found) else record
 
     def _finished(self, record: ExtractionRecord, item: ChunkInContext) -> ExtractionRecord:
         return validate(record, item.chunk)[0]
@@ -182,21 +206,11 @@ class ModelExtractor:
         return self._finished(record, item)
 
 
+def _bounded(item: ChunkInContext) -> ChunkInContext:
+    return replace(item, previous=_tail(item.previous))
+
+
 def _tail(text: str) -> str:
     """The end of the previous chunk: what a reference most likely points to."""
     words = text.split()
     return text if len(words) <= _CONTEXT_TOKENS else "… " + " ".join(words[-_CONTEXT_TOKENS:])
-
-
-def _with_entities(fact: FactAnswer, entities: Sequence[EntityAnswer]) -> FactAnswer:
-    """Entities of a fact: triple ends that are listed, then listed names in its text (SiReRAG)."""
-    ids = {name_key(name): entity.id for entity in reversed(entities) for name in (*entity.aliases, entity.name)}
-    ends = [ids.get(name_key(end)) for triple in fact.triples for end in (triple.h, triple.t)]
-    padded = f" {_plain(fact.text)} "
-    named = [entity.id for entity in entities if f" {_plain(entity.name)} " in padded and _plain(entity.name)]
-    found = dict.fromkeys([end for end in ends if end is not None] + named)
-    return fact.model_copy(update={"entities": list(found)})
-
-
-def _plain(text: str) -> str:
-    return " ".join("".join(letter if letter.isalnum() else " " for letter in text.casefold()).split())

@@ -81,7 +81,9 @@ def build_models(library: IndexFiles, workers: BuildContext, hash_of: Mapping[st
     # records of rules, the answers are.
     joint = workers.extraction == "joint"
     asked = with_meter(model, meter, "extraction") if joint else cached("extraction")
-    extractor = workers.extractor or model_extractor(asked, workers.extraction, workers.workers)
+    extractor = workers.extractor or model_extractor(
+        asked, workers.extraction, workers.workers, native=workers.recipe.native
+    )
     return BuildModels(extractor, cached("organizing"), summarizer, failures, meter)
 
 

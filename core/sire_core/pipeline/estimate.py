@@ -100,7 +100,7 @@ async def estimate_build(
     price = price or price_of(workers.language_model.fingerprint, load_prices())
     extraction, known = CostRange().priced(price), set[str]()
     if workers.recipe.needs_records and workers.extractor is None:
-        extractor = model_extractor(workers.language_model, workers.extraction)
+        extractor = model_extractor(workers.language_model, workers.extraction, native=workers.recipe.native)
         known = library.calls.known(extractor.fingerprint, [chunk.hash for chunk in chunks]) if library else known
         asked = cast("ModelExtractor", getattr(extractor, "asked", extractor))
         extraction = estimate_extraction(missing_chunks(chunks, known), asked, price=price)
@@ -136,16 +136,17 @@ def estimate_extraction(
     schema = count(json.dumps(strict_json_schema(ExtractionAnswer), separators=(",", ":")))
     fixed: dict[str, int] = {}
     read = wrote = 0
-    for item in todo.values():
-        rendered = render(extractor.prompt(item))
+    groups = extractor.groups(list(todo.values()))
+    for group in groups:
+        rendered = render(extractor.prompt(*group))
         read += fixed.setdefault(rendered.system, count(rendered.system)) + count(rendered.user)
-        wrote += extractor.answer_room(item)
-    calls = len(todo) * extractor.calls_per_chunk
-    later = (extractor.calls_per_chunk - 1) * read
+        wrote += extractor.answer_room(*group)
+    calls = len(groups) * extractor.steps
+    later = (extractor.steps - 1) * read
     cost = CostRange(
         (calls, calls),
         (read + round(_LATER_STEPS[0] * later), read + round(_LATER_STEPS[1] * later) + schema * calls),
-        (_LEAST_RECORD * calls, wrote * extractor.calls_per_chunk),
+        (_LEAST_RECORD * calls, wrote * extractor.steps),
     )
     return cost.priced(price)
 

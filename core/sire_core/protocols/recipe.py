@@ -26,6 +26,7 @@ class Recipe:
         ranker: How the pool is ranked.
         selectors: How the ranking becomes context, applied in order.
         context: What an answer's prompt shows beside the selected hits; None for nothing.
+        native: Whose prompts `Index(extraction="native")` takes: a name of `sire_core.extraction.native.NATIVE`.
         vectors: What finds the nearest vectors in the place of our own scan: the user's store; None for our own.
         config: The settings that the factory was called with; `REGISTRY[name](**config)` makes the same recipe.
         texts: What each of these settings means.
@@ -38,6 +39,7 @@ class Recipe:
     ranker: Ranker
     selectors: tuple[Selector, ...] = ()
     context: ContextProvider | None = None
+    native: str = "sirerag"
     vectors: VectorIndex | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)

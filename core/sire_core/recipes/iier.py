@@ -71,6 +71,7 @@ def iier(**settings: Any) -> Recipe:
         paper="IIER, Guo et al. 2024",
         organizers=(chosen.make(InteractionGraph),),
         ranker=ranker,
+        native="iier",
         config=chosen.config,
         texts=chosen.texts,
     )

@@ -89,6 +89,7 @@ def indexrag(**settings: Any) -> Recipe:
         organizers=(*((atomic,) if atomic else ()), *((bridging,) if context.stage2 else ())),
         ranker=chosen.make(PoolRanker).make(),
         selectors=(chosen.make(Quota, bands=bands, outside=context.outside(), parts=("aku",)),),
+        native="indexrag",
         config=chosen.config,
         texts=chosen.texts,
     )

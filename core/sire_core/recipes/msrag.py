@@ -87,6 +87,7 @@ def msrag(**settings: Any) -> Recipe:
         ranker=chosen.make(MixRecall),
         selectors=context.selectors(),
         context=None if context.summaries == "none" else ElementContext(),
+        native="msrag",
         config=chosen.config,
         texts=chosen.texts,
     )

@@ -31,6 +31,7 @@ def pagerank(**settings: Any) -> Recipe:
         paper="after HippoRAG, Gutierrez et al. 2024",
         organizers=(chosen.make(KnowledgeGraph),),
         ranker=chosen.make(PageRank),
+        native="msrag",
         config=chosen.config,
         texts=chosen.texts,
     )

@@ -1,0 +1,123 @@
+"""`extraction="native"`: every paper's own prompts, over a real server."""
+
+import json
+
+import pytest
+
+from sire_core import Document, Index
+from sire_core.errors import ConfigurationError
+from sire_core.extraction.model import ModelExtractor
+from sire_core.extraction.native import NATIVE
+from sire_core.models.openai.client import OpenAIChat
+from sire_core.recipes import REGISTRY, recipe_by_name
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.scripted_server import ScriptedServer
+from sire_core.types import Passage
+
+ONE = "Mira Vale paints in Port Amber. She signs as M. Vale."
+TWO = "Port Amber was founded by Otto Kell."
+CORPUS = [
+    Document("a", title="Mira Vale", chunks=(Passage(ONE), Passage(TWO))),
+    Document("b", "Otto Kell was a sailor from Elmford.", "Otto Kell"),
+]
+
+
+def asked_for(call):
+    return set(call.schema["properties"]) if call.schema else set()
+
+
+def build(recipe, script, **settings):
+    with ScriptedServer(script) as server:
+        model = OpenAIChat("m", base_url=server.base_url, api_key="none")
+        recipe = recipe_by_name(recipe, **settings)
+        index = Index(recipe=recipe, embedder=HashEmbedder(), language_model=model, extraction="native")
+        estimate = index.estimate(CORPUS)
+        index.build(CORPUS)
+        calls = [entry.call for entry in server.log]
+    return index, calls, estimate
+
+
+def units(index, kind):
+    return [unit for unit in index.view().units(range(index.view().size)) if unit.kind.value == kind]
+
+
+def test_iier_asks_for_five_keywords_and_nothing_else():
+    keywords = {ONE: ["Port Amber", "M. Vale", "not in it"], TWO: ["Port Amber", "Otto Kell"]}
+
+    def script(call):
+        assert asked_for(call) == {"keywords"}
+        return json.dumps({"keywords": keywords.get(call.fields["passage"], ["Otto Kell", "Elmford"])})
+
+    index, calls, estimate = build("iier", script, title_keywords=False, use_sim=False, use_struc=False)
+    assert len(calls) == estimate.extraction.calls[1] == 3
+    assert "five phrases" in calls[0].instructions
+    assert index.stats()["extraction"].endswith("native-iier/v1")
+    assert (
+        index.stats()["interactions"]["keywords"] == 1
+    )  # Port Amber; Otto Kell is a title, and titles are no keywords
+
+
+def test_msrag_asks_for_names_triples_and_aliases():
+    answers = {
+        ONE: (
+            ["Mira Vale", "Port Amber", "M. Vale"],
+            [["Mira Vale", "paints in", "Port Amber"]],
+            [["M. Vale", "Mira Vale"]],
+        ),
+        TWO: (["Port Amber", "Otto Kell"], [["Otto Kell", "founded", "Port Amber"], ["broken"]], []),
+    }
+    sailor = (["Otto Kell", "Elmford"], [["Otto Kell", "was", "sailor"]], [])
+
+    def script(call):
+        names, triples, aliases = answers.get(call.fields["passage"], sailor)
+        (wanted,) = asked_for(call)
+        if wanted != "names":
+            assert call.fields["entities"] == names
+        return json.dumps({wanted: {"names": names, "triples": triples, "aliases": aliases}[wanted]})
+
+    index, calls, estimate = build("msrag", script, rerank="none")
+    assert len(calls) == estimate.extraction.calls[1] == 9
+    assert {unit.text for unit in units(index, "entity")} == {"Mira Vale", "Port Amber", "Otto Kell", "Elmford"}
+    stated = {unit.text for unit in units(index, "relation")}
+    assert stated == {"Mira Vale paints in Port Amber", "Otto Kell founded Port Amber", "Otto Kell was sailor"}
+
+
+def test_indexrag_asks_once_per_document():
+    def script(call):
+        if asked_for(call) == {"facts"}:  # stage 2
+            return json.dumps({"facts": ["Mira Vale paints in the port that the sailor Otto Kell founded."]})
+        assert asked_for(call) == {"qa_pairs", "entities"}
+        passages = call.fields["passages"]
+        if len(passages) == 1:
+            pairs = [{"passage": 1, "question": "Who?", "answer": "Otto Kell was a sailor from Elmford."}]
+            return json.dumps({"qa_pairs": pairs, "entities": ["Otto Kell", "Elmford"]})
+        assert [passage["text"] for passage in passages] == [ONE, TWO]
+        pairs = [
+            {"passage": 1, "question": "Where?", "answer": "Mira Vale paints in Port Amber."},
+            {"passage": "2", "question": "Who?", "answer": "Otto Kell founded Port Amber."},
+            {"passage": 9, "question": "What?", "answer": "Mira Vale signs as M. Vale."},
+        ]
+        return json.dumps({"qa_pairs": pairs, "entities": ["Mira Vale", "Port Amber", "Otto Kell"]})
+
+    index, calls, estimate = build("indexrag", script)
+    first = [call for call in calls if asked_for(call) == {"qa_pairs", "entities"}]
+    assert len(first) == estimate.extraction.calls[1] == 2
+    whole, other = units(index, "aku")
+    assert whole.text.splitlines() == [
+        "Mira Vale paints in Port Amber.",
+        "Mira Vale signs as M. Vale.",
+        "Otto Kell founded Port Amber.",
+    ]
+    assert (len(whole.chunk_ids), len(other.chunk_ids)) == (2, 1)
+    assert [unit.text for unit in units(index, "bridge")] == [
+        "Mira Vale paints in the port that the sailor Otto Kell founded."
+    ]
+
+
+def test_every_recipe_has_a_way_and_records_of_two_ways_do_not_mix():
+    assert {recipe().native for recipe in REGISTRY.values()} <= set(NATIVE)
+    model = ScriptedModel()
+    assert len({ModelExtractor(model, native=name).fingerprint for name in NATIVE}) == len(NATIVE)
+    with pytest.raises(ConfigurationError, match="iier"):
+        ModelExtractor(model, native="nobody")
