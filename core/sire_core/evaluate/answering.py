@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,12 @@ from sire_core.evaluate.answer import (
 )
 from sire_core.evaluate.bootstrap import mean_interval
 from sire_core.evaluate.retrieval import provenance_ranking, recall_at_k
+from sire_core.evaluate.runner import scope_of
+from sire_core.evaluate.task_scores import task_of, task_scores, with_dr
 from sire_core.reason.reader import ReaderConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sire_core.evaluate.datasets import DataSet, Question
     from sire_core.index import Index
@@ -77,6 +79,7 @@ class AnsweredQuestion:
         type: The question's type.
         gold: Gold document ids.
         documents: Documents of the final context in order, each once: of several searches after they were merged.
+        task: Scores that the question's data set alone has; see `task_scores`.
     """
 
     id: str
@@ -95,6 +98,7 @@ class AnsweredQuestion:
     type: str = ""
     gold: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
+    task: Mapping[str, float] = field(default_factory=dict)
 
 
 async def answer_questions(
@@ -134,9 +138,10 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
     """Means in the terms of the papers: rates 0 to 100, calls, searches and tokens per question.
 
     Returns:
-        Empty without answers. Beside the means: `interval`, the 95 % intervals of EM and F1; `EM by type`; `recall` and
-        `all`, R@k and all@k of the final context, which for strategies that search several times is the merged ranking
-        (MS-RAG section 4.2, IRCoT), for all k up to the number of documents that contexts hold.
+        Empty without answers. Beside the means: `interval`, the 95 % intervals of EM and F1; EM, F1 and Acc `by type`;
+        scores that the data set alone has; `recall` and `all`, R@k and all@k of the final context, which for strategies
+        that search several times is the merged ranking (MS-RAG section 4.2, IRCoT), for all k up to the number of
+        documents that contexts hold.
     """
     if not answered:
         return {}
@@ -159,7 +164,11 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
     intervals = {name: mean_interval([getattr(a, rates[name]) for a in answered]).as_json() for name in ("EM", "F1")}
     scores["interval"] = {name: [found["low"], found["high"]] for name, found in intervals.items()}
     types = sorted({a.type for a in answered})
-    scores["EM by type"] = {kind: round(100 * fmean(a.em for a in answered if a.type == kind), 1) for kind in types}
+    for name in ("EM", "F1", "Acc"):
+        means = {t: fmean(getattr(a, rates[name]) for a in answered if a.type == t) for t in types}
+        scores[f"{name} by type"] = {t: round(100 * value, 1) for t, value in means.items()}
+    own = {name: fmean(a.task[name] for a in answered if name in a.task) for a in answered for name in a.task}
+    scores |= {name: round(100 * value, 1) for name, value in with_dr(own).items()}
     return scores | _context_recall(answered)
 
 
@@ -180,7 +189,16 @@ async def _answer(
 ) -> AnsweredQuestion:
     from sire_core.reason import collect, reason
 
-    thinking = reason(config.via, index, question.question, model=config.model, k=config.k, reader=config.reader)
+    reader = replace(config.reader, **task_of(question))
+    thinking = reason(
+        config.via,
+        index,
+        question.question,
+        model=config.model,
+        k=config.k,
+        filter=scope_of(question),
+        reader=reader,
+    )
     trace = await collect(thinking)
     answer = trace.answer
     text = _CITATION.sub("", answer.text).strip() if answer.sufficient else ""
@@ -205,6 +223,7 @@ async def _answer(
         type=question.type,
         gold=question.supporting,
         documents=tuple(provenance_ranking(answer.hits)),
+        task=await task_scores(text, question, config.model or index.language_model),
     )
 
 

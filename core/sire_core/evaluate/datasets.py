@@ -11,6 +11,7 @@ from sire_core.algorithms.wording import count
 from sire_core.corpus.benchmarks import Question, read_questions
 from sire_core.corpus.readers import read_documents
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.evaluate.paper_sets import paper_set
 from sire_core.types import Document
 
 __all__ = ["HALVES", "DataSet", "Question", "load_dataset", "load_questions"]
@@ -21,8 +22,8 @@ HALVES = ("even", "odd", "all")
 _SHOWN = 3
 _WANTED = (
     "A data set is a folder with corpus.jsonl (a line: {'id', 'title', 'text'}) or a folder corpus/ of files, and with "
-    "questions*.jsonl (a line: {'id', 'question', 'answers', 'supporting'}), or an official HotpotQA, 2WikiMultiHopQA "
-    "or MuSiQue file."
+    "questions*.jsonl (a line: {'id', 'question', 'answers', 'supporting'}), or an official file of HotpotQA, "
+    "2WikiMultiHopQA, MuSiQue, QuALITY or ASQA, or a folder of MultiHop-RAG or IIRC."
 )
 
 
@@ -111,7 +112,8 @@ def load_dataset(path: str | Path) -> DataSet:
     Args:
         path: A folder with `corpus.jsonl` (or a folder `corpus` of files as users have them; a document's id is then
             its path below it) and one or more `questions*.jsonl`, whose questions are pooled in the order of the files'
-            names; or an official HotpotQA, 2WikiMultiHopQA or MuSiQue file, whose passages are pooled.
+            names; or an official HotpotQA, 2WikiMultiHopQA or MuSiQue file, whose passages are pooled; or what
+            `paper_set` reads.
 
     Raises:
         CorpusError: Something is missing, cannot be read or does not fit together. Nothing is skipped: a benchmark with
@@ -120,6 +122,10 @@ def load_dataset(path: str | Path) -> DataSet:
     path = Path(path)
     if not path.exists():
         raise CorpusError(f"Not found: {path}. {_WANTED}")
+    if known := paper_set(path):
+        documents, questions = known
+        _check_gold(path, documents, questions)
+        return DataSet(path.resolve().name if path.is_dir() else path.stem, documents, questions)
     corpus, files = (path / "corpus.jsonl", sorted(path.glob("questions*.jsonl"))) if path.is_dir() else (path, [path])
     if not corpus.is_file() and (path / "corpus").is_dir():
         corpus = path / "corpus"

@@ -39,6 +39,8 @@ _COMPARED = (
     "Acc@.5",
 )
 
+_ANSWERS = ("EM", "F1", "Acc", "accuracy", "STR-EM", "ROUGE-L", "D-F1", "DR", "calls")
+
 __all__ = ["format_ablations", "format_comparison", "format_groups", "format_table", "write_rows", "write_text"]
 
 
@@ -212,7 +214,7 @@ def _cells(row: Row, ks: Sequence[int]) -> dict[str, str]:
         f"R@{focus} literal": _rate(row.recall_literal(focus)),
         "R@budget": _rate(row.recall_at_budget()),
         "answer@budget": _rate(row.answer_in_context()),
-        **{name: str(value) for name, value in row.answers.items() if name in ("EM", "F1", "Acc", "calls")},
+        **{name: str(value) for name, value in row.answers.items() if name in _ANSWERS},
         **_of_context(row),
         "build s": f"{row.setup.build_s:.1f}",
         "p50 ms": f"{row.query_p50_ms():.1f}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,13 +20,20 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet, Question
     from sire_core.types import Hit
 
-__all__ = ["EvalConfig", "Searchable", "evaluate"]
+__all__ = ["EvalConfig", "Searchable", "evaluate", "scope_of"]
 
 
 class Searchable(Protocol):
     """The part of `Index` that the runner uses."""
 
-    async def asearch(self, query: str, k: int, *, returns: str = "units") -> Sequence[Hit]:
+    async def asearch(
+        self,
+        query: str,
+        k: int,
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the index's word
+        returns: str = "units",
+    ) -> Sequence[Hit]:
         """The best `k` hits."""
 
 
@@ -119,22 +126,29 @@ async def evaluate(
     )
 
 
+def scope_of(question: Question) -> Mapping[str, Any] | None:
+    """The filter that a question brings along: one that is asked about a single document searches that alone."""
+    where = question.metadata.get("filter")
+    return where if isinstance(where, dict) else None
+
+
 async def _ask(
     index: Searchable, question: Question, config: EvalConfig, scorer: BudgetScorer | None
 ) -> QuestionResult:
+    where = scope_of(question)
     start = time.perf_counter()
-    hits = await index.asearch(question.question, config.hits, returns=config.returns)
+    hits = await index.asearch(question.question, config.hits, filter=where, returns=config.returns)
     seconds = time.perf_counter() - start
     passages = hits
     if config.returns != "passages":
-        passages = await index.asearch(question.question, config.hits, returns="passages")
+        passages = await index.asearch(question.question, config.hits, filter=where, returns="passages")
     brought: dict[str, str] = {}
     for hit in hits:
         for doc_id in hit.doc_ids:
             brought.setdefault(doc_id, str(hit.unit.kind))
     budget: dict[str, Any] = {}
     if scorer is not None:
-        context = await _fill(index, question.question, hits, config, scorer)
+        context = await _fill(index, question, hits, config, scorer)
         budget["answer_in_context"] = scorer.answer(context, question.answers)
         if question.supporting:
             budget["recall_at_budget"] = scorer.recall(context, question.supporting)
@@ -154,7 +168,7 @@ async def _ask(
 
 
 async def _fill(
-    index: Searchable, query: str, hits: Sequence[Hit], config: EvalConfig, scorer: BudgetScorer
+    index: Searchable, question: Question, hits: Sequence[Hit], config: EvalConfig, scorer: BudgetScorer
 ) -> Context:
     """Context of the first hits, asking for more hits until the budget is full or the pool is exhausted.
 
@@ -167,6 +181,6 @@ async def _fill(
         # A tenth more than the mean length suggests, and at least one and a half times as many: two rounds at most
         # in practice, and an end in any case.
         k = max(ceil(1.1 * k * scorer.budget / max(context.tokens, 1)), ceil(1.5 * k))
-        hits = await index.asearch(query, k, returns=config.returns)
+        hits = await index.asearch(question.question, k, filter=scope_of(question), returns=config.returns)
         context = scorer.context(hit.unit.text for hit in hits)
     return context

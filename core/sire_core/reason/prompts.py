@@ -17,6 +17,8 @@ __all__ = [
     "READ",
     "READ_ALWAYS",
     "READ_FOLLOW_UP",
+    "READ_LONG",
+    "READ_OPTIONS",
     "THINK",
     "THINK_AND_SEARCH",
     "cut_words",
@@ -68,6 +70,16 @@ Answer the question of the data from its numbered passages. Notes and background
 the way and may be wrong. Write the answer alone, in as few words as possible (a name, a number, a date, yes or no, a \
 short phrase), without a sentence around it and without an explanation. Always answer: where the passages do not tell, \
 give the answer that is most likely."""
+
+
+READ_LONG = """\
+The question of the data can be understood in several ways. Answer it from its numbered passages in one paragraph of \
+three to six sentences that covers every way in which the passages answer it, and says for each what it depends on. \
+Write the paragraph alone. Always answer."""
+
+READ_OPTIONS = """\
+Choose the option that answers the question of the data best, by its passages. Answer with the number of the option \
+and nothing else. Always choose one."""
 
 
 def prompt(instructions: str, question: str, passages: Sequence[Unit] = (), words: int = 0, **parts: Any) -> Prompt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.reason.answer_text import AnswerText
 from sire_core.reason.calls import Reply, StoppedError
 from sire_core.reason.citations import tidy_citations, without_citations
-from sire_core.reason.prompts import READ, READ_ALWAYS, prompt
+from sire_core.reason.prompts import READ, READ_ALWAYS, READ_LONG, READ_OPTIONS, prompt
 from sire_core.reason.sentences import abstains, without_thinking
 from sire_core.reason.steps import AnswerPiece
 
@@ -25,6 +26,11 @@ __all__ = ["INSUFFICIENT", "ReadAnswer", "ReaderConfig", "cite", "read"]
 _SHORT = 200
 """Room for an answer of a few words, thinking aside; what goes on after that runs in circles."""
 
+_LONG = 500
+"""Room for a paragraph."""
+
+_INSTRUCTIONS = {"ours": READ, "paper": READ_ALWAYS, "long": READ_LONG}
+
 INSUFFICIENT = "insufficient evidence"
 """What an answer says when the evidence does not contain it."""
 
@@ -35,19 +41,22 @@ class ReaderConfig:
 
     Attributes:
         prompt: `ours` asks for citations and for an admission where the passages do not contain the answer; `paper`
-            asks for an answer in any case, as the papers' readers do, and for nothing else: for comparisons with them.
+            asks for an answer in any case, as the papers' readers do, and for nothing else: for comparisons with them;
+            `long` for a paragraph that covers every reading of the question (ASQA).
+        options: The answer is one of these, chosen by its number in any case (QuALITY).
         tokens: The context is cut after so many tokens, the hit that crosses the border there; None reads all hits.
 
     Raises:
         ConfigurationError: Another prompt, or no tokens.
     """
 
-    prompt: Literal["ours", "paper"] = "ours"
+    prompt: Literal["ours", "paper", "long"] = "ours"
     tokens: int | None = None
+    options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.prompt not in ("ours", "paper"):
-            raise ConfigurationError(f"The reader's prompt is 'ours' or 'paper', not {self.prompt!r}.")
+        if self.prompt not in ("ours", "paper", "long"):
+            raise ConfigurationError(f"The reader's prompt is 'ours', 'paper' or 'long', not {self.prompt!r}.")
         if self.tokens is not None and self.tokens < 1:
             raise ConfigurationError(f"The reader needs at least 1 token of context, not {self.tokens}.")
 
@@ -93,10 +102,18 @@ async def read(
     how = config or ReaderConfig()
     if how.tokens is not None:
         hits = _cut(hits, how.tokens)
-    instructions = READ if how.prompt == "ours" else READ_ALWAYS
-    asked = prompt(instructions, question, [hit.unit for hit in hits], notes=list(notes), background=list(background))
-    if how.prompt == "paper":
-        answer = _always(await calls.ask(asked, last=True, max_tokens=_SHORT), len(hits))
+    options = [{"number": number, "text": option} for number, option in enumerate(how.options, 1)]
+    asked = prompt(
+        READ_OPTIONS if options else _INSTRUCTIONS[how.prompt],
+        question,
+        [hit.unit for hit in hits],
+        notes=list(notes),
+        background=list(background),
+        options=options,
+    )
+    if how.prompt != "ours" or options:
+        reply = await calls.ask(asked, last=True, max_tokens=_LONG if how.prompt == "long" else _SHORT)
+        answer = _chosen(reply, how.options) if options else _always(reply, len(hits), whole=how.prompt == "long")
         if stream and answer.text:
             yield AnswerPiece(answer.text)
         yield answer
@@ -145,9 +162,20 @@ def _cut(hits: Sequence[Hit], tokens: int) -> list[Hit]:
     return kept
 
 
-def _always(reply: Reply, hits: int) -> ReadAnswer:
-    """The first line of an answer that was asked for in any case; whatever it says counts as the answer."""
-    lines = without_thinking(reply.text).strip().splitlines()
+def _chosen(reply: Reply, options: Sequence[str]) -> ReadAnswer:
+    """The option that a reply names by its number, or word by word; nothing where it names none."""
+    said = without_thinking(reply.text).strip()
+    numbers = [int(found) for found in re.findall(r"\d{1,4}", said)]
+    named = next((options[n - 1] for n in numbers if 1 <= n <= len(options)), "")
+    spelled = next((option for option in options if option and option.casefold() in said.casefold()), "")
+    chosen = spelled or named
+    return ReadAnswer(chosen, sufficient=bool(chosen))
+
+
+def _always(reply: Reply, hits: int, *, whole: bool = False) -> ReadAnswer:
+    """The first line, or all, of an answer that was asked for in any case; whatever it says counts as the answer."""
+    said = without_thinking(reply.text).strip()
+    lines = [" ".join(said.split())] if whole else said.splitlines()
     text, cited = tidy_citations(lines[0] if lines else "", hits)
     return ReadAnswer(text.strip(), cited, sufficient=bool(text.strip()))
 

@@ -16,7 +16,15 @@ __all__ = ["ABLATIONS", "Ablation", "data_set_name", "register_ablations"]
 ABLATIONS: dict[str, tuple[Ablation, ...]] = {}
 """Rows by the name of the recipe that the paper is about."""
 
-_SETS = {"musique": "musique", "2wiki": "2wiki", "hotpot": "hotpotqa", "quality": "quality", "multihop": "multihoprag"}
+_SETS = {
+    "musique": "musique",
+    "2wiki": "2wiki",
+    "hotpot": "hotpotqa",
+    "quality": "quality",
+    "multihop": "multihoprag",
+    "asqa": "asqa",
+    "iirc": "iirc",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +36,9 @@ class Ablation:
         label: The row, in a few words.
         recipe: Name in the registry.
         settings: What differs from the recipe's defaults.
-        paper: By data set (`musique`, `2wiki`, `hotpotqa`, `quality`, `multihoprag`) or `average`, figures by metric;
-            empty when the paper has no such row. They come from the paper's models and readers, so that only their
-            order and their differences compare with ours.
+        paper: By data set (`musique`, `2wiki`, `hotpotqa`, `quality`, `multihoprag`, `asqa`, `iirc`) or `average`,
+            figures by metric; empty when the paper has no such row. They come from the paper's models and readers, so
+            that only their order and their differences compare with ours.
         needs: What the row cannot do without: `tokens`, an embedder with token vectors, `model`, a language model,
             `torch`, or `umap`, the extra `paper`.
     """

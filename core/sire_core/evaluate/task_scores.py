@@ -1,0 +1,80 @@
+"""Metrics that one data set has and others have not: options to choose from (QuALITY), long answers (ASQA)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+from sire_core.algorithms.text import normalize_answer
+from sire_core.evaluate.answer import best_over_golds, f1
+
+if TYPE_CHECKING:
+    from sire_core.evaluate.datasets import Question
+    from sire_core.protocols import LanguageModel
+
+__all__ = ["rouge_l", "string_match", "task_of", "task_scores", "with_dr"]
+
+
+def task_of(question: Question) -> Mapping[str, Any]:
+    """How a question has to be answered, as fields of `ReaderConfig`: options, or a long answer."""
+    options = question.metadata.get("options")
+    if isinstance(options, list) and options:
+        return {"options": tuple(str(option) for option in options)}
+    return {"prompt": "long"} if question.metadata.get("pairs") else {}
+
+
+def string_match(prediction: str, golds: Sequence[Sequence[str]]) -> float:
+    """STR-EM (ASQA): share of the readings of which the answer holds a short answer, letter by letter."""
+    said = normalize_answer(prediction)
+    found = [any(normalize_answer(answer) in said for answer in answers) for answers in golds]
+    return sum(found) / len(found) if found else 0.0
+
+
+def rouge_l(prediction: str, gold: str) -> float:
+    """ROUGE-L: F1 of the longest common subsequence of words."""
+    one, other = normalize_answer(prediction).split(), normalize_answer(gold).split()
+    if not one or not other:
+        return float(one == other)
+    row = [0] * (len(other) + 1)
+    for word in one:
+        before = 0
+        for place, wanted in enumerate(other, 1):
+            kept = row[place]
+            row[place] = before + 1 if word == wanted else max(row[place], row[place - 1])
+            before = kept
+    return 2.0 * row[-1] / (len(one) + len(other))
+
+
+async def task_scores(text: str, question: Question, model: LanguageModel | None) -> dict[str, float]:
+    """Scores of an answer that its data set alone has, 0 to 1; empty for others.
+
+    ASQA: `STR-EM`, `ROUGE-L` (the best over the annotators), and `D-F1`: a model answers every reading of the question
+    from the long answer alone, where the paper takes a RoBERTa trained on SQuAD 2.
+    """
+    if question.metadata.get("options"):
+        return {"accuracy": float(text in question.answers)}
+    pairs = question.metadata.get("pairs")
+    if not isinstance(pairs, list):
+        return {}
+    scores = {"STR-EM": string_match(text, [pair["answers"] for pair in pairs])}
+    long = question.metadata.get("long")
+    if isinstance(long, list) and long:
+        scores["ROUGE-L"] = best_over_golds(rouge_l, text, long)
+    if model is not None and text:
+        from sire_core.reason.prompts import READ_FOLLOW_UP, prompt
+
+        read = []
+        for pair in pairs:
+            asked = prompt(READ_FOLLOW_UP, pair["question"], passage=text)
+            said = (await model.complete(asked, max_tokens=60)).text.strip()
+            read.append(0.0 if said.casefold() == "unknown" else best_over_golds(f1, said, pair["answers"]))
+        scores["D-F1"] = sum(read) / len(read)
+    return scores if "D-F1" in scores or model is None else {**scores, "D-F1": 0.0}
+
+
+def with_dr(means: Mapping[str, float]) -> dict[str, float]:
+    """The means with ASQA's DR: the geometric mean of ROUGE-L and Disambig-F1."""
+    if "ROUGE-L" not in means or "D-F1" not in means:
+        return dict(means)
+    return {**means, "DR": sqrt(means["ROUGE-L"] * means["D-F1"])}

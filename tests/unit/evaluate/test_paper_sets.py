@@ -1,0 +1,228 @@
+"""The papers' data sets in their official formats, in small files of our own."""
+
+import json
+
+import pytest
+
+from sire_core import Index
+from sire_core.errors import CorpusError
+from sire_core.evaluate.answering import AnswerConfig, answer_questions, answer_scores
+from sire_core.evaluate.datasets import load_dataset
+from sire_core.evaluate.runner import evaluate
+from sire_core.evaluate.task_scores import rouge_l, string_match, with_dr
+from sire_core.models.openai.client import OpenAIChat
+from sire_core.models.sync import run_sync
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_server import ScriptedServer
+
+QUALITY = [
+    {
+        "set_unique_id": f"{name}_X",
+        "article_id": name,
+        "title": title,
+        "article": text,
+        "questions": [
+            {
+                "question": "Where does the crew land?",
+                "question_unique_id": f"{name}_Q1",
+                "options": ["On Mars.", "On the Moon.", "Nowhere.", "At home."],
+                "gold_label": gold,
+                "writer_label": gold,
+                "difficult": gold - 1,
+            }
+        ],
+    }
+    for name, title, text, gold in (
+        ("1", "The Red Port", "The crew lands on Mars. They stay.", 1),
+        ("2", "The Grey Port", "The crew lands on the Moon. They leave.", 2),
+    )
+]
+ASQA = {
+    "train": {},
+    "dev": {
+        "-1": {
+            "ambiguous_question": "Who painted The Long Tide?",
+            "qa_pairs": [
+                {
+                    "question": "Who painted the first The Long Tide?",
+                    "short_answers": ["Mira Vale", "M. Vale"],
+                    "context": "The first Long Tide was painted by Mira Vale.",
+                    "wikipage": "The Long Tide",
+                },
+                {
+                    "question": "Who painted the second The Long Tide?",
+                    "short_answers": ["Otto Kell"],
+                    "context": "No context provided",
+                    "wikipage": None,
+                },
+            ],
+            "wikipages": [],
+            "annotations": [
+                {
+                    "knowledge": [{"content": "Otto Kell painted another Long Tide in 1931.", "wikipage": "Otto Kell"}],
+                    "long_answer": "Mira Vale painted the first, Otto Kell the second.",
+                }
+            ],
+        }
+    },
+}
+NEWS = [
+    {"title": "Port opens", "url": "https://n/1", "source": "A", "category": "news", "body": "Port Amber opened."},
+    {"title": "Port closes", "url": "https://n/2", "source": "B", "category": "news", "body": "Port Amber closed."},
+]
+NEWS_ASKED = [
+    {
+        "query": "Do A and B agree?",
+        "answer": "No",
+        "question_type": "comparison_query",
+        "evidence_list": [
+            {"title": "Port opens", "url": "https://n/1", "fact": "Port Amber opened."},
+            {"title": "Port closes", "fact": "Port Amber closed."},
+        ],
+    },
+    {"query": "What of C?", "answer": "Insufficient information.", "question_type": "null_query", "evidence_list": []},
+]
+IIRC = [
+    {
+        "pid": "p1",
+        "title": "Mira Vale",
+        "text": "Mira Vale studied in Port Amber.",
+        "links": [{"target": "Port Amber", "indices": [21, 31]}],
+        "questions": [
+            {
+                "qid": "q1",
+                "question": "Who founded the city where she studied?",
+                "answer": {"type": "span", "answer_spans": [{"text": "Otto Kell", "passage": "port amber"}]},
+                "context": [{"passage": "main", "text": "x"}, {"passage": "Port Amber", "text": "y"}],
+                "question_links": ["Port Amber"],
+            },
+            {
+                "qid": "q2",
+                "question": "How old was it?",
+                "answer": {"type": "value", "answer_value": "12", "answer_unit": "years"},
+                "context": [{"passage": "main", "text": "x"}],
+            },
+            {"qid": "q3", "question": "Why?", "answer": {"type": "none"}, "context": []},
+        ],
+    }
+]
+ARTICLES = {"port amber": "<p>Port Amber was <a href='x'>founded</a> by Otto Kell.</p><p>It is a harbor.</p>"}
+PAGES = [
+    {
+        "idx": 7,
+        "question": "Who founded the port?",
+        "answer": "Otto Kell",
+        "type": "bridge",
+        "title_chunks": [
+            ["Port Amber", "It is a harbor."],
+            ["Port Amber", "Otto Kell founded it."],
+            ["Elm", "A river."],
+        ],
+        "supports": [["Port Amber", "Otto Kell founded it."]],
+    },
+    {
+        "question": "What is the Elm?",
+        "answer": ["river"],
+        "title_chunks": [["Elm", "A river."], ["Elm", "It is long."], ["Port Amber", "It is a harbor."]],
+        "supports": [["Elm", "A river."]],
+    },
+]
+
+
+def written(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = "".join(json.dumps(line) + "\n" for line in value) if path.suffix == ".dev" else json.dumps(value)
+    path.write_text(lines, encoding="utf-8")
+    return path
+
+
+def built(dataset, recipe="flat"):
+    index = Index(recipe=recipe, embedder=HashEmbedder())
+    index.build(dataset.documents)
+    return index
+
+
+def answers(dataset, script, **config):
+    with ScriptedServer(script) as server:
+        model = OpenAIChat("m", base_url=server.base_url, api_key="none")
+        found = run_sync(answer_questions(built(dataset), dataset, AnswerConfig(model=model, **config)))
+        return found, [entry.call for entry in server.log]
+
+
+def test_quality_is_multiple_choice_over_the_article_alone(tmp_path):
+    dataset = load_dataset(written(tmp_path / "QuALITY.v1.0.1.htmlstripped.dev", QUALITY))
+    assert [document.id for document in dataset.documents] == ["1", "2"]
+    assert [question.type for question in dataset.questions] == ["easy", "hard"]
+    row = run_sync(evaluate(built(dataset), dataset))
+    assert [result.passages for result in row.results] == [("1",), ("2",)]  # never the other article
+    found, calls = answers(dataset, lambda call: "Option 1")
+    assert [answered.text for answered in found] == ["On Mars.", "On Mars."]
+    scores = answer_scores(found)
+    assert (scores["accuracy"], scores["EM"], scores["EM by type"]) == (50.0, 50.0, {"easy": 100.0, "hard": 0.0})
+    assert scores["Acc by type"] == {"easy": 100.0, "hard": 0.0}
+    assert calls[0].fields["options"][1] == {"number": 2, "text": "On the Moon."}
+    assert answers(dataset, lambda call: "I would say: on the moon.")[0][1].text == "On the Moon."
+
+
+def test_asqa_has_long_answers_and_their_scores(tmp_path):
+    dataset = load_dataset(written(tmp_path / "ASQA.json", ASQA))
+    (question,) = dataset.questions
+    assert question.answers == ("Mira Vale", "M. Vale", "Otto Kell")
+    assert len(question.supporting) == len(dataset.documents) == 2
+
+    def script(call):
+        if "paragraph" in call.instructions:
+            return "Mira Vale painted the first one."
+        return "Mira Vale" if "first" in call.fields["question"] else "unknown"
+
+    found, calls = answers(dataset, script)
+    scores = answer_scores(found)
+    assert len(calls) == 3
+    assert (scores["STR-EM"], scores["D-F1"]) == (50.0, 50.0)
+    # By hand: "mira vale painted first" is common to 5 and 8 words.
+    assert scores["ROUGE-L"] == pytest.approx(100 * 2 * 4 / (5 + 7), abs=0.05)
+    assert scores["DR"] == pytest.approx((scores["ROUGE-L"] * 50) ** 0.5, abs=0.1)
+
+
+def test_metrics_of_long_answers_by_hand():
+    assert string_match("It was M. Vale.", [["Mira Vale", "M. Vale"], ["Otto Kell"]]) == 0.5
+    assert rouge_l("a b c d", "b x d") == pytest.approx(2 * 2 / (3 + 3))  # "a" is an article and no word
+    assert with_dr({"ROUGE-L": 0.25, "D-F1": 0.36})["DR"] == pytest.approx(0.3)
+
+
+def test_multihop_rag_without_its_null_queries(tmp_path):
+    written(tmp_path / "corpus.json", NEWS)
+    written(tmp_path / "MultiHopRAG.json", NEWS_ASKED)
+    dataset = load_dataset(tmp_path)
+    (question,) = dataset.questions
+    assert question.supporting == ("https://n/1", "https://n/2")
+    assert (question.type, question.hops, question.answers) == ("comparison", 2, ("No",))
+    assert dataset.documents[0].metadata["source"] == "A"
+
+
+def test_iirc_takes_whole_pages_and_leaves_unanswerable_questions_out(tmp_path):
+    written(tmp_path / "dev.json", IIRC)
+    written(tmp_path / "context_articles.json", ARTICLES)
+    dataset = load_dataset(tmp_path)
+    assert [question.id for question in dataset.questions] == ["q1", "q2"]
+    assert dataset.questions[0].supporting == ("mira vale", "port amber")
+    assert [question.answers for question in dataset.questions] == [("Otto Kell",), ("12", "12 years")]
+    assert dataset.documents[1].text.startswith("Port Amber was founded by Otto Kell.")
+    assert "<" not in dataset.documents[1].text
+
+
+def test_pools_of_pages_have_structural_edges(tmp_path):
+    dataset = load_dataset(written(tmp_path / "pages.json", PAGES))
+    assert {document.id: len(document.passages) for document in dataset.documents} == {"Port Amber": 2, "Elm": 2}
+    assert [question.supporting for question in dataset.questions] == [("Port Amber",), ("Elm",)]
+    assert built(dataset, "iier").stats()["interactions"]["structural"] == 2
+    row = run_sync(evaluate(built(dataset, "iier"), dataset))
+    assert row.recall_passages(2) is not None
+
+
+@pytest.mark.parametrize(
+    "value", [[{"title_chunks": [["a"]], "question": "q"}], [{**PAGES[0], "supports": [["Z", "z"]]}]]
+)
+def test_what_breaks_its_format_is_an_error(tmp_path, value):
+    with pytest.raises(CorpusError, match=r"pages\.json|pool"):
+        load_dataset(written(tmp_path / "pages.json", value))
