@@ -224,7 +224,8 @@ class Session:
             recipe.check_embedder(embedder)
         model = self._configuration.language_model
         later = LaterReads(library.store, commit, tuple(built.owners))
-        return PoolView(pool, embedder, model, later.edges, later.notes, self.vectors), recipe
+        before = None if self._reader is None else self._reader[1]
+        return PoolView(pool, embedder, model, later.edges, later.notes, self.vectors, before), recipe
 
     def _embedder(self, manifest: Manifest) -> Any:
         from sire_core.models.embedders import restore

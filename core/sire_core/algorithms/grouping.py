@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["chained_hashes", "distinct", "id_codes", "ranges", "stable_order"]
 
 _SHORT = 1 << 16
+Number = TypeVar("Number", np.int64, np.uint64)
 
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
@@ -24,7 +25,7 @@ def id_codes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(halves[:, ::2] << 4 | halves[:, 1::2]).view(">u8").astype(np.uint64).ravel()
 
 
-def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+def distinct(values: NDArray[Number]) -> NDArray[Number]:
     """Distinct values, ascending: `np.unique`, but sorted, which is faster where most are distinct."""
     ordered = np.sort(values)
     return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered

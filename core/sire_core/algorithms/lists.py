@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.algorithms.grouping import distinct, ranges
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
@@ -56,6 +58,22 @@ class Lists:
         """
         starts = np.searchsorted(lists, np.arange(size + 1, dtype=np.int64)).astype(np.int64)
         return cls(starts, values.astype(np.int32))
+
+    @classmethod
+    def of_lengths(cls, lengths: Sequence[int] | Ints, values: Sequence[int] | NDArray[np.signedinteger[Any]]) -> Lists:
+        """From the length of every list, and their values one list after the other."""
+        starts = np.concatenate([[0], np.cumsum(np.asarray(lengths, dtype=np.int64))]).astype(np.int64)
+        return cls(starts, np.asarray(values, dtype=np.int32))
+
+    def chosen(self, rows: Ints) -> Lists:
+        """Some of the lists, in this order."""
+        lengths = self.lengths(rows)
+        return Lists.of_lengths(lengths, self.values[ranges(self.starts[rows], lengths)])
+
+    def followed_by(self, others: Lists) -> Lists:
+        """These lists and others behind them."""
+        starts = np.concatenate([self.starts, others.starts[1:] + self.starts[-1]])
+        return Lists(starts, np.concatenate([self.values, others.values]))
 
     def __len__(self) -> int:
         """How many lists."""

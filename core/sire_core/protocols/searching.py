@@ -111,6 +111,9 @@ class View(Protocol):
     def derived(self, name: str, make: Callable[[], Any]) -> Any:
         """A structure derived from this snapshot (an inverted index, a CSR graph), made once and shared by queries."""
 
+    def carried(self, name: str, make: Callable[[T | None], T]) -> T:
+        """The same, made from what the snapshot before had under this name, or from None."""
+
     def kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
         """The same, and kept in files for the next process: `save` writes them into a folder, `load` reads them.
 

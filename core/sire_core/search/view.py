@@ -44,6 +44,7 @@ class PoolView:
         load_edges: Reads the pool's edges when somebody wants them.
         load_notes: Reads notes of the pool's organizers whose keys begin with a text, likewise.
         vectors: The user's own store, where it finds what is nearest; None scans the vectors of the pool.
+        before: The view of the generation before, for what is carried over.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class PoolView:
         load_edges: Callable[[], Sequence[Edge]],
         load_notes: Callable[[str], Mapping[str, bytes]],
         vectors: VectorIndex | None = None,
+        before: PoolView | None = None,
     ) -> None:
         self.pool = pool
         self._embedder = embedder
@@ -62,6 +64,7 @@ class PoolView:
         self._load_notes = load_notes
         self._vectors = vectors
         self._derived: dict[str, Any] = {}
+        self._carried: dict[str, Any] = {} if before is None else dict(before._carried)  # noqa: SLF001 - our own kind
         self._mapped: list[tuple[DerivedFiles, tuple[tuple[int, int, int], ...]]] = []
         self._lock = threading.RLock()
 
@@ -291,6 +294,17 @@ class PoolView:
                 if name not in self._derived:
                     self._derived[name] = make()
                 return self._derived[name]
+
+    def carried(self, name: str, make: Callable[[T | None], T]) -> T:
+        """A structure that is made from the one which the snapshot before had, where there was one.
+
+        Args:
+            name: Of the structure.
+            make: Makes it; from nothing when it is given None.
+        """
+        found: T = self.derived(name, lambda: make(self._carried.get(name)))
+        self._carried[name] = found
+        return found
 
     def kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
         """A structure derived from this snapshot, made once and kept in files for the next process.

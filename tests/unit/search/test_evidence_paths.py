@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,10 +15,14 @@ from sire_core.errors import ConfigurationError
 from sire_core.search.rankers.evidence_index import EvidenceIndex
 from sire_core.search.rankers.evidence_question import OWN, QuestionEvidence
 from sire_core.search.rankers.evidence_texts import opening_name, passage_headings, passage_sentences
+from sire_core.search.rankers.passage_words import PassageWords
 from sire_core.testing.hash_embedder import HashEmbedder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 QUESTION = "When was the spouse of Orla Venn born?"
 PAGES = (
@@ -79,6 +83,37 @@ def test_a_history_ranks_as_a_rebuild(tmp_path: object) -> None:
         fresh.build(PAGES)
         assert [hit.doc_ids for hit in grown.search(QUESTION, 2)] == [("orla",), ("tobin",)]
         assert [hit.doc_ids for hit in fresh.search(QUESTION, 2)] == [("orla",), ("tobin",)]
+
+
+def test_words_of_unchanged_passages_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    whole = PassageWords.read.__func__  # type: ignore[attr-defined]
+
+    def counted(cls: type, ids: object, units: Sequence[object], vocabulary: Sequence[str] = ()) -> PassageWords:
+        read.append(len(units))
+        return whole(cls, ids, units, vocabulary)
+
+    monkeypatch.setattr(PassageWords, "read", classmethod(counted))
+    with Index(recipe="sire", embedder=HashEmbedder()) as grown, Index(recipe="sire", embedder=HashEmbedder()) as fresh:
+        grown.build(PAGES[:-2])
+        grown.search(QUESTION)
+        grown.delete(["ida"])
+        changed = replace(PAGES[0], text="Orla Venn & Sons (1931) sold harbours by the painter Élise Aubry.")
+        grown.update([changed, *PAGES[-2:]])
+        grown.search(QUESTION)
+        fresh.build(grown.documents())
+        fresh.search(QUESTION)
+        assert read == [len(PAGES) - 2, 3, len(PAGES) - 1]
+        one, other = (EvidenceIndex.of(index.snapshot().view) for index in (grown, fresh))
+        for field in fields(EvidenceIndex):
+            mine, whole_value = getattr(one, field.name), getattr(other, field.name)
+            for a, b in zip(parts(mine), parts(whole_value), strict=True):
+                np.testing.assert_array_equal(a, b, err_msg=field.name)
+
+
+def parts(value: Lists | NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Arrays of a field."""
+    return (value.starts, value.values) if isinstance(value, Lists) else (np.asarray(value),)
 
 
 def test_one_document_and_strange_questions() -> None:

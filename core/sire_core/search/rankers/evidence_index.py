@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.grouping import distinct, ranges
 from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.packed_words import join_words, split_words
 from sire_core.search.rankers.entity_graph import EntityGraph
-from sire_core.search.rankers.evidence_names import EvidenceNames
-from sire_core.search.rankers.evidence_texts import Texts, stem_keys
+from sire_core.search.rankers.evidence_names import EvidenceNames, SpelledText
+from sire_core.search.rankers.passage_words import PassageWords, stem_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from sire_core.algorithms.lists import Ints
     from sire_core.protocols import FloatArray, View
-    from sire_core.types import Unit
 
     Keys = NDArray[np.uint64]
 
@@ -96,8 +95,8 @@ class EvidenceIndex:
     @classmethod
     def _read(cls, view: View) -> EvidenceIndex:
         graph = EntityGraph.of(view)
-        units = view.units(graph.chunk_positions)
-        return _made(Texts.of(units), graph, _sources(units, view, graph.chunk_positions))
+        passages = PassageWords.of(view, graph.chunk_positions)
+        return _made(passages, graph, _sources(passages, view, graph.chunk_positions))
 
     def stems(self, words: Sequence[str]) -> Ints:
         """Numbers of the stems of a question's words that the corpus has, each once; function words left out."""
@@ -124,58 +123,51 @@ class EvidenceIndex:
         return split_words(self.labels, count), split_words(self.entity_ids, count)
 
 
-def _sources(units: Sequence[Unit], view: View, positions: Ints) -> tuple[Ints, Ints]:
+def _sources(passages: PassageWords, view: View, positions: Ints) -> tuple[Ints, Ints]:
     """What each passage was cut from, and where in it: its document, or what a splitter says of `source`."""
     pointers, chunks = view.chunk_pointers
     documents = view.chunk_documents[chunks[pointers[positions]]].tolist()
     numbers: dict[object, int] = {}
     source, start = [], []
-    for row, (unit, document) in enumerate(zip(units, documents, strict=True)):
-        given, index = unit.metadata.get("source"), unit.metadata.get("start_index")
-        cut = isinstance(given, str) and isinstance(index, int)
-        source.append(numbers.setdefault(given if cut else document, len(numbers)))
-        start.append(index if isinstance(index, int) and cut else row)
+    for row, (cut, document) in enumerate(zip(passages.cuts, documents, strict=True)):
+        source.append(numbers.setdefault(cut[0] if cut else document, len(numbers)))
+        start.append(cut[1] if cut else row)
     return np.array(source, dtype=np.int64), np.array(start, dtype=np.int64)
 
 
-def _made(texts: Texts, graph: EntityGraph, sources: tuple[Ints, Ints]) -> EvidenceIndex:
+def _made(passages: PassageWords, graph: EntityGraph, sources: tuple[Ints, Ints]) -> EvidenceIndex:
     size = len(graph.chunk_positions)
-    names = EvidenceNames.of(texts, graph)
-    own_words, stems = texts.name_words, texts.stems
-    words = np.unique(stems[stems != 0])
+    text = SpelledText.of(passages)
+    names = EvidenceNames.of(passages, graph)
+    stems = stem_keys(passages.vocabulary)
+    words = distinct(stems[stems != 0])
     number = np.where(stems == 0, -1, np.searchsorted(words, stems))
-    said = number[texts.words] if len(texts.words) else np.zeros(0, dtype=np.int64)
-    postings, impacts, idf = _bm25(texts.passages[said >= 0], said[said >= 0], size, len(words))
-    inside = (said >= 0) & (texts.sentences >= 0)
+    said = number[passages.words.values]
+    postings, impacts, idf = _bm25(text.passages[said >= 0], said[said >= 0], size, len(words))
+    inside = (said >= 0) & (text.sentences >= 0)
     source, start = sources
     in_order = np.lexsort((start, source))
     members = Lists.of_runs(source[in_order], in_order, int(source.max(initial=-1)) + 1)
     place = np.empty(size, dtype=np.int64)
     place[in_order] = np.arange(size) - members.starts[source[in_order]]
-    owners = np.repeat(np.arange(size), [len(found) for found in own_words])
-    headed = np.repeat(np.arange(len(texts.headings)), [len(found) for found in texts.headings])
-    heading_words = number[np.array([word for found in texts.headings for word in found], dtype=np.int64)]
-    flat = number[np.array([word for found in own_words for word in found], dtype=np.int64)]
-    sentences = len(texts.sentence_passages)
-    mentions = names.mentions(texts, graph)
-    entities = names.entities(texts, graph, mentions)
+    sentences = int(passages.sentences.sum())
+    mentions = names.mentions(text, graph)
+    entities = names.entities(text, graph, mentions)
     return EvidenceIndex(
         chunks=graph.chunk_positions,
         words=words,
         idf=idf,
         passages=postings,
         impacts=impacts,
-        sentences=Lists.of_pairs(texts.sentence_passages, np.arange(sentences), size),
-        sentence_words=Lists.of_runs(texts.sentences[inside], said[inside], sentences),
-        sentence_postings=Lists.of_pairs(said[inside], texts.sentences[inside], len(words)),
-        headings=Lists.of_pairs(texts.heading_passages, np.arange(len(texts.headings)), size),
-        heading_words=Lists.of_pairs(
-            headed[heading_words >= 0], heading_words[heading_words >= 0], len(texts.headings)
-        ),
+        sentences=Lists.of_lengths(passages.sentences, np.arange(sentences)),
+        sentence_words=Lists.of_runs(text.sentences[inside], said[inside], sentences),
+        sentence_postings=Lists.of_pairs(said[inside], text.sentences[inside], len(words)),
+        headings=Lists.of_lengths(passages.heading_counts, np.arange(len(passages.headings))),
+        heading_words=_known(passages.headings, number),
         source=source,
         members=members,
         place=place,
-        title_words=Lists.of_pairs(owners[flat >= 0], flat[flat >= 0], size),
+        title_words=_known(passages.name_words, number),
         names=names.keys,
         named=names.owners,
         own=names.own,
@@ -186,6 +178,13 @@ def _made(texts: Texts, graph: EntityGraph, sources: tuple[Ints, Ints]) -> Evide
         labels=join_words(names.labels),
         entity_ids=join_words(names.ids),
     )
+
+
+def _known(lists: Lists, number: Ints) -> Lists:
+    """Distinct stems of lists of words."""
+    owners = np.arange(len(lists)).repeat(np.diff(lists.starts))
+    stems = number[lists.values]
+    return Lists.of_pairs(owners[stems >= 0], stems[stems >= 0], len(lists))
 
 
 def _bm25(passages: Ints, words: Ints, size: int, count: int) -> tuple[Lists, FloatArray, FloatArray]:

@@ -11,6 +11,7 @@ import numpy as np
 from sire_core.algorithms.grouping import distinct
 from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.packed_words import word_keys
+from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.search.rankers.evidence_texts import LONGEST_NAME, longer_keys, name_words
 from sire_core.types import digest
 
@@ -21,14 +22,57 @@ if TYPE_CHECKING:
 
     from sire_core.algorithms.lists import Ints
     from sire_core.search.rankers.entity_graph import EntityGraph
-    from sire_core.search.rankers.evidence_texts import Texts
+    from sire_core.search.rankers.passage_words import PassageWords
 
     Keys = NDArray[np.uint64]
 
-__all__ = ["EvidenceNames"]
+__all__ = ["EvidenceNames", "SpelledText"]
 
 _TABLE = 1 << 22
 _LOW = np.uint64(_TABLE - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SpelledText:
+    """All words of a pool in their order, `[words]` each.
+
+    Attributes:
+        keys: See `word_keys`.
+        capital: Whether it looks like part of a name.
+        telling: Whether it is no function word.
+        plain: Whether it can be a name alone: three letters at least, no number, no function word.
+        passages: Its passage.
+        sentences: Its sentence, numbered through all passages; -1 in titles.
+        sentence_passages: Passage of every sentence.
+    """
+
+    keys: Keys
+    capital: NDArray[np.bool_]
+    telling: NDArray[np.bool_]
+    plain: NDArray[np.bool_]
+    passages: Ints
+    sentences: Ints
+    sentence_passages: Ints
+
+    @classmethod
+    def of(cls, passages: PassageWords) -> SpelledText:
+        """Spell out the words of passages."""
+        words, known = passages.words.values, passages.vocabulary
+        size = len(passages.names)
+        owners = np.arange(size).repeat(np.diff(passages.words.starts))
+        first = np.cumsum(passages.sentences) - passages.sentences
+        inside = (passages.marks >> 1) - 1
+        telling = np.array([word not in FUNCTION_WORDS for word in known], dtype=bool)
+        plain = np.array([len(word) > 2 and not word.isdigit() for word in known], dtype=bool) & telling
+        return cls(
+            keys=word_keys(known)[words],
+            capital=(passages.marks & 1).astype(bool),
+            telling=telling[words],
+            plain=plain[words],
+            passages=owners,
+            sentences=np.where(inside < 0, -1, first[owners] + inside),
+            sentence_passages=np.arange(size).repeat(passages.sentences),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +87,7 @@ class EvidenceNames:
     ids: Sequence[str]
 
     @classmethod
-    def of(cls, texts: Texts, graph: EntityGraph) -> EvidenceNames:
+    def of(cls, passages: PassageWords, graph: EntityGraph) -> EvidenceNames:
         """Collect the names that passages spell out, and those that titles and first sentences give."""
         spelled = defaultdict[int, dict[str, None]](dict)
         listed = graph.names.lists.all_names()
@@ -60,14 +104,14 @@ class EvidenceNames:
                 words = tuple(name_words(name))
                 known.setdefault(words, entity)
                 rows.append((words, entity))
-        own = np.full(len(texts.names), -1, dtype=np.int64)
+        own = np.full(len(passages.names), -1, dtype=np.int64)
         own[graph.passages[graph.titles]] = graph.entities[graph.titles]
         for place in np.flatnonzero(own < 0).tolist():
-            words = tuple(name_words(texts.names[place]))
+            words = tuple(name_words(passages.names[place]))
             if words and words not in known:
                 known[words] = len(ids)
                 ids.append(digest("opening", " ".join(words)))
-                labels.append(texts.names[place])
+                labels.append(passages.names[place])
                 rows.append((words, known[words]))
             own[place] = known[words] if words else -1
         rows = [(words, entity) for words, entity in dict.fromkeys(rows) if 0 < len(words) <= LONGEST_NAME]
@@ -77,9 +121,9 @@ class EvidenceNames:
         lengths = np.array([len(words) for words, _ in rows], dtype=np.int64)
         return cls(keys[order], owners[order], lengths[order], own, [_plain(name) for name in labels], ids)
 
-    def mentions(self, texts: Texts, graph: EntityGraph) -> Lists:
+    def mentions(self, texts: SpelledText, graph: EntityGraph) -> Lists:
         """Entities that sentences name: those that the passage's record has, and what other passages are about."""
-        words = texts.keys[texts.words] if len(texts.words) else np.zeros(0, dtype=np.uint64)
+        words = texts.keys
         about = np.zeros(len(self.labels), dtype=bool)
         about[self.own[self.own >= 0]] = True
         width = max(1, len(self.labels))
@@ -116,7 +160,7 @@ class EvidenceNames:
             offsets = np.arange(len(lists)) - np.repeat(np.cumsum(counts) - counts, counts)
             yield lists, owners[np.repeat(first, counts) + offsets]
 
-    def entities(self, texts: Texts, graph: EntityGraph, mentions: Lists) -> Lists:
+    def entities(self, texts: SpelledText, graph: EntityGraph, mentions: Lists) -> Lists:
         """Entities of every passage."""
         owners = texts.sentence_passages[np.repeat(np.arange(len(mentions)), np.diff(mentions.starts))]
         mine = np.flatnonzero(self.own >= 0)
@@ -127,13 +171,13 @@ class EvidenceNames:
         )
 
 
-def _stands_alone(texts: Texts, starts: Ints) -> NDArray[np.bool_]:
+def _stands_alone(texts: SpelledText, starts: Ints) -> NDArray[np.bool_]:
     """Whether capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers."""
-    last = len(texts.words) - 1
+    last = len(texts.keys) - 1
     after, before = np.minimum(starts + 1, last), np.maximum(starts - 1, 0)
     joined = texts.capital[after] & (texts.sentences[after] == texts.sentences[starts]) & (after > starts)
     led = texts.capital[before] & (texts.sentences[before] == texts.sentences[starts]) & (before < starts)
-    alone = ~joined & ~(led & (texts.stems[texts.words[before]] != 0)) & texts.plain[texts.words[starts]]
+    alone = ~joined & ~(led & texts.telling[before]) & texts.plain[starts]
     return np.asarray(alone, dtype=bool)
 
 

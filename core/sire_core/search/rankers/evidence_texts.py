@@ -1,41 +1,29 @@
-"""Passages as arrays of words, sentences and names: what `EvidenceIndex` is made from."""
+"""Sentences, headings and names of passages, and keys of phrases."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.packed_words import word_keys
 from sire_core.algorithms.text import split_sentences
-from sire_core.corpus.sections import SEPARATOR, plain_heading, title_line
+from sire_core.corpus.sections import SEPARATOR, plain_heading
 from sire_core.extraction.lexicon import FUNCTION_WORDS
-from sire_core.extraction.subjects import base_title
 from sire_core.models.lexical_features import split_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.lists import Ints
-    from sire_core.types import Unit
 
 __all__ = [
     "LONGEST_NAME",
-    "Texts",
-    "Vocabulary",
     "longer_keys",
     "name_words",
     "opening_name",
     "passage_headings",
     "passage_sentences",
     "phrase_keys",
-    "stem_keys",
 ]
 
 LONGEST_NAME = 8
@@ -143,115 +131,3 @@ def phrase_keys(keys: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
     for offset in range(length):
         found = longer_keys(found, keys[offset:])
     return found
-
-
-class Vocabulary:
-    """Numbers of words; a dictionary that is filled while texts are read."""
-
-    def __init__(self) -> None:
-        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
-
-    def numbers(self, words: Sequence[str]) -> list[int]:
-        """Numbers of words."""
-        return list(map(self._numbers.__getitem__, words))
-
-    def words(self) -> list[str]:
-        """All words by number."""
-        return list(self._numbers)
-
-
-def stem_keys(words: Sequence[str]) -> NDArray[np.uint64]:
-    """Key of every word's stem; 0 for function words, which say nothing."""
-    import Stemmer
-
-    keys = word_keys(Stemmer.Stemmer("english").stemWords(words))
-    keys[[word in FUNCTION_WORDS for word in words]] = 0
-    return keys
-
-
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """Words of passages, sentence by sentence.
-
-    Attributes:
-        words: Number of every word in the vocabulary, int64 `[words]`; the title of each passage first.
-        capital: Whether the word begins with a capital letter, a digit or a letter of a script without case.
-        sentences: Sentence of every word, -1 for words of titles.
-        passages: Passage of every word.
-        sentence_passages: Passage of every sentence.
-        headings: Numbers of the words of every heading, see `passage_headings`.
-        heading_passages: Passage of every heading.
-        names: Name that each passage is about: its title without brackets, or what its text opens with; may be empty.
-        keys: Key of every word of the vocabulary, see `word_keys`.
-        stems: Key of every word's stem, see `stem_keys`.
-        plain: Whether each word of the vocabulary can be a name alone: three letters at least, no number, no function
-            word.
-        name_words: Numbers of the words of every name.
-    """
-
-    words: Ints
-    capital: NDArray[np.bool_]
-    sentences: Ints
-    passages: Ints
-    sentence_passages: Ints
-    headings: Sequence[Sequence[int]]
-    heading_passages: Ints
-    names: Sequence[str]
-    keys: NDArray[np.uint64]
-    stems: NDArray[np.uint64]
-    plain: NDArray[np.bool_]
-    name_words: Sequence[Sequence[int]]
-
-    @classmethod
-    def of(cls, units: Sequence[Unit]) -> Texts:
-        """Read passages."""
-        vocabulary = Vocabulary()
-        words, capital, sentences, passages, owners, names = [], bytearray(), [], [], list[int](), list[str]()
-        headings, headed = list[list[int]](), list[int]()
-        for place, unit in enumerate(units):
-            for heading in passage_headings(unit.title, unit.text):
-                headings.append(vocabulary.numbers(name_words(heading)))
-                headed.append(place)
-            title, text = (unit.title, unit.text) if unit.title else title_line(unit.text)
-            names.append(base_title(title) if title else opening_name(text))
-            pieces = [(-1, title)] if title else []
-            for sentence in passage_sentences(text):
-                pieces.append((len(owners), sentence))
-                owners.append(place)
-            for number, text in pieces:
-                found, marks = _read(text)
-                words += vocabulary.numbers(found)
-                capital += marks
-                sentences += [number] * len(found)
-                passages += [place] * len(found)
-        named = [vocabulary.numbers(name_words(name)) for name in names]
-        known = vocabulary.words()
-        plain = [len(word) > 2 and not word.isdigit() and word not in FUNCTION_WORDS for word in known]
-        return cls(
-            np.array(words, dtype=np.int64),
-            np.frombuffer(bytes(capital), dtype=np.uint8) == _UPPER_MARK,
-            np.array(sentences, dtype=np.int64),
-            np.array(passages, dtype=np.int64),
-            np.array(owners, dtype=np.int64),
-            headings,
-            np.array(headed, dtype=np.int64),
-            names,
-            word_keys(known),
-            stem_keys(known),
-            np.array(plain, dtype=bool),
-            named,
-        )
-
-
-def _read(text: str) -> tuple[list[str], bytes]:
-    """Words and whether they look like parts of a name."""
-    raw = _WORD.findall(text.replace("&", " And ") if "&" in text else text)
-    if text.isascii():
-        return " ".join(raw).lower().split(), bytes([word < "a" for word in raw])  # small letters come last in ASCII
-    words: list[str] = []
-    capital = bytearray()
-    for word in raw:
-        parts = split_words(word)
-        words += parts
-        capital += bytes([not word[0].islower()]) * len(parts)
-    return words, bytes(capital)

@@ -1,0 +1,196 @@
+"""`PassageWords`: passages as arrays of words, sentences and names; what `EvidenceIndex` is made from."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.grouping import distinct
+from sire_core.algorithms.lists import Lists
+from sire_core.algorithms.packed_words import word_keys
+from sire_core.corpus.sections import title_line
+from sire_core.extraction.lexicon import FUNCTION_WORDS
+from sire_core.extraction.subjects import base_title
+from sire_core.models.lexical_features import split_words
+from sire_core.search.rankers.evidence_texts import name_words, opening_name, passage_headings, passage_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sire_core.algorithms.lists import Ints
+    from sire_core.protocols import View
+    from sire_core.types import Unit
+
+__all__ = ["PassageWords", "stem_keys"]
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class PassageWords:
+    """Words of passages, sentence by sentence. About 0.6 kB per passage of 100 words.
+
+    Attributes:
+        ids: Of the passages, `[passages]`. They are made from all that is read here.
+        words: Numbers of the words of every passage in the vocabulary; those of its title first.
+        marks: Of every word in `words.values`: 2 * (number of its sentence in the passage + 1), 0 for the title's; 1
+            more where it begins with a capital letter, a digit or a letter of a script without case.
+        sentences: How many sentences every passage has.
+        headings: Words of every heading, passage by passage, see `passage_headings`.
+        heading_counts: How many headings every passage has.
+        names: What every passage is about: its title without brackets, or what its text opens with; may be empty.
+        name_words: Words of those names.
+        cuts: What a splitter says that every passage was cut from, and where it begins there; None where none does.
+        vocabulary: Words by number.
+    """
+
+    ids: NDArray[np.bytes_]
+    words: Lists
+    marks: NDArray[np.int32]
+    sentences: Ints
+    headings: Lists
+    heading_counts: Ints
+    names: Sequence[str]
+    name_words: Lists
+    cuts: Sequence[tuple[str, int] | None]
+    vocabulary: Sequence[str] = field(repr=False)
+
+    @classmethod
+    def of(cls, view: View, positions: Ints) -> PassageWords:
+        """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have.
+
+        Args:
+            view: The snapshot.
+            positions: Of the passages in the pool.
+        """
+        return view.carried("passage words", lambda before: cls._read(view, positions, before))
+
+    @classmethod
+    def _read(cls, view: View, positions: Ints, before: PassageWords | None) -> PassageWords:
+        ids = view.ids[positions]
+        if before is None or not len(before.ids):
+            return cls.read(ids, view.units(positions))
+        order = np.argsort(before.ids)
+        places = order[np.minimum(np.searchsorted(before.ids, ids, sorter=order), len(order) - 1)]
+        new = before.ids[places] != ids
+        read = cls.read(ids[new], view.units(positions[new]), before.vocabulary)
+        places[new] = len(before.ids) + np.arange(len(read.ids))
+        return before.followed_by(read).chosen(places)
+
+    @classmethod
+    def read(cls, ids: NDArray[np.bytes_], units: Sequence[Unit], vocabulary: Sequence[str] = ()) -> PassageWords:
+        """Read passages.
+
+        Args:
+            ids: Of the passages.
+            units: The passages.
+            vocabulary: Words that have numbers already.
+        """
+        numbers = defaultdict[str, int](count().__next__, {word: place for place, word in enumerate(vocabulary)})
+        numbers.default_factory = count(len(numbers)).__next__
+        number = numbers.__getitem__
+        words, marks, lengths, sentences = list[int](), list[int](), list[int](), list[int]()
+        headings, heading_counts, names = list[list[int]](), list[int](), list[str]()
+        for unit in units:
+            found = passage_headings(unit.title, unit.text)
+            headings += [list(map(number, name_words(heading))) for heading in found]
+            heading_counts.append(len(found))
+            title, text = (unit.title, unit.text) if unit.title else title_line(unit.text)
+            names.append(" ".join((base_title(title) if title else opening_name(text)).split()))
+            pieces = passage_sentences(text)
+            sentences.append(len(pieces))
+            before = len(words)
+            for place, piece in enumerate((title, *pieces)):
+                spelled, capitals = _words(piece)
+                words += map(number, spelled)
+                marks += [2 * place + capital for capital in capitals]
+            lengths.append(len(words) - before)
+        named = [list(map(number, name_words(name))) for name in names]
+        return cls(
+            ids,
+            Lists.of_lengths(lengths, words),
+            np.array(marks, dtype=np.int32),
+            np.array(sentences, dtype=np.int64),
+            _lists(headings),
+            np.array(heading_counts, dtype=np.int64),
+            names,
+            _lists(named),
+            [_cut(unit) for unit in units],
+            list(numbers),
+        )
+
+    def followed_by(self, others: PassageWords) -> PassageWords:
+        """These passages and others behind them, which know the words of these."""
+        return PassageWords(
+            np.concatenate([self.ids, others.ids]),
+            self.words.followed_by(others.words),
+            np.concatenate([self.marks, others.marks]),
+            np.concatenate([self.sentences, others.sentences]),
+            self.headings.followed_by(others.headings),
+            np.concatenate([self.heading_counts, others.heading_counts]),
+            [*self.names, *others.names],
+            self.name_words.followed_by(others.name_words),
+            [*self.cuts, *others.cuts],
+            others.vocabulary,
+        )
+
+    def chosen(self, rows: Ints) -> PassageWords:
+        """Some of the passages, in this order, and no other words than theirs."""
+        words, named = self.words.chosen(rows), self.name_words.chosen(rows)
+        marks = Lists(self.words.starts, self.marks).chosen(rows).values
+        of_passage = Lists.of_lengths(self.heading_counts, np.arange(len(self.headings))).chosen(rows)
+        headings = self.headings.chosen(of_passage.values.astype(np.int64))
+        used = distinct(np.concatenate([words.values, named.values, headings.values]).astype(np.int64))
+        number = np.zeros(len(self.vocabulary), dtype=np.int32)
+        number[used] = np.arange(len(used))
+        return PassageWords(
+            self.ids[rows],
+            Lists(words.starts, number[words.values]),
+            marks,
+            self.sentences[rows],
+            Lists(headings.starts, number[headings.values]),
+            self.heading_counts[rows],
+            [self.names[row] for row in rows.tolist()],
+            Lists(named.starts, number[named.values]),
+            [self.cuts[row] for row in rows.tolist()],
+            [self.vocabulary[word] for word in used.tolist()],
+        )
+
+
+def stem_keys(words: Sequence[str]) -> NDArray[np.uint64]:
+    """Key of every word's stem; 0 for function words, which say nothing."""
+    import Stemmer
+
+    keys = word_keys(Stemmer.Stemmer("english").stemWords(words))
+    keys[[word in FUNCTION_WORDS for word in words]] = 0
+    return keys
+
+
+def _lists(lists: Sequence[Sequence[int]]) -> Lists:
+    return Lists.of_lengths([len(found) for found in lists], [value for found in lists for value in found])
+
+
+def _cut(unit: Unit) -> tuple[str, int] | None:
+    source, start = unit.metadata.get("source"), unit.metadata.get("start_index")
+    return (source, start) if isinstance(source, str) and isinstance(start, int) else None
+
+
+def _words(text: str) -> tuple[list[str], list[int]]:
+    """Words and whether they look like parts of a name."""
+    raw = _WORD.findall(text.replace("&", " And ") if "&" in text else text)
+    if text.isascii():
+        return " ".join(raw).lower().split(), [word < "a" for word in raw]  # small letters come last in ASCII
+    words: list[str] = []
+    capital: list[int] = []
+    for word in raw:
+        parts = split_words(word)
+        words += parts
+        capital += [not word[0].islower()] * len(parts)
+    return words, capital
