@@ -120,7 +120,7 @@ async def _selection(position: int, ranked: Ranking, selected: Ranking, k: int) 
 
 async def _vectors(position: int, hits: list[int], question: str, snapshot: SearchSnapshot, names: Names) -> str:
     view = snapshot.view
-    cosines = await view.cosines(question, await view.embed_query(question), names.allowed)
+    cosines = await view.cosines(question, await view.embed_query(question), snapshot.where)
     own = float(cosines[position])
     chunks = names.graph.chunk_positions
     inside = chunks if names.allowed is None else chunks[names.allowed[chunks]]

@@ -75,13 +75,13 @@ class View(Protocol):
     def scans(self) -> bool:
         """Whether `cosines` come from the pool's own vectors, not from a store of the user's."""
 
-    async def cosines(self, query: str, question: FloatArray, allowed: BoolArray | None = None) -> FloatArray:
+    async def cosines(self, query: str, question: FloatArray, where: Filter | None = None) -> FloatArray:
         """Similarity of a question with every unit, `[size]`, as the pool's vector index has it.
 
         Args:
             query: The question.
             question: Its vector.
-            allowed: Units that will be looked at, `[size]`; None for all.
+            where: Only units that pass it will be looked at; a store of the user's is told.
         """
 
     def allowed(self, where: Filter | None) -> BoolArray | None:

@@ -195,18 +195,18 @@ class PoolView:
         )
         return found
 
-    async def cosines(self, query: str, question: FloatArray, allowed: BoolArray | None = None) -> FloatArray:
+    async def cosines(self, query: str, question: FloatArray, where: Filter | None = None) -> FloatArray:
         """Similarity of a question with every unit, `[size]`: exact cosines, or what the user's store makes of them.
 
         Args:
             query: The question.
             question: Its vector.
-            allowed: Units that will be looked at, `[size]`; None for all.
+            where: Only units that pass it will be looked at; a store of the user's is told.
         """
         if self._vectors is not None and self.size:
             from sire_core.search.vectors.store_scores import store_scores
 
-            return await store_scores(self._vectors, query, question, self, allowed)
+            return await store_scores(self._vectors, query, question, self, where)
         if self.matrix.size > _INLINE:
             import asyncio
 

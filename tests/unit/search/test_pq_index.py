@@ -51,7 +51,7 @@ class PlainView:
     async def embed_query(self, query):
         return self.question
 
-    async def cosines(self, query, question, allowed=None):
+    async def cosines(self, query, question, where=None):
         return self.matrix @ question
 
     def allowed(self, where):

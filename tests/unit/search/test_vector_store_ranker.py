@@ -107,3 +107,39 @@ def test_copies_of_one_byte_per_number_are_near_the_vectors(tmp_path):
     assert np.abs(made.products(rows[0]) - rows @ rows[0]).max() < 0.01
     made.save(tmp_path)
     assert np.array_equal(Bytes.load(tmp_path).products(rows[1]), made.products(rows[1]))
+
+
+class Told:
+    """A store that holds a pool, keeps to no filter, and writes down which it was told."""
+
+    description = "told"
+
+    def __init__(self, view):
+        self._ids = [unit.decode() for unit in view.ids.tolist()]
+        self._matrix = np.array(view.matrix)
+        self.told = []
+
+    async def top(self, query, vector, n, where=None):
+        self.told.append(where)
+        return [self._ids[place] for place in np.argsort(-(self._matrix @ vector), kind="stable")[:n]]
+
+
+@pytest.mark.parametrize("recipe", sorted(REGISTRY))
+async def test_what_is_allowed_and_asked_for_is_told_to_the_store(tmp_path, recipe):
+    documents = [
+        Document(f"{t}{i}", f"Alma Kovac {i} met Boris Veld in Ceuta.", f"Alma {i}", {"tenant": t, "year": i})
+        for i in range(4)
+        for t in "ab"
+    ]
+    with Index(tmp_path, recipe=REGISTRY[recipe](), embedder=HashEmbedder()) as index:
+        await index.abuild(documents)
+        store = Told(index.view())
+    over = replace(REGISTRY[recipe](), vectors=store)
+    with Index(tmp_path, recipe=over, embedder=HashEmbedder(), allow="tenant=a") as index:
+        for where in (None, "year>0", "year>7"):
+            expected = parse_filter("tenant=a") if where is None else parse_filter(f"tenant=a and {where}")
+            store.told.clear()
+            hits = await index.asearch("Who met Boris Veld?", 20, filter=where, returns="units")
+            assert all(doc[0] == "a" for hit in hits for doc in hit.doc_ids)
+            assert bool(hits) is (where != "year>7")
+            assert set(store.told) == {expected}

@@ -93,7 +93,7 @@ class EvidenceChains:
         allowed = view.allowed(where)
         if not view.size:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
-        walk = await self._walk(query, view, allowed)
+        walk = await self._walk(query, view, where)
         return ScoredRanking(self._scores(view, walk, query), allowed, _Reasons(view, walk).path)
 
     async def chains(self, query: str, view: View, where: Filter | None = None) -> list[EvidenceChain]:
@@ -104,17 +104,17 @@ class EvidenceChains:
         """
         if not view.size:
             return []
-        walk = await self._walk(query, view, view.allowed(where))
+        walk = await self._walk(query, view, where)
         reasons = _Reasons(view, walk)
         return [reasons.chain(number, len(chain.nodes)) for number, chain in enumerate(walk.chains)]
 
-    async def _walk(self, query: str, view: View, allowed: BoolArray | None) -> _Walk:
+    async def _walk(self, query: str, view: View, where: Filter | None) -> _Walk:
         import asyncio
 
-        vector = await view.embed_query(query)
+        vector, allowed = await view.embed_query(query), view.allowed(where)
         model = view.language_model if self.keywords == "model" else None
         asked = await ask_keywords(query, model) if model is not None else []
-        cosines = await view.cosines(query, vector, allowed)
+        cosines = await view.cosines(query, vector, where)
         graph, seeds, open_ = await asyncio.to_thread(self._prepare, query, asked, cosines, view, allowed)
         question = ChainQuestion(query, vector, cosines[graph.positions], seeds.asked, seeds.coverage)
         chains = await walk_chains(graph, view, question, seeds.nodes, self.scorer, self.max_length, open_)

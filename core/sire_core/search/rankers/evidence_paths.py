@@ -68,7 +68,7 @@ class EvidencePaths:
         if not view.size:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         allowed = view.allowed(where)
-        cosines = await view.cosines(query, await view.embed_query(query), allowed)
+        cosines = await view.cosines(query, await view.embed_query(query), where)
         return await asyncio.to_thread(self._rank, query, cosines, view, allowed)
 
     def _rank(self, query: str, cosines: FloatArray, view: View, allowed: BoolArray | None) -> Ranking:

@@ -53,7 +53,7 @@ class LateInteraction:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         question = await view.embed_query(query)
         allowed = view.allowed(where)
-        cosines = await view.cosines(query, question, allowed)
+        cosines = await view.cosines(query, question, where)
         open_cosines = cosines if allowed is None else np.where(allowed, cosines, -np.inf).astype(np.float32)
         head = best_first(open_cosines, max(self.pool, n))
         scores = cosines - _BEHIND

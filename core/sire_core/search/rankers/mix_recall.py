@@ -107,7 +107,7 @@ class MixRecall:
         question = await view.embed_query(query)
         named = await self._named(query, view) if view.size else None
         allowed = view.allowed(where)
-        cosines = await view.cosines(query, question, allowed)
+        cosines = await view.cosines(query, question, where)
         return await asyncio.to_thread(self._rank, query, cosines, named, view, allowed)
 
     async def _named(self, query: str, view: View) -> tuple[FloatArray, FloatArray] | None:

@@ -62,7 +62,7 @@ class PageRank:
         import asyncio
 
         question, allowed = await view.embed_query(query), view.allowed(where)
-        cosines = await view.cosines(query, question, allowed)
+        cosines = await view.cosines(query, question, where)
         return await asyncio.to_thread(self._rank, query, cosines, view, allowed)
 
     def _rank(self, query: str, cosines: FloatArray, view: View, allowed: BoolArray | None) -> Ranking:

@@ -47,7 +47,7 @@ class Flat:
             return (Step(f"vector:{kind}", (view.ids[position].decode(),), note),)
 
         async def scan() -> ScoredRanking:
-            return ScoredRanking(await view.cosines(query, question, allowed), allowed, explain)
+            return ScoredRanking(await view.cosines(query, question, where), allowed, explain)
 
         if allowed is None and view.scans and self._through_codes(matrix):
             import asyncio

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, VectorIndex, View
 
 __all__ = ["Bytes", "lists_nothing", "store_scores"]
@@ -70,7 +71,7 @@ class Bytes:
 
 
 async def store_scores(
-    index: VectorIndex, query: str, question: FloatArray, view: View, allowed: BoolArray | None
+    index: VectorIndex, query: str, question: FloatArray, view: View, where: Filter | None
 ) -> FloatArray:
     """Similarity of every unit with a question, `[size]`: the store says which units are nearest, and in which order.
 
@@ -83,18 +84,21 @@ async def store_scores(
         query: The question.
         question: Its vector, `[dimension]`.
         view: The pool.
-        allowed: Units that pass a filter; so many of those are asked for. None for all.
+        where: The store is told, and asked for more until enough of what it lists passes.
 
     Raises:
         ConfigurationError: The store lists none of the units: nobody has filled it, or its ids are its own.
     """
     import asyncio
 
-    listed = await _listed(index, query, question, view, allowed)
+    allowed = view.allowed(where)
+    listed = await _listed(index, query, question, view, where, allowed)
     copies = await asyncio.to_thread(view.kept, "bytes", lambda: Bytes.of(view.matrix), Bytes.save, Bytes.load)
     scores = await asyncio.to_thread(copies.products, question)
     best = np.sort(best_first(scores, _EXACT))
     scores[best] = view.matrix[best] @ question
+    if not len(listed):  # nothing passes the filter, or nothing that the store has yet
+        return scores
     exact = np.asarray(view.matrix[listed] @ question, dtype=np.float32)
     if np.any(np.diff(exact) > _TIE):  # another measure, or nearly nearest ones only: the order is the store's
         exact = np.sort(exact)[::-1]
@@ -115,18 +119,23 @@ def lists_nothing(units: int) -> str:
 
 
 async def _listed(
-    index: VectorIndex, query: str, question: FloatArray, view: View, allowed: BoolArray | None
+    index: VectorIndex,
+    query: str,
+    question: FloatArray,
+    view: View,
+    where: Filter | None,
+    allowed: BoolArray | None,
 ) -> IntArray:
     """Positions that the store lists, nearest first; of a filtered search those that pass."""
     wanted = max(1, min(_LISTED, view.size if allowed is None else int(np.count_nonzero(allowed))))
     asked, place = wanted, view.places()
     while True:
-        names = await index.top(query, question, asked)
+        names = await index.top(query, question, asked, where)
         known = [place[name] for name in dict.fromkeys(names) if name in place]
         found = [position for position in known if allowed is None or allowed[position]]
         if len(found) >= wanted or len(names) < asked:
             break
         asked *= 4
-    if not known and view.size:
+    if not known and where is None and view.size:
         raise ConfigurationError(lists_nothing(view.size))
-    return np.asarray(found or known[:1], dtype=np.int64)
+    return np.asarray(found, dtype=np.int64)
