@@ -6,13 +6,15 @@ import json
 import pytest
 
 from langchain_sire import SireRetriever as LangChainRetriever
-from langchain_sire import create_sire_tool
+from langchain_sire import create_sire_answer_tool, create_sire_tool
 from llama_index_sire import SireRetriever as LlamaIndexRetriever
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.recipes import REGISTRY
+from sire_core.search.export import to_networkx
 from sire_core.serve.tools import IndexTools
 from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Document
 
 CANARY = "Zorbleflux"
@@ -126,3 +128,29 @@ def test_the_tools_of_agents(folders, recipe):
         assert "5 documents" in tools.introduction()
         check(tools.introduction())
         asyncio.run(use(tools))
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_prompts_pages_and_what_is_read_of_the_build(folders, recipe):
+    model = ScriptedModel()
+
+    async def quiet(_):
+        return None
+
+    with opened(folders[recipe], recipe) as index:
+        tools = IndexTools(index, model)
+        for via in ("single", "ircot", "self-ask"):
+            asked = {"question": QUESTIONS[0], "via": via, "k": 20, "filter": {"tenant": {"exists": True}}}
+            reply = asyncio.run(tools.call("ask", asked, quiet))
+            check(reply.text, reply.output)
+        tool = create_sire_answer_tool(LangChainRetriever(index=index, k=20), model)
+        check(tool.invoke({"query": QUESTIONS[0]}))
+        assert model.log
+        check([(call.instructions, call.data) for call in model.log])
+        shown = index.show(QUESTIONS[0], 20)
+        check(shown.html(), shown.svg())
+        assert index.failures() == []
+        with pytest.raises(ConfigurationError, match="allow"):
+            index.spent()
+        with pytest.raises(ConfigurationError, match="allow"):
+            to_networkx(index.view())
