@@ -101,7 +101,15 @@ def test_ablations_stand_beside_the_papers_figures(dataset, tmp_path):
     file = tmp_path / "rows.json"
     table = run("eval", dataset, "--recipe", "sirerag", "--ablations", "--json", file, "--to", tmp_path / "ix").stdout
     rows = {row["recipe"]: row for row in json.loads(file.read_text(encoding="utf-8"))}
-    assert rows["SiReRAG"]["paper"] == {"table": "T4", "dataset": "musique", "EM": 40.5, "F1": 53.08}
+    assert rows["SiReRAG"]["paper"] == {
+        "table": "T4, T7, T11",
+        "dataset": "musique",
+        "EM": 40.5,
+        "F1": 53.08,
+        "TPQ": 2.653,
+        "TPER": 0.6,
+    }
+    assert "closed book" not in rows  # a row about answers, and nobody was asked for any
     assert rows["instruction embedded"]["paper"] == {"table": "code"}
     assert {row["extraction"].split("/")[0] for row in rows.values()} == {"none", "rules"}
     pools = {name: row["pool"] for name, row in rows.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import Row
     from sire_core.evaluate.runner import EvalConfig
-    from sire_core.protocols import Progress
+    from sire_core.protocols import LanguageModel, Progress
 
 __all__ = ["eval_"]
 
@@ -117,7 +118,7 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
         str | None,
         typer.Option(
             "--answer",
-            metavar="single|ircot|self-ask",
+            metavar="single|ircot|self-ask|closed-book",
             help="Also have the model (--llm) answer the questions in this way: EM, F1, Acc, calls, and recall of what "
             "was read, of several searches together.",
         ),
@@ -157,7 +158,17 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     ] = False,
     clusters: Annotated[
         bool,
-        typer.Option("--clusters", help="Instead: how many gold pairs clusters by text and by topic bring together."),
+        typer.Option(
+            "--clusters",
+            help="Instead: how many gold pairs clusters by text and by topic bring together; topics are a model's with "
+            "--llm, clusters those of the paper with --set clustering=paper.",
+        ),
+    ] = False,
+    sentence_groups: Annotated[
+        bool,
+        typer.Option(
+            "--sentence-groups", help="Let --llm cut the documents into groups of sentences, details and overviews."
+        ),
     ] = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Beside ours: the figures that papers print, and what they measured with.")
@@ -213,6 +224,9 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     model = spending.model()
     if reader_only and answer is None:
         raise ConfigurationError("--reader-only leaves the model nothing but the answers: give --answer, too.")
+    if sentence_groups and model is None:
+        raise ConfigurationError("--sentence-groups needs --llm MODEL: a model cuts the documents.")
+    grouped = model if sentence_groups else None
     with recorded(model, answers) as answering, reporting() as progress:
         config = measured(
             budget=budget,
@@ -235,12 +249,12 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
             max_failure_ratio=max_failure_ratio,
         )
         if clusters:
-            _say_clusters(_data(dataset_dir, asked), options, json_file)
+            _say_clusters(_data(dataset_dir, asked, grouped), options, json_file)
             return
         if file is not None:
             tables = [run_existing(dataset_dir, file, names, options, config, progress, half)]
         else:
-            dataset = _data(dataset_dir, asked)
+            dataset = _data(dataset_dir, asked, grouped)
             say_size(dataset, config)
             tables = _tables(dataset, names, options, config, progress, ablations=ablations, repeats=repeats)
     if plot is not None:
@@ -248,10 +262,17 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
     _say(tables, json_file, ablations=ablations, by_kind=by_kind, by_type=by_type, compare=compare)
 
 
-def _data(place: Path, asked: Asked) -> DataSet:
+def _data(place: Path, asked: Asked, grouped: LanguageModel | None) -> DataSet:
+    """The data set as it was asked for, its documents cut by a model where there is one."""
     from sire_core.evaluate.datasets import load_dataset
 
-    return asked.of(load_dataset(place))
+    dataset = asked.of(load_dataset(place))
+    if grouped is None:
+        return dataset
+    from sire_core.corpus.sentence_groups import group_sentences
+    from sire_core.models.sync import run_sync
+
+    return replace(dataset, documents=tuple(run_sync(group_sentences(dataset.documents, grouped))))
 
 
 def _say(

@@ -113,14 +113,15 @@ def answer_config(
         if reader != ReaderConfig():
             raise ConfigurationError("--reader-prompt and --context-tokens need --answer single, ircot or self-ask.")
         return None
-    from sire_core.evaluate.answering import AnswerConfig
+    from sire_core.evaluate.answering import CLOSED_BOOK, AnswerConfig
     from sire_core.reason import STRATEGIES
 
-    if via not in STRATEGIES:
-        raise ConfigurationError(f"--answer {via}: choose one of {', '.join(STRATEGIES)}.")
+    known = (*STRATEGIES, CLOSED_BOOK)
+    if via not in known:
+        raise ConfigurationError(f"--answer {via}: choose one of {', '.join(known)}.")
     if model is None:
         raise ConfigurationError("--answer needs --llm MODEL: somebody has to answer.")
-    return AnswerConfig(via, workers=workers, reader=reader, model=model, **({} if k is None else {"k": k}))
+    return AnswerConfig(via, k=k or AnswerConfig().k, workers=workers, reader=reader, model=model)
 
 
 def reader(prompt: str, tokens: int | None) -> ReaderConfig:

@@ -216,17 +216,19 @@ def run_ablations(
         ConfigurationError: No ablations, nothing to ask, or the folder holds another corpus.
     """
     from sire_core.evaluate.bootstrap import with_intervals
-    from sire_core.evaluate.rows import Setup, mark_same
+    from sire_core.evaluate.rows import Setup, mark_same, with_tper
     from sire_core.recipes import recipe_by_name
-    from sire_core.recipes.ablation import Ablation
+    from sire_core.recipes.ablation import CONTEXT, Ablation
     from sire_core.recipes.ablations import ablations_of
 
     given = settings_by_recipe([recipe], options.settings)[recipe]
+    if config.answer is not None and config.depth is None:  # no -k: as many hits as the paper reads
+        config = replace(config, answer=replace(config.answer, k=CONTEXT.get(recipe, config.answer.k)))
     baselines = [Ablation("baseline", ranker, "flat", {"ranker": ranker}) for ranker in ("dense", "hybrid")]
     rows = []
     with shared(dataset, replace(options, settings=None)) as common:
         for ablation in (*baselines, *ablations_of(recipe)):
-            if missing := _missing(ablation, common):
+            if missing := _missing(ablation, common, config):
                 note(f"{ablation.label}: left out, {missing}", "yellow")
                 continue
             # Every setting is named: an unnamed one means what the folder was built with last.
@@ -236,12 +238,16 @@ def run_ablations(
             printed, figures = ablation.figures(dataset.name)
             paper = {"table": ablation.table, **({"dataset": printed, **figures} if printed else {})}
             setup = Setup(ablation.label, build_s=seconds, paper=paper, settings=own, family=ablation.recipe)
-            rows.append(ask(dataset, setup, replace(made, writes=False), config, progress))
-    return mark_same(with_intervals(rows))
+            answer = config.answer and replace(config.answer, **ablation.answer)
+            asked = replace(config, answer=answer)
+            rows.append(ask(dataset, setup, replace(made, writes=False), asked, progress))
+    return mark_same(with_tper(with_intervals(rows)))
 
 
-def _missing(ablation: Ablation, options: IndexOptions) -> str:
+def _missing(ablation: Ablation, options: IndexOptions, config: EvalConfig) -> str:
     """What a row would need that is not there, for people; empty when it can be made."""
+    if ablation.answer and config.answer is None:
+        return "it is about answers: --answer single --llm MODEL"
     if ablation.needs == "tokens" and not hasattr(options.embedder, "embed_tokens"):
         return "it needs an embedder with token vectors: --embedder st:NAME_OR_FOLDER"
     if ablation.needs == "model" and options.language_model is None:
@@ -256,11 +262,23 @@ def _missing(ablation: Ablation, options: IndexOptions) -> str:
 def run_clusters(dataset: DataSet, options: IndexOptions) -> ClusterReport:
     """Cluster the passages by their texts and by their topics, and compare both with the gold passages of questions.
 
+    Args:
+        dataset: Corpus and questions.
+        options: Embedder, seed, the language model that names topics (the words that tell passages apart where there is
+            none), and of the settings `clustering`.
+
     Raises:
-        ConfigurationError: No question has two gold passages.
+        ConfigurationError: No question has two gold passages, or another setting is given.
     """
-    from sire_core.evaluate.clusters import evaluate_clusters
+    from sire_core.evaluate.clusters import evaluate_clusters, model_topics
     from sire_core.models.embedders import resolve_embedder
     from sire_core.models.sync import run_sync
+    from sire_core.organize.trees.settings import TreeSettings
 
-    return run_sync(evaluate_clusters(dataset, resolve_embedder(options.embedder), seed=options.seed or 0))
+    given = dict(options.settings or {})
+    if set(given) - {"clustering"}:
+        raise ConfigurationError("--clusters has one setting: --set clustering=paper (or leiden).")
+    method = TreeSettings(**given).clustering
+    topics = None if options.language_model is None else run_sync(model_topics(dataset, options.language_model))
+    embedder = resolve_embedder(options.embedder)
+    return run_sync(evaluate_clusters(dataset, embedder, topics=topics, seed=options.seed or 0, method=method))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.errors import ConfigurationError
 from sire_core.evaluate.answer import (
     acc,
     acc_at,
@@ -31,8 +33,12 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet, Question
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel, Progress
+    from sire_core.reason.steps import Answer, StopReason
 
-__all__ = ["AnswerConfig", "AnsweredQuestion", "answer_questions", "answer_scores"]
+__all__ = ["CLOSED_BOOK", "AnswerConfig", "AnsweredQuestion", "answer_questions", "answer_scores"]
+
+CLOSED_BOOK = "closed-book"
+"""The way to answer that searches nothing."""
 
 _KS = (2, 5, 10, 20)
 _CITATION = re.compile(r"\s*\[\d+\]")
@@ -43,7 +49,8 @@ class AnswerConfig:
     """How answers are made.
 
     Attributes:
-        via: A strategy of `sire_core.reason`: `single`, `ircot` or `self-ask`.
+        via: A strategy of `sire_core.reason`: `single`, `ircot` or `self-ask`; or `closed-book`, which reads nothing.
+        flavor: Of the strategy; see `settings_of`. None takes its first.
         k: Hits that an answer is read from.
         workers: Questions under way at once.
         reader: How it is read: with the papers' prompt or ours, and how much context.
@@ -51,6 +58,7 @@ class AnswerConfig:
     """
 
     via: str = "single"
+    flavor: str | None = None
     k: int = 10
     workers: int = 8
     reader: ReaderConfig = field(default_factory=ReaderConfig)
@@ -79,6 +87,7 @@ class AnsweredQuestion:
         type: The question's type.
         gold: Gold document ids.
         documents: Documents of the final context in order, each once: of several searches after they were merged.
+        seconds: Wall seconds of searches and calls.
         task: Scores that the question's data set alone has; see `task_scores`.
     """
 
@@ -98,6 +107,7 @@ class AnsweredQuestion:
     type: str = ""
     gold: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
+    seconds: float = 0.0
     task: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -158,6 +168,9 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
     }
     for name in ("calls", "retrievals", "tokens"):
         scores[name] = round(fmean(getattr(a, name) for a in answered), 2)
+    timed = [a.seconds for a in answered if a.tokens]  # what was answered before took no time
+    if timed:
+        scores["TPQ"] = round(fmean(timed), 3)
     covered = [a.perspectives for a in answered if a.perspectives is not None]
     if covered:
         scores["perspectives"] = round(100 * fmean(covered), 1)
@@ -184,12 +197,10 @@ def _context_recall(answered: Sequence[AnsweredQuestion]) -> dict[str, dict[str,
     return {"recall": recall, "all": every}
 
 
-async def _answer(
-    index: Index, question: Question, config: AnswerConfig, overlap: Callable[[str, str], float]
-) -> AnsweredQuestion:
+async def _reasoned(index: Index, question: Question, reader: ReaderConfig, config: AnswerConfig) -> Answer:
     from sire_core.reason import collect, reason
+    from sire_core.reason.running import settings_of
 
-    reader = replace(config.reader, **task_of(question))
     thinking = reason(
         config.via,
         index,
@@ -198,9 +209,46 @@ async def _answer(
         k=config.k,
         filter=scope_of(question),
         reader=reader,
+        **settings_of(config.via, config.flavor),
     )
-    trace = await collect(thinking)
-    answer = trace.answer
+    return (await collect(thinking)).answer
+
+
+async def _from_memory(question: Question, reader: ReaderConfig, model: LanguageModel | None) -> Answer:
+    """The answer of a model that sees no passage (SiReRAG's table 9, IIER's table 1)."""
+    from sire_core.reason.calls import ModelCalls, StoppedError
+    from sire_core.reason.limits import ReasoningLimits
+    from sire_core.reason.reader import ReadAnswer, read
+    from sire_core.reason.steps import Answer, ReasoningUsage
+
+    if model is None:
+        raise ConfigurationError("A closed book needs a language model: AnswerConfig(model=...).")
+    calls = ModelCalls(model, ReasoningLimits(), keep=True)
+    how = replace(reader, prompt="paper") if reader.prompt == "ours" else reader
+    found = ReadAnswer()
+    stop: StopReason = "answered"
+    try:
+        async with contextlib.aclosing(read(calls, question.question, [], config=how)) as parts:
+            async for part in parts:
+                if isinstance(part, ReadAnswer):
+                    found = part
+    except StoppedError as stopped:
+        stop = stopped.stop
+    used = calls.usage
+    usage = ReasoningUsage(used.calls, used.input_tokens, used.output_tokens, 0)
+    return Answer(found.text, stop, (), (), found.sufficient, usage, "")
+
+
+async def _answer(
+    index: Index, question: Question, config: AnswerConfig, overlap: Callable[[str, str], float]
+) -> AnsweredQuestion:
+    reader = replace(config.reader, **task_of(question))
+    start = time.perf_counter()
+    if config.via == CLOSED_BOOK:
+        answer = await _from_memory(question, reader, config.model or index.language_model)
+    else:
+        answer = await _reasoned(index, question, reader, config)
+    seconds = time.perf_counter() - start
     text = _CITATION.sub("", answer.text).strip() if answer.sufficient else ""
 
     def best(metric: Callable[[str, str], float]) -> float:
@@ -223,6 +271,7 @@ async def _answer(
         type=question.type,
         gold=question.supporting,
         documents=tuple(provenance_ranking(answer.hits)),
+        seconds=seconds,
         task=await task_scores(text, question, config.model or index.language_model),
     )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +15,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.protocols import Embedder
+    from sire_core.protocols import Embedder, LanguageModel
 
     Clusters = Sequence[Sequence[int] | NDArray[np.int64]]
 
-__all__ = ["ClusterReport", "compare_clusters", "evaluate_clusters", "tfidf_topics"]
+__all__ = ["ClusterReport", "compare_clusters", "evaluate_clusters", "model_topics", "tfidf_topics"]
 
+_logger = logging.getLogger(__name__)
+
+_TOPIC = "Name the topic that the passage of the data belongs to, in as few words as possible. Answer with these alone."
 _TOKEN_LIMIT = 3500
 _WORD = r"\b[^\W\d]\w+\b"
 
@@ -118,7 +123,12 @@ def compare_clusters(
 
 
 async def evaluate_clusters(
-    dataset: DataSet, embedder: Embedder, *, topics: Sequence[str] | None = None, seed: int = 0
+    dataset: DataSet,
+    embedder: Embedder,
+    *,
+    topics: Sequence[str] | None = None,
+    seed: int = 0,
+    method: str = "leiden",
 ) -> ClusterReport:
     """Cluster passages by their vectors, and by the vectors of their topics, as the trees do.
 
@@ -127,6 +137,7 @@ async def evaluate_clusters(
         embedder: Makes both kinds of vectors; fitted on the passages if it has to be.
         topics: A topic per passage, for example a model's; `tfidf_topics` of the texts unless given.
         seed: Of the clustering.
+        method: `leiden`, or `paper` for UMAP and Gaussian mixtures.
 
     Raises:
         ConfigurationError: No question has two gold passages, or the topics are not one per passage.
@@ -148,7 +159,7 @@ async def evaluate_clusters(
     titled = [f"{d.title}\n{text}" if d.title else text for d, text in zip(dataset.documents, texts, strict=True)]
     if hasattr(embedder, "from_state") and not getattr(embedder, "fitted", True):
         embedder = await asyncio.to_thread(embedder.fit, titled)  # type: ignore[attr-defined]  # it is a Fittable
-    groups = [await _clustered(embedder, given, texts, seed) for given in (titled, topics)]
+    groups = [await _clustered(embedder, given, texts, seed, method) for given in (titled, topics)]
     return compare_clusters(groups[0], groups[1], supporting, candidates, len(texts), dataset.name)
 
 
@@ -180,7 +191,37 @@ def tfidf_topics(texts: Sequence[str], words: int = 5) -> list[str]:
     return topics
 
 
-async def _clustered(embedder: Embedder, given: Sequence[str], passages: Sequence[str], seed: int) -> Clusters:
+async def model_topics(dataset: DataSet, model: LanguageModel) -> list[str]:
+    """The topic of every passage in a model's words, one call each; empty where it fails, with a warning.
+
+    Raises:
+        LimitExceededError: A usage limit was reached.
+    """
+    from sire_core.algorithms.worker_pool import bounded_map
+    from sire_core.errors import ModelError
+    from sire_core.protocols import Prompt
+
+    texts = list(dataset.texts.values())
+    topics = [""] * len(texts)
+
+    async def one(number: int) -> str:
+        try:
+            return (await model.complete(Prompt(_TOPIC, texts[number]), max_tokens=40)).text.strip()
+        except ModelError as error:
+            _logger.warning("Passage %d has no topic: %s", number, error)
+            return ""
+
+    workers = int(getattr(model, "concurrency", 8))
+    async with aclosing(bounded_map(one, range(len(texts)), workers)) as results:
+        async for batch in results:
+            for number, topic in batch:
+                topics[number] = topic
+    return topics
+
+
+async def _clustered(
+    embedder: Embedder, given: Sequence[str], passages: Sequence[str], seed: int, method: str
+) -> Clusters:
     """Clusters of passages by the vectors of what is given for them; the token limit counts the passages."""
     import asyncio
 
@@ -193,7 +234,7 @@ async def _clustered(embedder: Embedder, given: Sequence[str], passages: Sequenc
     vectors = unit_rows(np.asarray(await embedder.embed(given, "document"), dtype=np.float32))
     tokens = [count_tokens(text) for text in passages]
     rng = np.random.default_rng(seed)
-    return await asyncio.to_thread(clusters_within_limit, vectors, tokens, _TOKEN_LIMIT, rng=rng)
+    return await asyncio.to_thread(clusters_within_limit, vectors, tokens, _TOKEN_LIMIT, rng=rng, method=method)
 
 
 def _both(shares: Sequence[float], *, known: bool) -> tuple[float | None, float | None]:

@@ -39,7 +39,7 @@ _COMPARED = (
     "Acc@.5",
 )
 
-_ANSWERS = ("EM", "F1", "Acc", "accuracy", "STR-EM", "ROUGE-L", "D-F1", "DR", "calls")
+_ANSWERS = ("EM", "F1", "Acc", "accuracy", "STR-EM", "ROUGE-L", "D-F1", "DR", "calls", "TPQ", "TPER")
 
 __all__ = ["format_ablations", "format_comparison", "format_groups", "format_table", "write_rows", "write_text"]
 

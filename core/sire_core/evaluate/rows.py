@@ -9,7 +9,7 @@ from typing import Any
 
 from sire_core.evaluate.retrieval import all_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
 
-__all__ = ["QuestionResult", "Row", "Setup", "mark_same"]
+__all__ = ["QuestionResult", "Row", "Setup", "mark_same", "with_tper"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,16 +243,43 @@ def mark_same(rows: Iterable[Row]) -> list[Row]:
     return marked
 
 
+def with_tper(rows: Iterable[Row]) -> list[Row]:
+    """Rows with TPER beside their TPQ: time per query and unit of the pool, over that of RAPTOR (SiReRAG section 5.3).
+
+    Rows stay as they are where RAPTOR is not among them, or questions were not timed.
+    """
+    from sire_core.algorithms.cluster_pairs import tper
+
+    found = list(rows)
+    base = next((row for row in found if row.setup.family == "raptor" and row.answers.get("TPQ")), None)
+    if base is None:
+        return found
+    return [
+        replace(row, answers={**row.answers, "TPER": round(_tper(tper, row, base), 3)})
+        if row.answers.get("TPQ") and row.setup.pool
+        else row
+        for row in found
+    ]
+
+
+def _tper(ratio: Callable[[float, float, int, int], float], row: Row, base: Row) -> float:
+    return ratio(row.answers["TPQ"], base.answers["TPQ"], row.setup.pool, base.setup.pool)
+
+
 def _alike(old: Row, row: Row) -> bool:
     """Whether two rows of one family stand on the same pool and found, answered and built the same."""
     return (
         (old.setup.family or old.setup.recipe) == (row.setup.family or row.setup.recipe)
         and old.setup.pool == row.setup.pool
         and old.setup.perspectives == row.setup.perspectives
-        and old.answers == row.answers
+        and _untimed(old.answers) == _untimed(row.answers)
         and old.evidence_match == row.evidence_match
         and [result.found for result in old.results] == [result.found for result in row.results]
     )
+
+
+def _untimed(answers: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in answers.items() if name not in ("TPQ", "TPER")}
 
 
 def _credit_of(kind: str, k: int) -> Callable[[QuestionResult], float]:

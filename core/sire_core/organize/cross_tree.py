@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
+from sire_core.organize.similarity_tree import by_abstractiveness
 from sire_core.organize.trees.settings import TreeSettings
 from sire_core.organize.trees.tree import altered_leaves, as_delta, copies_in, grow
 from sire_core.protocols import Delta
@@ -26,10 +27,12 @@ class CrossTree:
         tree: How the tree grows.
         mode: `replace`: this is the only tree, over chunks and aggregates. `add`: it stands beside the two trees, and
             each of its levels clusters all summaries of the level below, those of the two trees included.
+        hierarchy: Whether overviews join at level 1; see `SimilarityTree`.
     """
 
     tree: TreeSettings = field(default_factory=TreeSettings)
     mode: str = "replace"
+    hierarchy: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in ("replace", "add"):
@@ -57,7 +60,8 @@ class CrossTree:
 
     def settings(self) -> Mapping[str, Any]:
         """Settings that change what is built."""
-        return {"tree": self.tree.as_mapping(), "mode": self.mode}
+        switch = {"hierarchy": True} if self.hierarchy else {}
+        return {"tree": self.tree.as_mapping(), "mode": self.mode, **switch}
 
     def describe(self) -> str:
         """What is built, and what it costs."""
@@ -78,8 +82,11 @@ class CrossTree:
                 levels.setdefault(unit.level, []).append(unit)
         aggregates = [unit for unit in levels.pop(0, []) if unit.kind is UnitKind.AGGREGATE]
         copies = copies_in(view.chunk_units)
+        leaves, overviews = by_abstractiveness(view) if self.hierarchy else (view.chunk_units, [])
+        if overviews:
+            levels[1] = [*overviews, *levels.get(1, ())]
         grown = await grow(
-            [*view.chunk_units, *aggregates],
+            [*leaves, *aggregates],
             UnitKind.CROSS_SUMMARY,
             "cross",
             self.tree,

@@ -15,7 +15,7 @@ from sire_core.types import Unit, UnitKind, unit_id
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
 
-__all__ = ["SimilarityTree"]
+__all__ = ["SimilarityTree", "by_abstractiveness"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class SimilarityTree:
             sentence "This chunk mentions ..." stands for each chunk, and the clusters of these sentences are added to
             the clusters of chunks.
         hierarchy: Whether chunks that give an overview join the tree at level 1 instead of 0 (SiReRAG section 4.1):
-            the first summaries are made of details only. A model's record says which they are; where no record calls
-            any chunk abstract, cues in the text do.
+            the first summaries are made of details only. The passage's own metadata `abstractiveness` says which they
+            are (see `group_sentences`), else its record, where somebody was asked; else cues in the text.
     """
 
     tree: TreeSettings = field(default_factory=TreeSettings)
@@ -75,7 +75,7 @@ class SimilarityTree:
         if not change:
             return Delta()
         state = view.state()
-        leaves, overviews = _by_abstractiveness(view) if self.hierarchy else (view.chunk_units, ())
+        leaves, overviews = by_abstractiveness(view) if self.hierarchy else (view.chunk_units, ())
         also = await self._by_entities(leaves, view) if self.entity_clusters else []
         copies = copies_in(view.chunk_units)
         grown = await grow(
@@ -116,13 +116,22 @@ def _mention(chunk: Unit, names: Sequence[str]) -> Unit:
     return Unit(unit_id("mention", "", chunk.chunk_ids, text), UnitKind.PROPOSITION, text, chunk.chunk_ids)
 
 
-def _by_abstractiveness(view: BuildView) -> tuple[list[Unit], list[Unit]]:
+def by_abstractiveness(view: BuildView) -> tuple[list[Unit], list[Unit]]:
     """Details and overviews, each in corpus order."""
     from sire_core.algorithms.abstractiveness import abstractiveness
 
     records = view.records()
-    said = [records[u.chunk_ids[0]].abstractiveness if u.chunk_ids[0] in records else "low" for u in view.chunk_units]
-    if "high" not in said:  # extractors without a model leave every record at "low"
-        said = [abstractiveness(unit.text) for unit in view.chunk_units]
-    labeled = list(zip(view.chunk_units, said, strict=True))
-    return [u for u, label in labeled if label != "high"], [u for u, label in labeled if label == "high"]
+    labelled = any(record.abstractiveness == "high" for record in records.values())
+
+    def label(unit: Unit) -> str:
+        own = unit.metadata.get("abstractiveness")
+        if own in ("high", "low"):
+            return str(own)
+        record = records.get(unit.chunk_ids[0])
+        # Whoever is not asked leaves every record at "low"; of our prompts the joint one asks for it.
+        if record is not None and (labelled or record.prompt.startswith("extract/")):
+            return record.abstractiveness
+        return abstractiveness(unit.text)
+
+    labeled = [(unit, label(unit)) for unit in view.chunk_units]
+    return [u for u, found in labeled if found != "high"], [u for u, found in labeled if found == "high"]

@@ -11,10 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ABLATIONS", "Ablation", "data_set_name", "register_ablations"]
+__all__ = ["ABLATIONS", "CONTEXT", "Ablation", "data_set_name", "register_ablations"]
 
 ABLATIONS: dict[str, tuple[Ablation, ...]] = {}
 """Rows by the name of the recipe that the paper is about."""
+
+CONTEXT: dict[str, int] = {}
+"""By recipe how many hits the paper's reader sees."""
 
 _SETS = {
     "musique": "musique",
@@ -41,6 +44,7 @@ class Ablation:
             that only their order and their differences compare with ours.
         needs: What the row cannot do without: `tokens`, an embedder with token vectors, `model`, a language model,
             `torch`, or `umap`, the extra `paper`.
+        answer: Fields of `AnswerConfig` that differ for this row, such as `via`; without answers it is left out.
     """
 
     table: str
@@ -49,6 +53,7 @@ class Ablation:
     settings: Mapping[str, Any] = field(default_factory=dict)
     paper: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     needs: str = ""
+    answer: Mapping[str, Any] = field(default_factory=dict)
 
     def figures(self, dataset: str) -> tuple[str, Mapping[str, float]]:
         """What the paper prints for a data set, known by the start of its name, else its average.
@@ -68,6 +73,13 @@ def data_set_name(given: str) -> str:
     return next((name for start, name in _SETS.items() if plain.startswith(start)), "")
 
 
-def register_ablations(recipe: str, rows: Sequence[Ablation]) -> None:
-    """Make the rows of a paper known under its recipe's name."""
+def register_ablations(recipe: str, rows: Sequence[Ablation], context: int = 10) -> None:
+    """Make the rows of a paper known under its recipe's name.
+
+    Args:
+        recipe: Name in the registry.
+        rows: In the order in which they are shown.
+        context: Hits that the paper's reader sees.
+    """
     ABLATIONS[recipe] = tuple(rows)
+    CONTEXT[recipe] = context

@@ -62,7 +62,8 @@ class PoolRanker:
     Attributes:
         ranker: `dense`, `bm25`, `hybrid` or `late` (late interaction).
         ann_threshold: Pools of at least so many units are searched through codes instead of scanned; see `Flat`.
-        instruction: Appended to the question before it is embedded; see `Flat`.
+        instruction: Appended to the question before it is embedded, or its words are looked up, as SiReRAG's released
+            notebooks do with their answer instruction.
 
     Raises:
         ConfigurationError: A setting is not allowed, or has no effect.
@@ -75,19 +76,22 @@ class PoolRanker:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.ranker in ("bm25", "late"):
-            refuse_unused(self, f"ranker={self.ranker!r}", ("ann_threshold", "instruction"))
+            refuse_unused(self, f"ranker={self.ranker!r}", ("ann_threshold",))
 
     def make(self) -> Ranker:
         """The ranker."""
-        from sire_core.search.rankers.hybrid import Hybrid
+        from sire_core.search.rankers.hybrid import Hybrid, Instructed
         from sire_core.search.rankers.lexical import Lexical
         from sire_core.search.vectors.flat import Flat
 
+        found: Ranker
+        dense = Flat(self.instruction if self.ranker == "dense" else "", self.ann_threshold)
+        if self.ranker == "dense":
+            return dense
         if self.ranker == "late":
             from sire_core.search.rankers.late_interaction import LateInteraction
 
-            return LateInteraction()
-        if self.ranker == "bm25":
-            return Lexical()
-        dense = Flat(self.instruction, self.ann_threshold)
-        return dense if self.ranker == "dense" else Hybrid((dense, Lexical()))
+            found = LateInteraction()
+        else:
+            found = Lexical() if self.ranker == "bm25" else Hybrid((dense, Lexical()))
+        return Instructed(found, self.instruction) if self.instruction else found

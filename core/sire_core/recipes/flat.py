@@ -16,12 +16,12 @@ def flat(**settings: Any) -> Recipe:
     """Passages and vectors only.
 
     Args:
-        **settings: Those of `PoolRanker`, without an instruction.
+        **settings: Those of `PoolRanker`.
 
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    chosen = Chosen(settings, Part(PoolRanker, without=("instruction",)))
+    chosen = Chosen(settings, Part(PoolRanker))
     return Recipe(
         name="flat",
         summary="passages only, ranked by vector, BM25 or both",

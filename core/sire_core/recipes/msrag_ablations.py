@@ -53,4 +53,5 @@ register_ablations(
         Ablation("ours", "no names of the question", "msrag", {"link": False}),
         Ablation("ours", "no neighbours", "msrag", {"expand": "none"}),
     ),
+    context=5,
 )

@@ -93,13 +93,11 @@ def _organizers(chosen: Chosen) -> tuple[Organizer, ...]:
 
     trees, tree = chosen.make(SireragTrees), chosen.make(TreeSettings)
     similar = chosen.make(SimilarityTree, tree=tree, entity_clusters=trees.variant == "E")
-    if trees.cross == "replace" and similar.hierarchy:
-        raise ConfigurationError("cross='replace' leaves no similarity tree for hierarchy=True; use cross='add'.")
     if trees.variant == "E":
         chosen.refuse_unused(RelatednessTree, "variant='E', which has no relatedness tree")
         return (similar,)
     parts = {"summaries": False} if trees.cross == "replace" else _VARIANTS[trees.variant]
     related = chosen.make(RelatednessTree, tree=tree, **parts)
     if trees.cross == "replace":
-        return (related, CrossTree(tree, "replace"))
-    return (similar, related, CrossTree(tree, "add")) if trees.cross == "add" else (similar, related)
+        return (related, CrossTree(tree, "replace", similar.hierarchy))
+    return (similar, related, CrossTree(tree, "add", similar.hierarchy)) if trees.cross == "add" else (similar, related)

@@ -2,11 +2,12 @@
 
 import pytest
 
-from sire_core.errors import ConfigurationError
-from sire_core.evaluate.clusters import compare_clusters, evaluate_clusters, tfidf_topics
+from sire_core.errors import ConfigurationError, ModelError
+from sire_core.evaluate.clusters import compare_clusters, evaluate_clusters, model_topics, tfidf_topics
 from sire_core.evaluate.datasets import DataSet, Question
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Document
 
 
@@ -79,3 +80,17 @@ def test_topics_are_the_words_that_tell_texts_apart():
     assert second.split()[0] == "mill"
     assert rest == ["", ""]
     assert tfidf_topics(["the", "of"]) == ["", ""]
+
+
+async def test_topics_come_from_a_model_and_clusters_from_the_paper():
+    def script(call):
+        return "water" if "river" in call.data or "harvest" in call.data else "sky"
+
+    model = ScriptedModel(script)
+    topics = await model_topics(DATASET, model)
+    assert set(topics) <= {"water", "sky"}
+    assert len(model.log) == len(DOCUMENTS)
+    report = await evaluate_clusters(DATASET, LexicalEmbedder(), topics=topics)
+    assert report.clusters[1] <= 4
+    broken = ScriptedModel([ModelError("no")] * len(DOCUMENTS))
+    assert await model_topics(DATASET, broken) == [""] * len(DOCUMENTS)

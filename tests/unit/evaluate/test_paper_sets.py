@@ -8,10 +8,13 @@ from sire_core import Index
 from sire_core.errors import CorpusError
 from sire_core.evaluate.answering import AnswerConfig, answer_questions, answer_scores
 from sire_core.evaluate.datasets import load_dataset
+from sire_core.evaluate.rows import Row, Setup, with_tper
 from sire_core.evaluate.runner import evaluate
 from sire_core.evaluate.task_scores import rouge_l, string_match, with_dr
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.sync import run_sync
+from sire_core.reason import ReaderConfig
+from sire_core.recipes import flat
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_server import ScriptedServer
 
@@ -162,6 +165,40 @@ def test_quality_is_multiple_choice_over_the_article_alone(tmp_path):
     assert scores["Acc by type"] == {"easy": 100.0, "hard": 0.0}
     assert calls[0].fields["options"][1] == {"number": 2, "text": "On the Moon."}
     assert answers(dataset, lambda call: "I would say: on the moon.")[0][1].text == "On the Moon."
+
+
+def test_closed_book_and_self_ask_are_rows_and_time_is_per_unit(tmp_path):
+    dataset = load_dataset(written(tmp_path / "pages.json", PAGES))
+    found, calls = answers(dataset, lambda call: "Otto Kell", via="closed-book")
+    assert [(answered.calls, answered.retrievals, answered.text) for answered in found] == [(1, 0, "Otto Kell")] * 2
+    assert all("passages" not in call.fields for call in calls)
+    scores = answer_scores(found)
+    assert scores["EM"] == 50.0
+    assert scores["TPQ"] > 0
+
+    def follow(call):
+        return json.dumps({"followups": []}) if call.schema and "followups" in str(call.schema) else "river"
+
+    asked, calls = answers(dataset, follow, via="self-ask", flavor="two_call", reader=ReaderConfig("paper"))
+    assert [(answered.calls, answered.retrievals) for answered in asked] == [(2, 1)] * 2
+    # By hand: 2 s over 30 units against 1 s over 10 is two thirds (SiReRAG section 5.3).
+    base = Row(Setup("RAPTOR", pool=10, family="raptor"), "d", 1, (5,), None, (), answers={"TPQ": 1.0})
+    own = Row(Setup("SiReRAG", pool=30, family="sirerag"), "d", 1, (5,), None, (), answers={"TPQ": 2.0})
+    assert [row.answers["TPER"] for row in with_tper([base, own])] == [1.0, 0.667]
+    assert with_tper([own]) == [own]
+
+
+@pytest.mark.parametrize("ranker", ["dense", "bm25", "hybrid"])
+def test_an_instruction_goes_to_every_ranker(tmp_path, ranker):
+    dataset = load_dataset(written(tmp_path / "pages.json", PAGES))
+    found = {}
+    for instruction in ("", "Otto Kell"):
+        index = Index(recipe=flat(ranker=ranker, instruction=instruction), embedder=HashEmbedder())
+        index.build(dataset.documents)
+        found[instruction] = [hit.unit.text for hit in index.search("river", 2)]
+    assert found[""][0] == "A river."
+    assert "Otto Kell founded it." in found["Otto Kell"]
+    assert "Otto Kell founded it." not in found[""][:1]
 
 
 def test_asqa_has_long_answers_and_their_scores(tmp_path):

@@ -7,11 +7,11 @@ import pytest
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.organize.trees.settings import TreeSettings
-from sire_core.recipes import raptor
+from sire_core.recipes import raptor, sirerag
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
-from sire_core.types import Document
+from sire_core.types import Document, Passage
 
 WORDS = [
     "amber",
@@ -128,6 +128,31 @@ def test_a_model_decides_what_is_an_overview(tmp_path):
     below = with_overviews(tmp_path, Judged(), max_cluster_tokens=10000)
     assert below[2] == {"d0", "d1"}
     assert {"d90", "d91"} <= below[1]
+
+
+def test_a_model_that_calls_nothing_an_overview_is_believed(tmp_path):
+    class AllLow(PlainExtractor):
+        def _record(self, chunk):
+            return replace(super()._record(chunk), prompt="extract/v1")
+
+    assert {"d90", "d91"} <= with_overviews(tmp_path, AllLow(), max_cluster_tokens=10000)[1]
+
+
+def test_what_passages_say_of_themselves_comes_first(tmp_path):
+    given = [
+        Document("a", chunks=(Passage("Ann met Bob in 1901.", metadata={"abstractiveness": "high"}),)),
+        *(
+            Document(f"b{i}", chunks=(Passage(f"{OVERVIEW} {i}", metadata={"abstractiveness": "low"}),))
+            for i in range(3)
+        ),
+    ]
+    recipe = sirerag(hierarchy=True, cross="replace")
+    with Index(tmp_path, recipe=recipe, embedder=HashEmbedder(), extractor=PlainExtractor()) as index:
+        index.build(given)
+    found = read_contents(tmp_path)
+    levels = {unit.id: unit.level for unit in found.units.values()}
+    above = {found.chunks[e.target].doc_id: levels[e.source] for e in found.edges if e.target in found.chunks}
+    assert above == {"a": 2, "b0": 1, "b1": 1, "b2": 1}
 
 
 def test_a_corpus_of_overviews_still_grows_a_tree(tmp_path):

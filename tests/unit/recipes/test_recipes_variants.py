@@ -132,7 +132,5 @@ def test_unknown_names_and_settings_say_what_there_is():
         sirerag(cross="both")
     with pytest.raises(ConfigurationError, match="variant='full'"):
         sirerag(cross="add", variant="A")
-    with pytest.raises(ConfigurationError, match="hierarchy"):
-        sirerag(cross="replace", hierarchy=True)
     with pytest.raises(ConfigurationError, match="ranker"):
         flat(ranker="psychic")

@@ -1,4 +1,4 @@
-"""Rankers made of rankers: `Hybrid` fuses several, `ExcludeKinds` leaves kinds of units out."""
+"""Rankers made of rankers: `Hybrid` fuses several, `ExcludeKinds` leaves units out, `Instructed` asks for more."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranker, Ranking, View
     from sire_core.types import Step
 
-__all__ = ["ExcludeKinds", "Hybrid"]
+__all__ = ["ExcludeKinds", "Hybrid", "Instructed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +154,20 @@ class _Stripped:
     def path(self, position: int) -> tuple[Step, ...]:
         """The ranker's reasons."""
         return self._ranking.path(position)
+
+
+@dataclass(frozen=True, slots=True)
+class Instructed:
+    """Ranks for the question with a text appended, as SiReRAG's released notebooks do with any retriever.
+
+    Attributes:
+        ranker: Who ranks.
+        instruction: What is appended.
+    """
+
+    ranker: Ranker
+    instruction: str
+
+    async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
+        """Rank the units that pass the filter."""
+        return await self.ranker.rank(f"{query} {self.instruction}", n, view, where)

@@ -1,0 +1,112 @@
+"""`group_sentences`: a model cuts documents into groups of sentences, details and overviews (SiReRAG section 4.1)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from sire_core.algorithms.text import split_sentences
+from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.errors import ModelError
+from sire_core.models.structured import LenientAnswer
+from sire_core.protocols import Prompt
+from sire_core.types import Document, Passage
+
+if TYPE_CHECKING:
+    from sire_core.protocols import LanguageModel
+
+__all__ = ["group_sentences"]
+
+_logger = logging.getLogger(__name__)
+
+_WINDOW = 120
+"""Sentences that one call cuts."""
+
+_INSTRUCTIONS = """\
+Cut the numbered sentences of the data into groups of neighbours that are about one thing; every sentence is in one \
+group. For each group give the numbers of its sentences, its topic in a few words, and its abstractiveness: high when \
+its sentences give an overview of the topic, low when they tell details of it."""
+
+
+class _Group(LenientAnswer):
+    sentences: list[int]
+    topic: str = ""
+    abstractiveness: Literal["low", "high"] = "low"
+
+    @field_validator("abstractiveness", mode="before")
+    @classmethod
+    def _level(cls, value: Any) -> str:
+        return "high" if str(value).strip().lower() == "high" else "low"
+
+
+class _Groups(LenientAnswer):
+    shape: ClassVar[str] = '{"groups":[{"sentences":[1,2],"topic":"","abstractiveness":"low"}]}'
+
+    groups: list[_Group] = Field(min_length=1)
+
+    @field_validator("groups", mode="before")
+    @classmethod
+    def _as_list(cls, value: Any) -> Any:
+        return list(value.values()) if isinstance(value, Mapping) else value
+
+
+async def group_sentences(documents: Sequence[Document], model: LanguageModel) -> list[Document]:
+    """Cut every document into passages by a model; their metadata has `abstractiveness` and `topic`.
+
+    Groups that the model does not keep together are cut where they break; a sentence that it leaves out goes with the
+    one before. Sentences of a call that fails are one passage of details, and a warning says so.
+
+    Args:
+        documents: Cut at their sentences, whatever passages they had.
+        model: One call per 120 sentences.
+
+    Raises:
+        LimitExceededError: A usage limit was reached.
+    """
+    sentences = [split_sentences(" ".join(p.text for p in d.passages) or d.text) for d in documents]
+    windows = [(number, start) for number, found in enumerate(sentences) for start in range(0, len(found), _WINDOW)]
+    passages: dict[tuple[int, int], list[Passage]] = {}
+
+    async def one(place: tuple[int, int]) -> list[Passage]:
+        number, start = place
+        return await _cut(documents[number].title, sentences[number][start : start + _WINDOW], model)
+
+    workers = int(getattr(model, "concurrency", 8))
+    async with aclosing(bounded_map(one, iter(windows), workers)) as results:
+        async for batch in results:
+            passages.update(batch)
+    return [
+        replace(document, text="", chunks=chunks) if chunks else document
+        for document, chunks in (
+            (document, tuple(passage for place in windows if place[0] == number for passage in passages[place]))
+            for number, document in enumerate(documents)
+        )
+    ]
+
+
+async def _cut(title: str, sentences: Sequence[str], model: LanguageModel) -> list[Passage]:
+    numbered = [{"number": number, "text": text} for number, text in enumerate(sentences, 1)]
+    data = json.dumps({**({"title": title} if title else {}), "sentences": numbered}, ensure_ascii=False)
+    try:
+        groups = (await model.complete(Prompt(_INSTRUCTIONS, data), schema=_Groups)).parsed.groups
+    except ModelError as error:
+        _logger.warning("Sentences of %r were not grouped and are one passage: %s", title, error)
+        groups = [_Group(sentences=[])]
+    owner = {number: place for place, group in reversed(list(enumerate(groups))) for number in group.sentences}
+    cut: list[tuple[int, list[str]]] = []
+    for number, text in enumerate(sentences, 1):
+        place = owner.get(number, cut[-1][0] if cut else 0)
+        if cut and cut[-1][0] == place:
+            cut[-1][1].append(text)
+        else:
+            cut.append((place, [text]))
+    return [
+        Passage(" ".join(texts), metadata={"abstractiveness": groups[i].abstractiveness, "topic": groups[i].topic})
+        for i, texts in cut
+    ]
