@@ -21,7 +21,9 @@ def test_printed_averages_are_averages(name):
     for row in ablations_of(name):
         sets = [row.paper[name] for name in ("musique", "2wiki", "hotpotqa") if "average" in row.paper]
         for metric, average in row.paper.get("average", {}).items():
-            assert sum(figures[metric] for figures in sets) / len(sets) == pytest.approx(average, abs=0.011)
+            values = [figures[metric] for figures in sets]
+            printed = 0.051 if all(isinstance(value, int) for value in values) else 0.011  # in whole points
+            assert sum(values) / len(values) == pytest.approx(average, abs=printed)
 
 
 def test_figures_are_found_by_the_name_of_the_data_set():
