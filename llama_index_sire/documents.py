@@ -106,10 +106,10 @@ def _about(node: BaseNode) -> dict[str, Any]:
 
 
 def _related(to: RelatedNodeInfo | list[RelatedNodeInfo]) -> Any:
-    """Ids and kinds; the metadata of other nodes are not copied."""
+    """Ids, kinds and hashes; the metadata of other nodes are not copied."""
     if isinstance(to, list):
         return [_related(one) for one in to]
-    return [to.node_id, None if to.node_type is None else str(getattr(to.node_type, "value", to.node_type))]
+    return [to.node_id, None if to.node_type is None else str(getattr(to.node_type, "value", to.node_type)), to.hash]
 
 
 def read_about(text: str) -> dict[str, Any]:
@@ -122,8 +122,8 @@ def read_about(text: str) -> dict[str, Any]:
 
 def _to(found: list[Any]) -> RelatedNodeInfo | list[RelatedNodeInfo]:
     if found and isinstance(found[0], list):
-        return [RelatedNodeInfo(node_id=name, node_type=kind) for name, kind in found]
-    return RelatedNodeInfo(node_id=found[0], node_type=found[1]) if found else []
+        return [RelatedNodeInfo(node_id=name, node_type=kind, hash=made) for name, kind, made in found]
+    return RelatedNodeInfo(node_id=found[0], node_type=found[1], hash=found[2]) if found else []
 
 
 def plain_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -50,9 +50,10 @@ def to_node(
         sire_doc_ids=_encode(doc_ids),
         sire_chunk_ids=_encode(unit.chunk_ids),
     )
-    if is_passage and doc_ids:
+    source = related.pop(NodeRelationship.SOURCE, None)
+    if is_passage and doc_ids and (source is None or source.node_id != doc_ids[0]):
         source = RelatedNodeInfo(node_id=doc_ids[0], node_type=ObjectType.DOCUMENT)
-    else:
+    elif source is None:
         source = RelatedNodeInfo(node_id=name, node_type=ObjectType.TEXT)
     hidden = {
         key: [*about.pop(key, ()), *PROVENANCE_KEYS]

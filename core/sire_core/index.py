@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Union
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
 
 __all__ = ["Index"]
+
+_logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 FilterLike = Union[Filter, Mapping[str, Any], str, None]
@@ -281,9 +283,20 @@ class Index:
         from sire_core.search.snapshot import check_query
 
         check_query(query, k)
-        with suppress(SnapshotExpiredError):  # a commit came in between: search what it made
-            return await (await self._current(filter)).asearch(query, k, returns=returns)
-        return await (await self.asnapshot(filter=filter)).asearch(query, k, returns=returns)
+        try:
+            hits = await (await self._current(filter)).asearch(query, k, returns=returns)
+        except SnapshotExpiredError:  # a commit came in between: search what it made
+            hits = await (await self.asnapshot(filter=filter)).asearch(query, k, returns=returns)
+        if not hits and (hint := await self.afilter_hint(filter)):
+            _logger.warning(hint)
+        return hits
+
+    async def afilter_hint(self, filter: FilterLike) -> str:  # noqa: A002 - as above
+        """Keys of a filter that no passage has, with the nearest ones that some have; empty when nothing is wrong."""
+        from sire_core.search.filter_hint import filter_hint
+
+        where = parse_filter(filter)
+        return "" if where is None else filter_hint(where, (await self.asnapshot()).metadata())
 
     def explain(
         self,

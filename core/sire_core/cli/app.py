@@ -47,6 +47,17 @@ class _Group(TyperGroup):
         except (SireError, OSError) as error:
             note(f"error: {error}", "red")
             raise typer.Exit(1) from None
+        except Exception as error:
+            _explain_dash(error)
+            raise
+
+
+def _explain_dash(error: Any) -> None:
+    """Add to an unknown option how a question that begins with a dash is written."""
+    # Typer has a click of its own or takes the one that is installed: the error is known by what it has.
+    takes = {given.name for given in error.ctx.command.params} if getattr(error, "ctx", None) is not None else ()
+    if getattr(error, "option_name", None) and "question" in takes:
+        error.message += f'. A question that begins with a dash goes behind two of them: -- "{error.option_name} ..."'
 
 
 def _close_output() -> None:

@@ -10,6 +10,7 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.changes import run_change
+from sire_core.cli.file_names import ids_of
 from sire_core.cli.models import DEFAULT_KEY, Spending, ask_to_go_on
 from sire_core.cli.options import IndexOptions, check_folder, is_index, manifest_of
 from sire_core.cli.output import count, note
@@ -83,7 +84,9 @@ def update(  # noqa: PLR0917 - typer passes every option by name
 
 def delete(  # noqa: PLR0917 - typer passes every option by name
     folder: arguments.Folder,
-    doc_ids: Annotated[list[str], typer.Argument(metavar="DOC_ID", help="Ids of the documents to remove.")],
+    doc_ids: Annotated[
+        list[str], typer.Argument(metavar="DOC_ID", help="Ids of the documents to remove, or paths of their files.")
+    ],
     embedder: arguments.Embedder = None,
     extractions: arguments.Extractions = None,
     llm: arguments.Llm = None,
@@ -111,13 +114,14 @@ def delete(  # noqa: PLR0917 - typer passes every option by name
     options = existing_index(folder, doc_ids[0], spending, embedder, extractions)
 
     def change(index: Index, _: Sequence[Document]) -> BuildReport:
-        report = index.delete(doc_ids)
+        report = index.delete(ids_of(doc_ids, index, folder))
         if purge:
             index.purge()
         return report
 
     def without(index: Index, _: Sequence[Document]) -> Sequence[Document]:
-        return [document for document in index.documents() if document.id not in doc_ids]
+        gone = ids_of(doc_ids, index, folder)
+        return [document for document in index.documents() if document.id not in gone]
 
     run_change(options, change, as_json=as_json, approve=approval(spending, without))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from sire_core.cli.file_names import taken_names
 from sire_core.cli.models import say_usage, usage_json
 from sire_core.cli.options import IndexOptions, chunker_of, manifest_of, open_index
 from sire_core.cli.output import count, kinds, note, say, say_json, shorten
@@ -125,8 +126,21 @@ def read_sources(sources: Sequence[Path], options: IndexOptions) -> LoadedDocume
     corpus = read_documents(list(sources), roots=Folder(options.folder).sources() if options.folder else ())
     twice = f", {count(len(corpus.duplicates), 'identical repeat')} left out" if corpus.duplicates else ""
     note(f"Read {count(len(corpus.documents), 'document')}{twice}.")
+    if options.folder is not None:
+        _warn_of_taken(taken_names((found.id for found in corpus.documents), sources, options.folder))
     _list_failures(corpus.failures, "could not be read and was skipped", "could not be read and were skipped")
     return _split_media(corpus, options) if options.media else corpus
+
+
+def _warn_of_taken(names: Sequence[str]) -> None:
+    """Say that files take the places of files with the same names, which people who have two folders do not expect."""
+    if names:
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
+        note(
+            f"{count(len(names), 'file')} of another folder had the same id and is replaced: {shown}. Ids are paths "
+            "below the folder that is given. To keep both, index the folder above them.",
+            "yellow",
+        )
 
 
 def _split_media(corpus: LoadedDocuments, options: IndexOptions) -> LoadedDocuments:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from sire_core.errors import CorpusError
 from sire_core.types import Chunk, Document, Passage, digest
 
 __all__ = ["CorpusChange", "StoredDocument", "plan_build", "plan_delete", "plan_put", "replacing"]
+
+_COMPARED = 20_000
+"""Most ids that a mistyped one is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +135,11 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str]) -> Cor
     wanted = tuple(dict.fromkeys(ids))
     missing = [found for found in wanted if found not in stored]
     if missing:
+        near = difflib.get_close_matches(missing[0], list(stored)[:_COMPARED], n=3)
+        advice = f"similar to {missing[0]}: {', '.join(near)}." if near else "Index.documents() lists what is there."
         raise CorpusError(
             f"Not in the index: {count(len(missing), 'id')} to delete ({', '.join(missing[:10])}). "
-            "Nothing was deleted; Index.documents() lists what is there."
+            f"Nothing was deleted; {advice}"
         )
     return CorpusChange(drop_documents=wanted)
 

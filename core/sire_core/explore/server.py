@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError
 from sire_core.explore.guard import LOOPBACK, Guard, is_loopback
+from sire_core.listening import listen
 
 if TYPE_CHECKING:
     from sire_core.explore.explorer import Explorer
@@ -35,7 +35,7 @@ def serve(
         listening: Told the address of the page as soon as it answers.
 
     Raises:
-        ConfigurationError: The extra `explore` is not installed.
+        ConfigurationError: The extra `explore` is not installed, or the port is taken.
         OSError: The address cannot be used.
     """
     try:
@@ -55,8 +55,7 @@ def serve(
     local = is_loopback(host)
     token = "" if local else secrets.token_urlsafe(16)
     guard = Guard(app, LOOPBACK if local else (), token)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family) as listener:
+    with listen(host, port) as listener:
         shown = f"[{host}]" if ":" in host else host
         listening(f"http://{shown}:{listener.getsockname()[1]}/" + (f"?token={token}" if token else ""))
         # Its log goes to stderr; requests are not logged.

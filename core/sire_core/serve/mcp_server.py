@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
-import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sire_core import __version__
 from sire_core.errors import SireError
+from sire_core.listening import listen
 from sire_core.serve.tools import IndexTools
 
 try:
@@ -124,11 +124,12 @@ async def serve_http(
         listening: Told the URL as soon as clients can connect.
 
     Raises:
+        ConfigurationError: The port is taken.
         OSError: The address cannot be used.
     """
     import uvicorn
 
-    with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
+    with listen(host, port) as listener:
         app = server.streamable_http_app(host=host)
         address = f"[{host}]" if ":" in host else host
         listening(f"http://{address}:{listener.getsockname()[1]}/mcp")

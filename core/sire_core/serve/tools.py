@@ -168,8 +168,10 @@ class IndexTools:
     async def _search(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - quick; there is nothing to tell
         asked = read_arguments(SearchArguments, given)
         hits = await self._index.asearch(asked.query, asked.k or _USUAL, filter=asked.filter)
+        hint = "" if hits else await self._index.afilter_hint(asked.filter)
         return ToolResult(
-            hits_text(hits), SearchOutput(hits=[HitOutput.of(hit) for hit in hits], **self._searched(asked))
+            f"{hits_text(hits)} {hint}".rstrip(),
+            SearchOutput(hits=[HitOutput.of(hit) for hit in hits], **self._searched(asked)),
         )
 
     async def _explain(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above

@@ -49,10 +49,13 @@ def test_the_splitters_nodes_come_back_as_they_were(recipe):
         assert {k: v for k, v in node.metadata.items() if not k.startswith("sire_")} == before.metadata
         assert (node.start_char_idx, node.end_char_idx) == (before.start_char_idx, before.end_char_idx)
         assert node.ref_doc_id == before.ref_doc_id
-        for kind in (NodeRelationship.PREVIOUS, NodeRelationship.NEXT):
+        for kind in (NodeRelationship.SOURCE, NodeRelationship.PREVIOUS, NodeRelationship.NEXT):
             assert (kind in node.relationships) == (kind in before.relationships)
             if kind in before.relationships:
-                assert node.relationships[kind].node_id == before.relationships[kind].node_id
+                # All but a copy of the other node's metadata.
+                plain = before.relationships[kind].model_copy(update={"metadata": {}})
+                assert node.relationships[kind] == plain
+                assert plain.hash
         assert node.get_content(MetadataMode.LLM) == before.get_content(MetadataMode.LLM)
     scores = [hit.score for hit in found]
     assert scores == sorted(scores, reverse=True)

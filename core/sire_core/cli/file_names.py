@@ -1,0 +1,57 @@
+"""Ids of documents and the files that they were read from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from sire_core.storage.folder import Folder
+
+if TYPE_CHECKING:
+    from sire_core.index import Index
+
+__all__ = ["ids_of", "taken_names"]
+
+
+def ids_of(given: Iterable[str], index: Index, folder: Path) -> list[str]:
+    """Ids as they were given, or of the files that were named by their paths, which need not exist any more.
+
+    Args:
+        given: Ids and paths. What is neither stays as it is, for the index to refuse.
+        index: Holds the documents.
+        folder: Its folder, which knows the folders that documents were read from.
+    """
+    known, roots = set(index.snapshot().document_ids()), Folder(folder).sources()
+    return list(dict.fromkeys(_id_of(name, known, roots) for name in given))
+
+
+def _id_of(name: str, known: Collection[str], roots: Sequence[str]) -> str:
+    if name in known:
+        return name
+    place = PurePath(os.path.realpath(Path(name).parent), Path(name).name)
+    below = [place.relative_to(root).as_posix() for root in roots if place.is_relative_to(root)]
+    return next((found for found in (*below, place.name) if found in known), name)
+
+
+def taken_names(names: Iterable[str], sources: Iterable[Path], folder: Path) -> list[str]:
+    """Ids that two different files have: one in a folder that is read now, one in a folder that was read before.
+
+    Args:
+        names: Ids of the documents that were read.
+        sources: What is read now.
+        folder: The index folder.
+    """
+    now = [os.path.realpath(source) for source in sources if source.is_dir()]
+    before = [root for root in Folder(folder).sources() if root not in now]
+    # Of folders inside each other ids are paths below the outer one: no name is taken twice.
+    pairs = [(new, old) for new in now for old in before if os.path.commonpath([new, old]) not in (new, old)]
+    return [name for name in names if any(_both(Path(new, name), Path(old, name)) for new, old in pairs)]
+
+
+def _both(one: Path, other: Path) -> bool:
+    try:
+        return one.is_file() and other.is_file() and not one.samefile(other)
+    except (OSError, ValueError):  # an id of a record that is no name of a file
+        return False

@@ -1,0 +1,31 @@
+"""Sockets for servers of ours, with an error that says what to do when a port is taken."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from sire_core.errors import ConfigurationError
+
+__all__ = ["listen"]
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens.
+
+    Args:
+        host: Address, IPv4 or IPv6.
+        port: Port; 0 takes a free one.
+
+    Raises:
+        ConfigurationError: Somebody else listens there.
+        OSError: The address cannot be used.
+    """
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise ConfigurationError(
+            f"Port {port} of {host} is in use, perhaps by another sire. Name another port, or 0 for one that is free."
+        ) from error

@@ -1,0 +1,84 @@
+"""What newcomers typed, and what they are told."""
+
+import socket
+
+import pytest
+from typer.testing import CliRunner
+
+from sire_core import Document, Index
+from sire_core.cli.app import app
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.fixture
+def folders(tmp_path):
+    for name, text in (("films", "The Gull was filmed by Ann Hask."), ("towns", "Ann Hask was born in Orr.")):
+        (tmp_path / name / "old").mkdir(parents=True)
+        (tmp_path / name / "readme.md").write_text(f"# {name}\n\n{text}\n")
+        (tmp_path / name / "old" / f"{name}.md").write_text(f"# Old {name}\n\nNothing is known of {name}.\n")
+    return tmp_path
+
+
+def ids(folder):
+    with Index(folder) as index:
+        return {document.id for document in index.documents()}
+
+
+def test_documents_are_deleted_by_id_or_by_path(folders, monkeypatch):
+    run("index", folders / "films", "--to", folders / "ix")
+    monkeypatch.chdir(folders / "films" / "old")
+    (folders / "films" / "readme.md").unlink()  # a path need not exist any more
+    run("delete", "../../ix", "../readme.md", "films.md", "old/films.md")
+    assert ids(folders / "ix") == set()
+    assert "1 id to delete (../readme.md)" in run("delete", "../../ix", "../readme.md", code=1).stderr
+
+
+def test_an_id_that_is_nearly_right_is_answered_with_the_right_one(folders):
+    run("index", folders / "films", "--to", folders / "ix")
+    said = run("delete", folders / "ix", "readm.md", code=1).stderr
+    assert "Nothing was deleted; similar to readm.md: readme.md." in said
+
+
+def test_a_file_that_replaces_one_of_another_folder_is_mentioned(folders):
+    assert "replaced" not in run("index", folders / "films", "--to", folders / "ix").stderr
+    said = run("index", folders / "towns", "--to", folders / "ix").stderr
+    assert "1 file of another folder had the same id and is replaced: readme.md." in said
+    assert "replaced" not in run("index", folders / "towns" / "readme.md", "--to", folders / "ix").stderr
+    run("index", folders, "--to", folders / ".both")
+    assert {"films/readme.md", "towns/readme.md"} <= ids(folders / ".both")
+
+
+def test_a_key_that_no_document_has_is_named_with_the_nearest(tmp_path, caplog):
+    with Index(tmp_path / "ix", recipe="flat") as index:
+        index.build([Document("a", "The Gull.", metadata={"year": 1931, "lang": "en"})])
+    found = run("query", tmp_path / "ix", "who?", "--filter", "yaer>1900 and lang=en")
+    assert "No hits: nothing in the index passes the filter." in found.stderr
+    assert caplog.messages == ["No passage has the metadata key 'yaer'; did you mean 'year'? The keys are lang, year."]
+    caplog.clear()
+    run("query", tmp_path / "ix", "who?", "--filter", "year>1990")
+    assert caplog.messages == []
+
+
+def test_a_question_that_looks_like_an_option(folders):
+    run("index", folders / "films", "--to", folders / "ix")
+    said = run("query", folders / "ix", "--watch", code=2).stderr
+    assert 'A question that begins with a dash goes behind two of them: -- "--watch ..."' in " ".join(said.split())
+    assert "[1]" in run("query", folders / "ix", "--", "--watch").stdout
+    assert "behind two of them" not in run("stats", folders / "ix", "--watch", code=2).stderr
+
+
+@pytest.mark.parametrize("command", [("explore", "--port"), ("mcp", "--http")])
+def test_a_busy_port_says_what_to_do(folders, command):
+    pytest.importorskip("nicegui" if command[0] == "explore" else "mcp")
+    run("index", folders / "films", "--to", folders / "ix")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = run(command[0], folders / "ix", command[1], port, code=1).stderr
+    assert f"error: Port {port} of 127.0.0.1 is in use" in said
+    assert "0 for one that is free" in said
