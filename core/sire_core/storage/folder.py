@@ -64,7 +64,7 @@ class Folder:
             found = dict(json.loads(self.sources_file.read_text(encoding="utf-8")))
             folders = list(found["folders"])
             right = found["checksum"] == _checksum(folders)
-        except FileNotFoundError:  # an index that was made in Python
+        except (FileNotFoundError, NotADirectoryError):  # an index that was made in Python, or none
             return []
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             right = False
