@@ -64,7 +64,7 @@ def recovery(trees: tuple[EncodingTree, ...], partition: Labels) -> float:
 def methods(graph: UndirectedGraph, seed: int) -> dict[str, Callable[[], tuple[EncodingTree, ...]]]:
     rows: dict[str, Callable[[], tuple[EncodingTree, ...]]] = {
         "leiden, one run": lambda: (EncodingTree(graph.size, (leiden_labels(graph, 1.0, seed),)),),
-        "greedy, two trees": lambda: abstract_greedy(graph, kappa=2, seed=seed),
+        "greedy, two trees": lambda: tuple(found.tree for found in abstract_greedy(graph, kappa=2, seed=seed)),
     }
     if find_spec("torch"):
         from sire_core.neural.tree_abstractor import NeuralSettings, abstract_neural

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Labels = NDArray[np.int64]
 
 __all__ = [
+    "corrected_information",
     "information_beyond_chance",
     "label_entropy",
     "modularity",
@@ -123,6 +124,28 @@ def information_beyond_chance(first: Labels, second: Labels) -> float:
     shuffles = max(1, min(_SHUFFLES, _SHUFFLED // len(two)))
     chance = sum(label_entropy(codes + rng.permutation(two)) for _ in range(shuffles)) / shuffles
     return max(0.0, chance - label_entropy(codes + two))
+
+
+def corrected_information(first: Labels, second: Labels) -> float:
+    """Normalized mutual information corrected for chance: 0 for what shuffling gives, 1 the same partition.
+
+    Args:
+        first: Any integers.
+        second: As many.
+
+    Returns:
+        (I - chance) / (mean of both entropies - chance), at least 0 (adjusted mutual information, Vinh et al. 2010,
+        with chance measured as `information_beyond_chance` does); 0 where both are a single cluster.
+
+    Raises:
+        ConfigurationError: Different numbers of labels.
+    """
+    beyond = information_beyond_chance(first, second)
+    if beyond == 0:
+        return 0.0
+    chance = mutual_information(first, second) - beyond
+    most = (label_entropy(first) + label_entropy(second)) / 2 - chance
+    return min(1.0, beyond / most) if most > 0 else 0.0
 
 
 def _entropy(counts: NDArray[np.int64], base: float) -> float:

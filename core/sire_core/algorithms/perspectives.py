@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels
 from sire_core.algorithms.entropy_levels import entropy_tree
-from sire_core.algorithms.partitions import information_beyond_chance, mutual_information
-from sire_core.algorithms.structural_entropy import decoding_information
+from sire_core.algorithms.partitions import corrected_information, mutual_information
+from sire_core.algorithms.structural_entropy import decoding_information, one_dimensional_entropy
+from sire_core.algorithms.symmetry import tree_signature, vertex_colors
 from sire_core.algorithms.undirected import UndirectedGraph
 from sire_core.errors import ConfigurationError
 
@@ -19,14 +21,40 @@ if TYPE_CHECKING:
 
     View: TypeAlias = "NDArray[np.float64] | UndirectedGraph"
 
-__all__ = ["abstract_greedy", "leiden_labels", "tree_information"]
+__all__ = [
+    "RELATIONS",
+    "Perspective",
+    "abstract_greedy",
+    "information_share",
+    "leiden_labels",
+    "shrunk",
+    "tree_information",
+]
 
+RELATIONS = "relations"
+"""Name of the graph itself among the views."""
 _RESOLUTIONS = (0.5, 1.0, 2.0)
+_ALL_BY_CHANCE = 0.9
 _SHRINK = 0.8  # beta: edges inside chosen clusters lose this share of their weight
 _TRIALS, _CHEAP = 8, 50_000  # Leiden runs of which the best counts, as long as their edges together are no more
 _SMALLEST = 4  # vertices; below, there is nothing to abstract
-_ROUNDING = 1e-9  # bits
-_FLOOR = 0.5  # of the best tree's decoding information: a nearly empty tree shares nothing with others, and is useless
+_ROUNDING = 1e-9
+_FLOOR = 0.5  # of what the best tree explains: a nearly empty tree shares nothing with others, and is useless
+
+
+@dataclass(frozen=True, slots=True)
+class Perspective:
+    """A tree and the view of the vertices that it groups.
+
+    Attributes:
+        tree: Without single-child nodes.
+        view: Name of the view, `RELATIONS` for the graph itself.
+        information: Share of the view's entropy H1 that the tree explains: its decoding information there over H1.
+    """
+
+    tree: EncodingTree
+    view: str
+    information: float
 
 
 def abstract_greedy(
@@ -37,46 +65,54 @@ def abstract_greedy(
     diversity: float = 1.0,
     views: Mapping[str, View] | None = None,
     seed: int = 0,
-) -> tuple[EncodingTree, ...]:
-    """Propose trees from several views of the edges and choose `kappa` that say much and share little.
+) -> tuple[Perspective, ...]:
+    """Propose trees from several views of the vertices and choose `kappa` that explain much and share little.
 
-    Every view is grouped by entropy merging and by Leiden at three resolutions; after each choice, merging also sees
-    the graph with less weight on the edges inside the clusters chosen so far. The order of vertices matters where
-    gains tie, and to Leiden.
+    Every view is grouped by entropy merging, the graph itself also by Leiden at three resolutions; after each choice,
+    merging also sees the views chosen so far with less weight on the edges inside the chosen clusters. A tree is worth
+    the share of its own view's entropy that it explains beyond what merging explains of the same edges between random
+    vertices (few edges make clusters of anything), times the share of the graph's largest component that has a place in
+    this view. What two trees share is their normalized mutual information beyond chance, over that component. Trees of
+    one view that a symmetry of the view maps onto each other are one, and the first tree is one of the graph itself.
+    The order of vertices matters where gains tie, and to Leiden.
 
     Args:
-        graph: Vertices and the weights that decoding information is measured with.
+        graph: Vertices and the weights of their relations.
         kappa: Trees wanted, at least 1.
         levels: Most levels per tree, at least 1.
-        diversity: Weight of the mutual information beyond chance between the trees, at least 0.
-        views: Further weights to propose trees from: one per edge of the graph, or another graph on the vertices.
+        diversity: Weight of what the trees share, at least 0.
+        views: Further views by name: a weight per edge of the graph, or another graph on the vertices.
         seed: Seed of Leiden; equal seeds give equal trees.
 
     Returns:
-        At most `kappa` different trees without single-child nodes. For a graph with fewer than four vertices or no
-        edges: one tree with a root only.
+        At most `kappa` different trees. For a graph with fewer than four vertices or no edges: one tree with a root
+        only.
 
     Raises:
         ConfigurationError: A setting out of range, or a view that does not fit the graph.
     """
     if kappa < 1 or levels < 1 or not (np.isfinite(diversity) and diversity >= 0):
         raise ConfigurationError("perspectives need kappa >= 1, levels >= 1 and diversity >= 0")
-    seen = [graph, *(_viewed(graph, name, view) for name, view in (views or {}).items())]
+    seen = {RELATIONS: graph} | {name: _viewed(graph, name, view) for name, view in (views or {}).items()}
     if graph.size < _SMALLEST or not len(graph.edges):
-        return (EncodingTree(graph.size),)
+        return (Perspective(EncodingTree(graph.size), RELATIONS, 0.0),)
     rng = np.random.default_rng(seed)
-    pool = _Pool(graph, diversity)
-    for view in seen:
-        pool.add(_candidates(view, levels, _RESOLUTIONS, rng))
-    chosen = pool.extend([])
+    chance = {name: _share_by_chance(view, levels, rng) for name, view in seen.items()}
+    pool = _Pool(seen, chance, graph.largest_component(), diversity)
+    for name, view in seen.items():
+        pool.add(name, _candidates(view, levels, _RESOLUTIONS if name == RELATIONS else (), rng))
+    chosen = pool.extend([], RELATIONS)
     while len(chosen) < kappa:
-        # Leiden on this view as well brought nothing in our measurements.
-        pool.add(_candidates(_shrunk(graph, [pool.trees[place] for place in chosen]), levels, (), rng))
+        taken = [pool.found[place] for place in chosen]
+        for name in dict.fromkeys(one.view for one in taken):
+            # Leiden on these as well brought nothing in our measurements.
+            view = shrunk(seen[name], [one.tree for one in taken])
+            pool.add(name, _candidates(view, levels, (), rng))
         more = pool.extend(chosen)
         if more == chosen:
             break
         chosen = pool.exchange(more)
-    return tuple(pool.trees[place] for place in chosen)
+    return tuple(pool.found[place] for place in chosen)
 
 
 def tree_information(
@@ -140,27 +176,52 @@ def _candidates(
         yield entropy_tree(view, levels, leiden_labels(view, resolution, int(rng.integers(2**31))))
 
 
-class _Pool:
-    """Candidate trees, their decoding information on the graph, and the choice among them."""
+def information_share(graph: UndirectedGraph, tree: EncodingTree) -> float:
+    """Share of a graph's entropy H1 that a tree explains (its decoding information over H1), 0 to 1."""
+    whole = one_dimensional_entropy(graph)
+    return decoding_information(graph, tree) / whole if whole > 0 else 0.0
 
-    def __init__(self, graph: UndirectedGraph, diversity: float) -> None:
-        self.trees: list[EncodingTree] = []
-        self._graph = graph
-        self._held = graph.degrees() > 0
+
+def _share_by_chance(view: UndirectedGraph, levels: int, rng: np.random.Generator) -> float:
+    """What merging explains of a graph with these degrees and no structure; below 1."""
+    ends = rng.permutation(view.edges.ravel()).reshape(-1, 2)
+    mixed = UndirectedGraph.from_edges(view.size, ends, view.weights)
+    return min(information_share(mixed, entropy_tree(mixed, levels)), _ALL_BY_CHANCE) if len(mixed.edges) else 0.0
+
+
+class _Pool:
+    """Candidate trees, what they explain, and the choice among them."""
+
+    def __init__(
+        self,
+        views: Mapping[str, UndirectedGraph],
+        chance: Mapping[str, float],
+        held: NDArray[np.bool_],
+        diversity: float,
+    ) -> None:
+        self.found: list[Perspective] = []
+        self._views = views
+        self._chance = chance
+        joined = {name: view.degrees() > 0 for name, view in views.items()}
+        self._covered = {name: float(np.count_nonzero(some[held])) / held.sum() for name, some in joined.items()}
+        self._colors = {name: vertex_colors(view) for name, view in views.items()}
+        self._held = held
         self._diversity = diversity
-        self._worth: list[float] = []
+        self._known: set[object] = set()
         self._shared: dict[tuple[int, int], float] = {}
 
-    def add(self, trees: Iterator[EncodingTree]) -> None:
-        """Take in trees that are new."""
+    def add(self, view: str, trees: Iterator[EncodingTree]) -> None:
+        """Take in trees of a view that are new, and not only by a symmetry."""
         for tree in trees:
-            if tree not in self.trees:
-                self.trees.append(tree)
-                self._worth.append(decoding_information(self._graph, tree))
+            signature = view, tree_signature(tree, self._colors[view])
+            if tree in self._known or signature in self._known:
+                continue
+            self._known |= {tree, signature}
+            self.found.append(Perspective(tree, view, information_share(self._views[view], tree)))
 
-    def extend(self, chosen: list[int]) -> list[int]:
+    def extend(self, chosen: list[int], only: str | None = None) -> list[int]:
         """The chosen trees and the one that adds most to them, if there is one; the earlier in case of a tie."""
-        left = [place for place in self._useful() if place not in chosen]
+        left = [place for place in self._useful(only) if place not in chosen]
         return [*chosen, max(left, key=lambda place: self._adds(place, chosen))] if left else chosen
 
     def exchange(self, chosen: list[int]) -> list[int]:
@@ -170,30 +231,34 @@ class _Pool:
             changed = False
             for number in range(len(chosen)):
                 others = chosen[:number] + chosen[number + 1 :]
-                best = self.extend(others)[-1]
+                best = self.extend(others, None if number else RELATIONS)[-1]
                 if self._adds(best, others) > self._adds(chosen[number], others) + _ROUNDING:
                     chosen = [*others[:number], best, *others[number:]]
                     changed = True
         return chosen
 
-    def _useful(self) -> list[int]:
-        floor = _FLOOR * max(self._worth)
-        return [place for place, worth in enumerate(self._worth) if worth >= floor]
+    def _useful(self, only: str | None) -> list[int]:
+        places = [place for place, found in enumerate(self.found) if only in {None, found.view}]
+        floor = _FLOOR * max(self.found[place].information for place in places)
+        return [place for place in places if self.found[place].information >= floor]
 
     def _adds(self, place: int, others: list[int]) -> float:
-        return self._worth[place] - self._diversity * sum(self._share(place, other) for other in others)
+        found = self.found[place]
+        chance = self._chance[found.view]
+        worth: float = (found.information - chance) / (1 - chance) * self._covered[found.view]
+        return worth - self._diversity * sum(self._share(place, other) for other in others)
 
     def _share(self, one: int, two: int) -> float:
         pair = (min(one, two), max(one, two))
         if pair not in self._shared:
             self._shared[pair] = tree_information(
-                self.trees[one], self.trees[two], information_beyond_chance, self._held
+                self.found[one].tree, self.found[two].tree, corrected_information, self._held
             )
         return self._shared[pair]
 
 
-def _shrunk(graph: UndirectedGraph, chosen: list[EncodingTree]) -> UndirectedGraph:
-    """Edges inside clusters of the chosen trees lose weight, and most where the clusters are finest."""
+def shrunk(graph: UndirectedGraph, chosen: Sequence[EncodingTree]) -> UndirectedGraph:
+    """The graph with less weight on edges inside clusters of the chosen trees, least where the clusters are finest."""
     weights = graph.weights.copy()
     for tree in chosen:
         inside = np.zeros(len(weights))

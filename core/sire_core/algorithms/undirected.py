@@ -98,6 +98,16 @@ class UndirectedGraph:
         count = int(labels.max()) + 1 if len(labels) else 0
         return UndirectedGraph._summed(count, labels[self.edges], self.weights)
 
+    def largest_component(self) -> NDArray[np.bool_]:
+        """Which vertices the most vertices can be reached from, `[n]`; of equally large components the first."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        matrix = coo_array((self.weights, tuple(self.edges.T)), shape=(self.size, self.size))
+        labels = connected_components(matrix, directed=False)[1]
+        held: NDArray[np.bool_] = labels == np.bincount(labels).argmax() if self.size else labels.astype(np.bool_)
+        return held
+
     def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """The symmetric matrix as compressed sparse rows: row starts, columns ascending within a row, weights."""
         # With the reversed edges first, columns are in order already: nothing has to be sorted but the rows.

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sire_core.algorithms.perspectives import RELATIONS, Perspective, abstract_greedy, information_share
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Delta
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
-    from sire_core.algorithms.encoding_tree import EncodingTree
     from sire_core.organize.reports.entity_network import EntityNetwork
     from sire_core.organize.reports.network_change import NetworkChange
+    from sire_core.organize.reports.network_table import NetworkTable
+    from sire_core.organize.reports.trees import StoredTrees
+    from sire_core.organize.reports.views import EvidenceView
     from sire_core.protocols import BuildView, Change
 
 __all__ = ["Perspectives"]
@@ -30,7 +33,7 @@ class Perspectives:
 
     After a change, entities that stay keep their clusters and new ones join their neighbours'; the finest clusters that
     hold an entity of which something changed are grouped anew. All trees are made anew when one of them explains less
-    than `1 - drift` of the share of the graph's entropy that it explained when it was made, or when a `drift` share of
+    than `1 - drift` of the share of its view's entropy that it explained when it was made, or when a `drift` share of
     the entities is new. What passages name and state, the trees and what every report is made of lie in notes: a change
     reads and writes the passages and reports that it touches, and a report is written again only when its evidence
     changed.
@@ -41,6 +44,8 @@ class Perspectives:
         levels: Levels of each.
         diversity: Weight of being different (the paper's lambda); 0 leaves it out.
         edge_weight: `strength` or `binary`.
+        views: What trees are found in: `all` kinds of evidence (what passages relate, also by kind of relation; who is
+            named together; who shares neighbours, roles, descriptions), or `relations` alone, as published.
         loss: Of the neural abstractor, `se` or `modularity`.
         report_tokens: Length of a report that a model writes.
         extract_tokens: Length of the sentences of a report without a model, and of one on fewer than three entities.
@@ -56,6 +61,7 @@ class Perspectives:
     levels: int = setting(3, low=1)
     diversity: float = setting(1.0, low=0.0)
     edge_weight: str = setting("strength", choices=("strength", "binary"))
+    views: str = setting("all", choices=("all", RELATIONS))
     loss: str = setting("se", choices=("se", "modularity"))
     report_tokens: int = setting(300, low=1)
     extract_tokens: int = setting(54, low=1)
@@ -66,6 +72,8 @@ class Perspectives:
         check_settings(self)
         if self.abstractor == "greedy":
             refuse_unused(self, "abstractor='greedy'", ("loss",))
+        else:
+            refuse_unused(self, "abstractor='neural'", ("views",))
         if self.context_tokens < 2 * self.report_tokens:
             raise ConfigurationError("context_tokens must hold two reports of report_tokens.")
 
@@ -114,13 +122,15 @@ class Perspectives:
 
         found = await asyncio.to_thread(NetworkChange, view, {chunk.id for chunk in change.added})
         network = await asyncio.to_thread(self._network, found, view)
-        trees, shares, new = await self._trees(network, view)
+        perspectives, views, new = await self._perspectives(network, found.table, view)
+        trees = [one.tree for one in perspectives]
         writer = await asyncio.to_thread(
             ReportWriter, network, view, self.report_tokens, self.extract_tokens, self.context_tokens
         )
-        reports = await writer.write(trees)
-        figures = await asyncio.to_thread(_figures, network, trees, shares)
-        built = {"information": list(shares), "new": 0} if new is None else {**view.state()["built"], "new": new}
+        reports = await writer.write(perspectives, views)
+        figures = await asyncio.to_thread(_figures, network, perspectives, views)
+        shares = {"information": [p.information for p in perspectives], "views": [p.view for p in perspectives]}
+        built = {**shares, "new": 0} if new is None else {**view.state()["built"], "new": new}
         state = {"built": built, "figures": {"perspectives": figures}}
         notes = {**found.notes(), _TREES: StoredTrees.of(trees, network).to_note()}
         return await asyncio.to_thread(writer.delta, reports, state, notes)
@@ -131,38 +141,72 @@ class Perspectives:
         passages = [unit.chunk_ids for unit in view.chunk_units]
         return read_network(found.table, passages, found.texts, edge_weight=self.edge_weight)
 
-    async def _trees(
-        self, network: EntityNetwork, view: BuildView
-    ) -> tuple[Sequence[EncodingTree], Sequence[float], int | None]:
-        """Trees, what each explains, and how many entities are new since they were made; None for trees of now."""
+    async def _perspectives(
+        self, network: EntityNetwork, table: NetworkTable, view: BuildView
+    ) -> tuple[Sequence[Perspective], Sequence[EvidenceView], int | None]:
+        """Trees, what each groups, and how many entities are new since they were made; None for trees of now."""
         import asyncio
 
-        from sire_core.organize.reports.quality import information
-        from sire_core.organize.reports.trees import StoredTrees, carried_over
+        from sire_core.organize.reports.trees import StoredTrees
 
         if network.size < _FEWEST or not len(network.graph.edges):
             return (), (), None
         stored, built = StoredTrees.from_note(view.notes([_TREES]).get(_TREES)), view.state().get("built", {})
         new = built.get("new", 0) + stored.missing(network.keys)
         if stored.labels.size and new <= self.drift * network.size:
-            carried = await asyncio.to_thread(carried_over, stored, network)
-            now = await asyncio.to_thread(information, network.graph, carried)
-            if all(n >= (1 - self.drift) * then for n, then in zip(now, built["information"], strict=True)):
-                return carried, now, new
-        trees = await self._abstract(network, view)
-        return trees, await asyncio.to_thread(information, network.graph, trees), None
+            carried = await asyncio.to_thread(self._carried, stored, built, network, table)
+            if carried is not None:
+                return *carried, new
+        views = await asyncio.to_thread(self._seen, network, table, None)
+        found = await self._abstract(network, views, view)
+        return found, [views[one.view] for one in found], None
 
-    async def _abstract(self, network: EntityNetwork, view: BuildView) -> Sequence[EncodingTree]:
+    def _seen(
+        self, network: EntityNetwork, table: NetworkTable, names: Collection[str] | None
+    ) -> dict[str, EvidenceView]:
+        from sire_core.organize.reports.views import evidence_views
+
+        only = (RELATIONS,) if self.views == RELATIONS or self.abstractor == "neural" else names
+        return evidence_views(table, network.mentions, network.graph, only)
+
+    def _carried(
+        self, stored: StoredTrees, built: Mapping[str, Any], network: EntityNetwork, table: NetworkTable
+    ) -> tuple[Sequence[Perspective], Sequence[EvidenceView]] | None:
+        """The stored trees, unless a view is gone or a tree explains too little of it."""
+        from sire_core.organize.reports.trees import carried_over
+
+        names = built["views"]
+        seen = self._seen(network, table, set(names))
+        if not all(name in seen for name in names):
+            return None
+        views = [seen[name] for name in names]
+        trees = carried_over(stored, network, views)
+        found = [
+            Perspective(tree, name, information_share(one.graph, tree))
+            for tree, name, one in zip(trees, names, views, strict=True)
+        ]
+        before = built["information"]
+        kept = all(p.information >= (1 - self.drift) * then for p, then in zip(found, before, strict=True))
+        return (found, views) if kept else None
+
+    async def _abstract(
+        self, network: EntityNetwork, views: Mapping[str, EvidenceView], view: BuildView
+    ) -> Sequence[Perspective]:
         import asyncio
 
         graph = network.graph
         seed = int(view.rng("perspectives").integers(2**31))
         view.progress("perspectives", 0, self.kappa)
+        found: Sequence[Perspective]
         if self.abstractor == "greedy":
-            from sire_core.algorithms.perspectives import abstract_greedy
-
-            trees = await asyncio.to_thread(
-                abstract_greedy, graph, kappa=self.kappa, levels=self.levels, diversity=self.diversity, seed=seed
+            found = await asyncio.to_thread(
+                abstract_greedy,
+                graph,
+                kappa=self.kappa,
+                levels=self.levels,
+                diversity=self.diversity,
+                views={name: one.graph for name, one in views.items() if name != RELATIONS},
+                seed=seed,
             )
         else:
             from sire_core.neural.tree_abstractor import NeuralSettings, abstract_neural
@@ -172,14 +216,15 @@ class Perspectives:
             trees = await asyncio.to_thread(
                 abstract_neural, graph, features, kappa=self.kappa, levels=self.levels, settings=settings, seed=seed
             )
+            found = [Perspective(tree, RELATIONS, information_share(graph, tree)) for tree in trees]
         view.progress("perspectives", self.kappa, self.kappa)
-        return tuple(trees)
+        return found
 
 
-def _figures(network: EntityNetwork, trees: Sequence[EncodingTree], shares: Sequence[float]) -> dict[str, Any]:
+def _figures(network: EntityNetwork, found: Sequence[Perspective], views: Sequence[EvidenceView]) -> dict[str, Any]:
     from sire_core.organize.reports.quality import describe_trees
 
-    return describe_trees(network.graph, trees, shares)
+    return describe_trees(network.graph, found, [view.graph for view in views])
 
 
 def _described(network: EntityNetwork) -> list[Unit]:

@@ -4,11 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.algorithms.encoding_tree import EncodingTree
-from sire_core.algorithms.partitions import normalized_mutual_information
+from sire_core.algorithms.partitions import corrected_information, normalized_mutual_information
 from sire_core.algorithms.perspectives import abstract_greedy, leiden_labels, tree_information
-from sire_core.algorithms.structural_entropy import decoding_information
+from sire_core.algorithms.structural_entropy import decoding_information, one_dimensional_entropy
 from sire_core.algorithms.undirected import UndirectedGraph
 from sire_core.errors import ConfigurationError
+
+
+def greedy_trees(graph, **settings):
+    return tuple(found.tree for found in abstract_greedy(graph, **settings))
 
 
 def two_partitions(size, blocks, probabilities, seed):
@@ -36,7 +40,7 @@ def test_two_planted_partitions_are_both_found_where_leiden_finds_one(size, bloc
     graph, first, second = two_partitions(size, blocks, probabilities, seed)
     alone = [normalized_mutual_information(leiden_labels(graph, 1.0, 0), part) for part in (first, second)]
     assert min(alone) < 0.3
-    trees = abstract_greedy(graph, kappa=2)
+    trees = greedy_trees(graph, kappa=2)
     assert len(trees) == 2
     assert [max(recovery(tree, part) for tree in trees) >= 0.9 for part in (first, second)] == [True, True]
 
@@ -45,46 +49,46 @@ def test_one_view_per_partition():
     rng = np.random.default_rng(5)
     graph, _, second = two_partitions(200, (4, 4), (0.5, 0.2), 0)
     inside = second[graph.edges[:, 0]] == second[graph.edges[:, 1]]
-    (only,) = abstract_greedy(graph, kappa=1)
+    (only,) = greedy_trees(graph, kappa=1)
     assert recovery(only, second) < 0.5
     weights = np.where(inside, 1.0, 0.05)
     extra = UndirectedGraph.from_edges(200, rng.integers(0, 200, (300, 2)))
-    trees = abstract_greedy(graph, kappa=2, views={"semantic": weights, "other edges": extra})
+    trees = greedy_trees(graph, kappa=2, views={"semantic": weights, "other edges": extra})
     assert max(recovery(tree, second) for tree in trees) >= 0.9
 
 
 def test_equal_seeds_give_equal_trees_and_no_tree_twice():
     graph, _, _ = two_partitions(150, (3, 5), (0.3, 0.2), 2)
-    trees = abstract_greedy(graph, kappa=4, seed=7)
-    assert trees == abstract_greedy(graph, kappa=4, seed=7)
+    trees = greedy_trees(graph, kappa=4, seed=7)
+    assert trees == greedy_trees(graph, kappa=4, seed=7)
     assert len(set(trees)) == len(trees) == 4
     assert all(tree == tree.contracted() and tree.height <= 3 for tree in trees)
 
 
 def test_no_tree_is_nearly_empty_however_much_diversity_counts():
     graph, _, _ = two_partitions(150, (3, 5), (0.3, 0.2), 2)
-    worth = [decoding_information(graph, tree) for tree in abstract_greedy(graph, kappa=3, diversity=50.0)]
+    worth = [decoding_information(graph, tree) for tree in greedy_trees(graph, kappa=3, diversity=50.0)]
     assert min(worth) >= 0.5 * max(worth)
 
 
 def test_diversity_lowers_what_trees_share():
     graph, _, _ = two_partitions(240, (4, 4), (0.25, 0.2), 0)
-    alike, different = (abstract_greedy(graph, kappa=2, diversity=weight) for weight in (0.0, 1.0))
+    alike, different = (greedy_trees(graph, kappa=2, diversity=weight) for weight in (0.0, 1.0))
     assert tree_information(*different) < tree_information(*alike)
 
 
 @pytest.mark.parametrize(("size", "edges"), [(0, []), (1, []), (3, [(0, 1), (1, 2)]), (6, []), (5, [(2, 2)])])
 def test_too_little_to_abstract_is_a_root_only(size, edges):
     graph = UndirectedGraph.from_edges(size, np.array(edges, dtype=np.int64).reshape(-1, 2))
-    assert abstract_greedy(graph) == (EncodingTree(size),)
+    assert greedy_trees(graph) == (EncodingTree(size),)
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(4, 14), st.lists(st.tuples(st.integers(0, 13), st.integers(0, 13)), min_size=1, max_size=40))
 def test_any_small_graph_gives_different_tidy_trees(size, pairs):
     graph = UndirectedGraph.from_edges(size, np.array(pairs) % size)
-    trees = abstract_greedy(graph, kappa=3, seed=1)
-    assert trees == abstract_greedy(graph, kappa=3, seed=1)
+    trees = greedy_trees(graph, kappa=3, seed=1)
+    assert trees == greedy_trees(graph, kappa=3, seed=1)
     assert 1 <= len(set(trees)) == len(trees) <= 3
     for tree in trees:
         assert tree == tree.contracted()
@@ -94,7 +98,7 @@ def test_any_small_graph_gives_different_tidy_trees(size, pairs):
 
 def test_components_hang_off_the_root_and_isolated_vertices_too():
     graph = UndirectedGraph.from_edges(7, np.array([(0, 1), (1, 2), (0, 2), (4, 5), (5, 6), (4, 6)]))
-    first, *_ = abstract_greedy(graph, kappa=3)
+    first, *_ = greedy_trees(graph, kappa=3)
     nodes = {tuple(first.members(*node).tolist()) for node in first.nodes()}
     assert {(0, 1, 2), (4, 5, 6)} <= nodes
     assert first.ancestors(3) == ()
@@ -111,10 +115,41 @@ def test_a_tree_of_a_root_only_shares_nothing():
 def test_wrong_settings_are_refused(wrong):
     graph, _, _ = two_partitions(30, (2, 2), (0.4, 0.4), 0)
     with pytest.raises(ConfigurationError):
-        abstract_greedy(graph, **wrong)
+        greedy_trees(graph, **wrong)
 
 
 def test_a_view_on_other_vertices_is_refused_by_name():
     graph, _, _ = two_partitions(30, (2, 2), (0.4, 0.4), 0)
     with pytest.raises(ConfigurationError, match="'near' has 3 vertices"):
-        abstract_greedy(graph, views={"near": UndirectedGraph.from_edges(3, np.array([(0, 1)]))})
+        greedy_trees(graph, views={"near": UndirectedGraph.from_edges(3, np.array([(0, 1)]))})
+
+
+def ring(size):
+    return UndirectedGraph.from_edges(size, np.array([(at, (at + 1) % size) for at in range(size)]))
+
+
+def test_trees_that_differ_by_symmetry_alone_are_one():
+    """The two pairings of a ring are one tree turned; all that is left of six wanted trees differs in shape."""
+    trees = greedy_trees(ring(8), kappa=6, levels=1)
+    shapes = [sorted(np.bincount(tree.labels[0]).tolist()) for tree in trees]
+    assert len(shapes) == len({tuple(shape) for shape in shapes})
+
+
+def test_a_view_is_worth_what_its_own_tree_explains_of_it():
+    """The second partition stands in another graph on the vertices, of which the first says nothing."""
+    graph, first, _ = two_partitions(200, (4, 4), (0.3, 0.0), 3)
+    other, _, second = two_partitions(200, (5, 5), (0.0, 0.4), 4)
+    one, two = abstract_greedy(graph, kappa=2, views={"other": other})
+    assert (one.view, two.view) == ("relations", "other")
+    assert min(recovery(one.tree, first), recovery(two.tree, second)) >= 0.9
+    share = decoding_information(other, two.tree) / one_dimensional_entropy(other)
+    assert two.information == pytest.approx(share)
+
+
+def test_information_is_corrected_for_chance():
+    rng = np.random.default_rng(0)
+    one, two = rng.integers(0, 100, 400), rng.integers(0, 100, 400)
+    assert normalized_mutual_information(one, two) > 0.6
+    assert corrected_information(one, two) < 0.05
+    assert corrected_information(one, one[::1]) == pytest.approx(1)
+    assert corrected_information(np.zeros(5, int), np.zeros(5, int)) == 0

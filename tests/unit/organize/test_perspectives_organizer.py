@@ -122,6 +122,13 @@ def test_reports_of_a_build_quote_their_passages_and_stand_in_trees(tmp_path):
     assert len(stats["trees"]) == 3
     assert all(0 < tree["information"] < stats["entropy"] for tree in stats["trees"])
     assert 0 <= stats["nmi"] <= 1
+    # Different kinds of evidence are different perspectives; of relations alone all trees are much alike.
+    assert len({tree["view"] for tree in stats["trees"]}) > 1
+    with folder(tmp_path / "relations", views="relations") as index:
+        index.build(CORPUS)
+        alike = index.stats()["perspectives"]
+    assert {tree["view"] for tree in alike["trees"]} == {"relations"}
+    assert stats["corrected_nmi"][0] < 0.6 * alike["corrected_nmi"][0]
     json.dumps(stats)
 
 
@@ -185,12 +192,12 @@ def test_what_notes_keep_is_what_reading_everything_again_gives(tmp_path_factory
 
 @pytest.mark.parametrize("drift", [0.1, 1.0])
 def test_grown_trees_stay_within_the_stated_drift(tmp_path, drift):
-    with folder(tmp_path / "grown", drift=drift) as index:
+    with folder(tmp_path / "grown", drift=drift, views="relations") as index:
         index.build(CORPUS[:36])
         for document in CORPUS[36:]:
             index.add([document])
     check_invariants(tmp_path / "grown")
-    with folder(tmp_path / "fresh", drift=drift) as index:
+    with folder(tmp_path / "fresh", drift=drift, views="relations") as index:
         index.build(CORPUS)
     grown, fresh = (state_of(tmp_path / name)["figures"]["perspectives"] for name in ("grown", "fresh"))
     assert grown["entities"] == fresh["entities"]

@@ -27,7 +27,8 @@ def recorded(folder, texts, *predicates):
     """Documents, and an extractor that has a triple per sentence `head predicate tail.`."""
     rows = []
     for name, said in texts.items():
-        split = [(sentence.rstrip("."), word) for sentence in said for word in predicates if f" {word} " in sentence]
+        first = [next(word for word in predicates if f" {word} " in sentence) for sentence in said]
+        split = [(sentence.rstrip("."), word) for sentence, word in zip(said, first, strict=True)]
         triples = [[part.strip() for part in sentence.partition(f" {word} ")] for sentence, word in split]
         entities = list(dict.fromkeys(end for triple in triples for end in (triple[0], triple[2])))
         rows.append({"id": name, "entities": entities, "triples": triples, "model": "by hand"})
@@ -106,3 +107,32 @@ def test_every_cluster_that_two_passages_speak_of_has_a_report(tmp_path):
         index.build([*texts, Document("c", "Dara met Elmo.")])
         (report,) = reports(index)
     assert len(report.chunk_ids) == 2
+
+
+MILK = ["Cows", "Cats", "Dogs", "Bats"]
+WINGS = ["Bats", "Chickens", "Ducks"]
+
+
+def test_oracle_E12_milk_and_wings_are_two_perspectives(tmp_path):
+    """The example of SMART, section 1 and 4: bats stand with the milk givers in one tree, with the winged in another."""
+    texts = {f"milk {name}": [f"{name} produce milk."] for name in MILK}
+    texts |= {f"no milk {name}": [f"{name} do not produce milk."] for name in ("Chickens", "Ducks")}
+    texts |= {f"wings {name}": [f"{name} possess wings."] for name in WINGS}
+    documents, extractor = recorded(tmp_path, texts, "do not produce", "produce", "possess")
+    recipe = smart(kappa=6, levels=2, extract_tokens=80)  # eight entities need no third level
+    with Index(recipe=recipe, embedder=HashEmbedder(), extractor=extractor) as index:
+        index.build(documents)
+        found = reports(index)
+        hits = index.search("What else is like bats?", 24, returns="units")
+    milk = {f"{name} produce milk." for name in MILK}
+    wings = {f"{name} possess wings." for name in WINGS}
+    said = {unit.id: set(unit.text.split("\n")[1:]) for unit in found}
+    giving = {unit.tree for unit in found if said[unit.id] == milk}
+    winged = {
+        unit.tree for unit in found if wings <= said[unit.id] and not said[unit.id] & (milk - {"Bats produce milk."})
+    }
+    assert giving
+    assert winged - giving
+    shown = [hit.unit.id for hit in hits]
+    assert any(said[name] == milk for name in shown if name in said)
+    assert any(wings <= said[name] for name in shown if name in said)

@@ -9,6 +9,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import name_key
+from sire_core.organize.graph.traits import PART, WORD, entity_traits, part_traits, predicate_family, word_traits
+from sire_core.types import hash64
 
 if TYPE_CHECKING:
     from sire_core.types import Edge, ExtractionRecord, Fact
@@ -63,14 +65,16 @@ class PassageStatements:
     """What a passage says of its entities, which are known by their numbers in the passage.
 
     Attributes:
-        pairs: Two entities and a weight.
+        pairs: Two entities, a weight, and a hash of the predicate's family, 0 where no relation joins them.
         statements: In the order of the text.
         about: Descriptions.
+        traits: An entity, a kind and a hash (`sire_core.organize.graph.traits`).
     """
 
-    pairs: list[tuple[int, int, float]] = field(default_factory=list)
+    pairs: list[tuple[int, int, float, int]] = field(default_factory=list)
     statements: list[LocalStatement] = field(default_factory=list)
     about: dict[int, str] = field(default_factory=dict)
+    traits: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +125,17 @@ def read_passage(record: ExtractionRecord | None, namings: Sequence[Naming], tit
     if record is not None and namings:
         local = _local_numbers(record, namings)
         for entity in record.entities:
-            if entity.description and entity.id in local:
-                said.about.setdefault(local[entity.id], entity.description)
+            if entity.id in local:
+                said.traits += [(local[entity.id], *trait) for trait in entity_traits(entity)]
+                if entity.description:
+                    said.about.setdefault(local[entity.id], entity.description)
         for fact in record.facts:
             joined |= _state(said, fact, local, title)
     titled = next((place for place, naming in enumerate(namings) if naming.title), None)
     if titled is not None:
-        said.pairs += [(titled, place, 1.0) for place in range(len(namings)) if place != titled and place not in joined]
+        said.pairs += [
+            (titled, place, 1.0, 0) for place in range(len(namings)) if place != titled and place not in joined
+        ]
     return said
 
 
@@ -147,21 +155,32 @@ def _state(said: PassageStatements, fact: Fact, local: Mapping[str, int], title:
     """Add a statement and its pairs; returns the entities it joins."""
     places = list(dict.fromkeys(local[name] for name in fact.entities if name in local))
     related = list(_relations(fact, local))
-    joined = {end for a, b, _ in related for end in (a, b)}
+    joined = {end for a, b, *_ in related for end in (a, b)}
     said.pairs += related
-    places += [end for end in dict.fromkeys(end for a, b, _ in related for end in (a, b)) if end not in places]
+    said.traits += _parts(fact, local)
+    places += [end for end in dict.fromkeys(end for a, b, *_ in related for end in (a, b)) if end not in places]
     if not joined and len(places) > 1:
-        said.pairs += [(a, b, 1.0) for a, b in combinations(places[:_MOST_PAIRS], 2)]
+        said.pairs += [(a, b, 1.0, 0) for a, b in combinations(places[:_MOST_PAIRS], 2)]
         joined.update(places[:_MOST_PAIRS])
+        said.traits += [(place, WORD, word) for word in word_traits(fact.text) for place in places[:_MOST_PAIRS]]
     if len(places) > 1:
         text = fact.text if not title or title.casefold() in fact.text.casefold() else f"{title}: {fact.text}"
-        weight = max(sum(weight for _, _, weight in related), 1.0)
+        weight = max(sum(weight for _, _, weight, _ in related), 1.0)
         said.statements.append(LocalStatement(text, tuple(places), weight))
     return joined
 
 
-def _relations(fact: Fact, local: Mapping[str, int]) -> Iterator[tuple[int, int, float]]:
+def _relations(fact: Fact, local: Mapping[str, int]) -> Iterator[tuple[int, int, float, int]]:
     for triple in fact.triples:
         head, tail = local.get(triple.head), local.get(triple.tail)
         if head is not None and tail is not None and head != tail:
-            yield head, tail, triple.strength if triple.strength > 0 else 1.0
+            family = hash64(predicate_family(triple.predicate))
+            yield head, tail, triple.strength if triple.strength > 0 else 1.0, family
+
+
+def _parts(fact: Fact, local: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    """The parts that entities have in relations, also in those to something that is no entity."""
+    for triple in fact.triples:
+        for end, trait in zip((triple.head, triple.tail), part_traits(triple), strict=True):
+            if end in local:
+                yield local[end], PART, trait

@@ -64,12 +64,12 @@ def extract_report(
     Returns:
         None when fewer than two passages say anything: a report would only repeat a passage.
     """
-    picked = _of_two_passages(node.weights, network.statements, candidates, max_tokens)
+    picked = _of_two_passages(node.telling, network.statements, candidates, max_tokens)
     if not picked:
         return None
     passages = tuple(dict.fromkeys(int(network.statements.passages[number]) for number in picked))
     quoted = list(network.read(picked).values())
-    title = central_names(node.weights, quoted)
+    title = central_names(node.telling, quoted)
     sentences = [truncate_tokens(found.text, max_tokens) for found in sorted(quoted, key=lambda found: found.passage)]
     return Report(title, "\n".join((title, *sentences)), passages, tuple(picked))
 

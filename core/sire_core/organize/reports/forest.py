@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sire_core.organize.reports.entity_network import EntityNetwork
     from sire_core.organize.reports.extractive_reports import Report
     from sire_core.organize.reports.nodes import ReportNode
+    from sire_core.organize.reports.views import EvidenceView
     from sire_core.types import Unit
 
     Ints = NDArray[np.int64]
@@ -34,6 +35,7 @@ class TreeReports:
         number: Its number.
         network: Entities and statements.
         before: What was written before.
+        view: What the tree groups.
 
     Attributes:
         nodes: The nodes.
@@ -46,8 +48,10 @@ class TreeReports:
         handed: What new or changed nodes without a report know, by node: statements for the reports above them.
     """
 
-    def __init__(self, tree: EncodingTree, number: int, network: EntityNetwork, before: ReportTable) -> None:
-        self.nodes = report_nodes(tree.filled(), number, network)
+    def __init__(
+        self, tree: EncodingTree, number: int, network: EntityNetwork, before: ReportTable, view: EvidenceView
+    ) -> None:
+        self.nodes = report_nodes(tree.filled(), number, network, view)
         self.children = self.nodes.children()
         self.signatures = self.nodes.signatures(network)
         self.known = np.full(len(self.nodes), -1, dtype=np.int64)
@@ -73,7 +77,7 @@ class TreeReports:
         self.units[found[written >= 0]] = self._before.reports[written[written >= 0]]
         self.codes[found] = self._before.codes[kept]
         todo = numbers[known < 0].tolist()
-        return todo, self.nodes.some(todo, self.children)
+        return todo, self.nodes.some(todo, self.children, self._network)
 
     def close(self, units: Mapping[int, Unit | None]) -> None:
         """Take in what was written of a level.

@@ -113,7 +113,7 @@ def gather_evidence(
 
 def _worth(number: int, node: ReportNode, network: EntityNetwork) -> float:
     stated = network.statements
-    return float(stated.weights[number]) * sum(node.weights.get(vertex, 0.0) for vertex in stated.named(number))
+    return float(stated.weights[number]) * sum(node.telling.get(vertex, 0.0) for vertex in stated.named(number))
 
 
 def _entities(
@@ -123,11 +123,11 @@ def _entities(
     names: dict[int, str] = {}
     for statement in stated:
         for vertex, name in statement.names.items():
-            if vertex in node.weights:
+            if vertex in node.telling:
                 names.setdefault(vertex, name)
     about = network.descriptions(names)
     found = []
-    for vertex in sorted(names, key=lambda vertex: (-node.weights[vertex], vertex)):
+    for vertex in sorted(names, key=lambda vertex: (-node.telling[vertex], vertex)):
         description, passage = about.get(vertex, ("", -1))
         entry = {"name": names[vertex], **({"description": description} if passage in passages else {})}
         if budget.takes(" ".join(entry.values())):

@@ -31,7 +31,7 @@ NETWORK = "entity_network"
 """Key of the note that a table is stored in; queries read it, too."""
 _NAMED = {"ids": "S24", "keys": np.uint64, "titles": np.bool_}
 _UNNAMED = {"ids": "S24"}
-_PAIRS = {"left": np.int32, "right": np.int32, "weights": np.float64}
+_PAIRS = {"left": np.int32, "right": np.int32, "weights": np.float64, "families": np.uint64}
 _STATEMENTS = {
     "codes": np.uint64,
     "words": np.uint64,
@@ -42,12 +42,14 @@ _STATEMENTS = {
 }
 _MEMBERS = {"places": np.int32}
 _ABOUT = {"places": np.int32, "codes": np.uint64}
+_TRAITS = {"places": np.int32, "kinds": np.uint8, "codes": np.uint64}
 _MENTIONED: dict[str, Mapping[str, Any]] = {"named": _NAMED, "unnamed": _UNNAMED}
 _SAID: dict[str, Mapping[str, Any]] = {
     "pairs": _PAIRS,
     "statements": _STATEMENTS,
     "members": _MEMBERS,
     "about": _ABOUT,
+    "traits": _TRAITS,
 }
 _NOTHING = {name: Ragged.of((), types) for name, types in (_MENTIONED | _SAID).items()}
 
@@ -99,6 +101,7 @@ class PassageRows:
                 "statements": statements,
                 "members": [(place,) for found in said.statements for place in found.places],
                 "about": [(place, hash64(f"{version}\0{text}")) for place, text in said.about.items()],
+                "traits": list(dict.fromkeys(said.traits)),
             }
         )
 
@@ -112,10 +115,10 @@ class NetworkTable:
         passages: Ids of the chunk units, in corpus order.
         versions: Hash of the chunks that each passage stands for, `[passages]`.
         parts: `named`: entities that passages spell out: ids, hashes of the key of their first name, whether they title
-            the passage; `unnamed`: ids of others; `pairs`: numbers
-            of two entities of a passage and their weight; `statements`: hashes of what is said and where, hashes of
-            the normalized words, lengths, weights, numbers of entities; `members`: these entities, by their numbers in
-            the passage; `about`: who is described, and a hash of how.
+            the passage; `unnamed`: ids of others; `pairs`: numbers of two entities of a passage, their weight and the
+            family of the predicate; `statements`: hashes of what is said and where, hashes of the normalized words,
+            lengths, weights, numbers of entities; `members`: these entities, by their numbers in the passage;
+            `about`: who is described, and a hash of how; `traits`: whose they are, kinds, hashes.
         relations: Edges of the knowledge graph from relations to their ends: ids, bytes `[n, 2]`.
     """
 

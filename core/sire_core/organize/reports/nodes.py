@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.algorithms.encoding_tree import first_members
-from sire_core.algorithms.grouping import chained_hashes, stable_order
+from sire_core.algorithms.grouping import chained_hashes, ranges, stable_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.organize.reports.entity_network import EntityNetwork
+    from sire_core.organize.reports.entity_network import EntityNetwork, Statements
+    from sire_core.organize.reports.views import EvidenceView
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
 
 __all__ = ["ReportNode", "ReportNodes", "report_nodes"]
 
+_APART = 1_000.0  # relations of what is alike count in a hash beside how alike it is
 _KEY, _WEIGHT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
@@ -32,8 +34,10 @@ class ReportNode:
         tree: Number of the tree.
         level: 1 for the finest clusters.
         children: Numbers of the nodes right below, by their first vertices.
-        statements: Numbers of the statements that join entities of different children.
+        statements: Numbers of the statements that join entities of different children; where the tree groups what is
+            alike, at the finest nodes, those that name an entity of the node.
         weights: By vertex below the node, the weight of its edges to others below it.
+        around: Where the tree groups what is alike: by vertex that two below the node are related to, the weight.
     """
 
     tree: int
@@ -41,6 +45,12 @@ class ReportNode:
     children: tuple[int, ...]
     statements: tuple[int, ...]
     weights: dict[int, float]
+    around: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def telling(self) -> Mapping[int, float]:
+        """Weights of all vertices that a statement on the node may name."""
+        return {**self.around, **self.weights} if self.around else self.weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +67,7 @@ class ReportNodes:
         weights: Of these vertices' edges to others below the same node.
         stated: Statements of each node.
         statements: Their numbers: those of node 0, ascending, then those of node 1, and so on.
+        joined: Whether statements join the vertices of a node; else these are alike.
     """
 
     tree: int
@@ -68,6 +79,7 @@ class ReportNodes:
     weights: NDArray[np.float64]
     stated: Ints
     statements: Ints
+    joined: bool = True
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -81,8 +93,11 @@ class ReportNodes:
                 found[self.parents[child]].append(child)
         return found
 
-    def some(self, numbers: Sequence[int], children: Sequence[Sequence[int]]) -> list[ReportNode]:
+    def some(
+        self, numbers: Sequence[int], children: Sequence[Sequence[int]], network: EntityNetwork
+    ) -> list[ReportNode]:
         """Nodes by number."""
+        rows = None if self.joined or not numbers else network.graph.rows()
         ends, told = np.cumsum(self.sizes), np.cumsum(self.stated)
         found = []
         for number in numbers:
@@ -90,12 +105,15 @@ class ReportNodes:
             said = slice(int(told[number] - self.stated[number]), int(told[number]))
             weights = dict(zip(self.vertices[inside].tolist(), self.weights[inside].tolist(), strict=True))
             statements = tuple(self.statements[said].tolist())
-            found.append(ReportNode(self.tree, int(self.levels[number]), tuple(children[number]), statements, weights))
+            around = {} if rows is None else _around(self.vertices[inside], weights, rows)
+            level = int(self.levels[number])
+            found.append(ReportNode(self.tree, level, tuple(children[number]), statements, weights, around))
         return found
 
     def signatures(self, network: EntityNetwork) -> Hashes:
         """A hash per node of everything that its report is made of, but for the reports below it."""
-        bits = np.ascontiguousarray(self.weights).view(np.uint64)
+        weights = self.weights if self.joined else self.weights + _APART * network.graph.degrees()[self.vertices]
+        bits = np.ascontiguousarray(weights).view(np.uint64)
         members = (network.keys ^ network.about)[self.vertices] * _KEY ^ bits * _WEIGHT
         stated = network.statements
         said = stated.codes ^ chained_hashes(network.keys[stated.vertices], np.diff(stated.ends))
@@ -104,19 +122,30 @@ class ReportNodes:
         return chained_hashes(np.stack(parts, axis=1).ravel(), np.full(len(self), len(parts), dtype=np.int64))
 
 
-def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork) -> ReportNodes:
+def _around(vertices: Ints, weights: Mapping[int, float], rows: tuple[Ints, Ints, Any]) -> dict[int, float]:
+    """Other vertices that two of some vertices are related to, with the weight of these relations."""
+    starts, targets, values = rows
+    at = ranges(starts[vertices], starts[vertices + 1] - starts[vertices])
+    near, place, counts = np.unique(targets[at], return_inverse=True, return_counts=True)
+    sums = np.bincount(place, weights=values[at], minlength=len(near))
+    shared = zip(near[counts > 1].tolist(), sums[counts > 1].tolist(), strict=True)
+    return {vertex: weight for vertex, weight in shared if vertex not in weights}
+
+
+def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork, view: EvidenceView) -> ReportNodes:
     """Nodes of one tree; a cluster with a single part is that part (contraction).
 
     Args:
         labels: Cluster of every vertex at each level, finest first, nested, without -1 (`EncodingTree.filled`).
         tree: Number of the tree.
         network: Whose vertices and statements.
+        view: What the tree groups.
     """
     finer = np.arange(network.size, dtype=np.int64)
     below = np.full(network.size, -1, dtype=np.int64)  # node of each cluster of the level below, where it has one
     lowest = below
     parents: list[Ints] = [np.empty(0, dtype=np.int64)]
-    rows = _Rows(network)
+    rows = _Rows(network, view)
     for clusters in labels:
         above = clusters[first_members(finer)]
         real = np.bincount(above, minlength=int(clusters.max(initial=-1)) + 1) > 1
@@ -131,15 +160,27 @@ def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork) -> R
         passed = np.full(len(real), -1, dtype=np.int64)
         passed[above] = below  # of a cluster with one part
         below, finer = np.where(real, numbers, passed), clusters
-    return ReportNodes(tree=tree, parents=parents[0], lowest=lowest, **rows.columns())
+    columns = rows.columns()
+    if not view.joined:
+        columns |= _named(network.statements, lowest, len(columns["levels"]))
+    return ReportNodes(tree=tree, parents=parents[0], lowest=lowest, joined=view.joined, **columns)
+
+
+def _named(stated: Statements, lowest: Ints, nodes: int) -> dict[str, Ints]:
+    """Statements by the finest nodes whose vertices they name."""
+    owners = np.repeat(np.arange(len(stated), dtype=np.int64), np.diff(stated.ends))
+    above = lowest[stated.vertices]
+    codes = np.unique((above * max(1, len(stated)) + owners)[above >= 0])
+    found, statements = np.divmod(codes, max(1, len(stated)))
+    return {"stated": np.bincount(found, minlength=nodes).astype(np.int64), "statements": statements}
 
 
 class _Rows:
     """Vertices and statements of nodes, level by level."""
 
-    def __init__(self, network: EntityNetwork) -> None:
-        self._edges = network.graph.edges
-        self._weights = network.graph.weights
+    def __init__(self, network: EntityNetwork, view: EvidenceView) -> None:
+        self._edges = view.graph.edges
+        self._weights = view.graph.weights
         self._inner = np.zeros(network.size)
         stated = network.statements
         self._members = stated.vertices

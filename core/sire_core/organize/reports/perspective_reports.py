@@ -14,9 +14,11 @@ from sire_core.types import Failure, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
     from sire_core.algorithms.encoding_tree import EncodingTree
+    from sire_core.algorithms.perspectives import Perspective
     from sire_core.organize.reports.entity_network import EntityNetwork
     from sire_core.organize.reports.model_reports import Evidence
     from sire_core.organize.reports.nodes import ReportNode
+    from sire_core.organize.reports.views import EvidenceView
     from sire_core.protocols import BuildView
 
 __all__ = ["ReportWriter", "tree_name"]
@@ -56,13 +58,20 @@ class ReportWriter:
         self._evidence = self._before.by_evidence()
         self._numbers = {passage: number for number, found in enumerate(network.passages) for passage in found}
         self._fresh: dict[str, Unit] = {}
+        self._views: Sequence[str] = ()
         self._failures: list[Failure] = []
 
-    async def write(self, trees: Sequence[EncodingTree]) -> ReportTable:
-        """Reports on all clusters of all trees."""
+    async def write(self, found: Sequence[Perspective], views: Sequence[EvidenceView]) -> ReportTable:
+        """Reports on all clusters of all trees.
+
+        Args:
+            found: Trees over the entities.
+            views: What each of them groups.
+        """
         import asyncio
 
-        forest = await asyncio.to_thread(self._plant, trees)
+        self._views = [one.view for one in found]
+        forest = await asyncio.to_thread(self._plant, [one.tree for one in found], views)
         highest = max((int(found.nodes.levels.max(initial=0)) for found in forest), default=0)
         for level in range(1, highest + 1):
             opened = await asyncio.to_thread(_opened, forest, level)
@@ -95,8 +104,11 @@ class ReportWriter:
             failures=tuple(self._failures),
         )
 
-    def _plant(self, trees: Sequence[EncodingTree]) -> list[TreeReports]:
-        return [TreeReports(tree, number, self._network, self._before) for number, tree in enumerate(trees)]
+    def _plant(self, trees: Sequence[EncodingTree], views: Sequence[EvidenceView]) -> list[TreeReports]:
+        return [
+            TreeReports(tree, number, self._network, self._before, view)
+            for number, (tree, view) in enumerate(zip(trees, views, strict=True))
+        ]
 
     def _extract(self, opened: _Open) -> None:
         below = _kept_below(opened)
@@ -215,7 +227,11 @@ class ReportWriter:
             level=node.level,
             tree=tree_name(node.tree),
             title=report.title,
-            metadata={"entities": len(node.weights), **({"evidence": report.evidence} if report.evidence else {})},
+            metadata={
+                "entities": len(node.weights),
+                "view": self._views[node.tree],
+                **({"evidence": report.evidence} if report.evidence else {}),
+            },
         )
 
 

@@ -1,4 +1,4 @@
-"""How informative the trees of a graph are, and how much they differ (SMART, Table 4; ALGORITHMS 9.2)."""
+"""How informative the trees of a corpus are, and how much they differ (SMART, Table 4; ALGORITHMS 9.2)."""
 
 from __future__ import annotations
 
@@ -7,64 +7,63 @@ from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.partitions import modularity, normalized_mutual_information
-from sire_core.algorithms.structural_entropy import decoding_information, one_dimensional_entropy
+from sire_core.algorithms.partitions import corrected_information, modularity, normalized_mutual_information
+from sire_core.algorithms.structural_entropy import one_dimensional_entropy
 
 if TYPE_CHECKING:
-    from sire_core.algorithms.encoding_tree import EncodingTree
+    from sire_core.algorithms.perspectives import Perspective
     from sire_core.algorithms.undirected import UndirectedGraph
 
-__all__ = ["describe_trees", "information"]
-
-
-def information(graph: UndirectedGraph, trees: Sequence[EncodingTree]) -> list[float]:
-    """Share of the graph's entropy H1 that each tree explains (its decoding information over H1), 0..1."""
-    whole = one_dimensional_entropy(graph)
-    return [decoding_information(graph, tree) / whole if whole > 0 else 0.0 for tree in trees]
+__all__ = ["describe_trees"]
 
 
 def describe_trees(
-    graph: UndirectedGraph, trees: Sequence[EncodingTree], shares: Sequence[float] | None = None
+    graph: UndirectedGraph, found: Sequence[Perspective], views: Sequence[UndirectedGraph]
 ) -> dict[str, Any]:
-    """Figures of trees over one graph, JSON-serialisable.
+    """Figures of trees, JSON-serialisable.
 
     Args:
-        graph: The graph.
-        trees: Trees over its vertices.
-        shares: What `information` gives; None computes it.
+        graph: Relations between the entities.
+        found: Trees over its vertices.
+        views: What each of them groups.
 
     Returns:
-        `entities`, `relations` (vertices and edges), `entropy` (H1 in bits); per tree under `trees`: `clusters` and
-        `modularity` by level, `information` (bits) and `entropy` (its H); over all trees: `modularity`, the mean over
-        trees at each level, then over levels, and `nmi`, the mean over levels and pairs of trees; None for one tree.
+        `entities`, `relations` (vertices and edges), `entropy` (H1 in bits); per tree under `trees`: its `view`,
+        `clusters` and `modularity` by level, `information` (bits), `entropy` (its H) and `share` (information over
+        H1), all in that view; over all trees: `modularity`, the mean over trees at each level, then over levels, `nmi`,
+        the mean over levels and pairs of trees, and `corrected_nmi` by level: the mean over pairs of trees, corrected
+        for chance, over the largest component of the relations; both None for one tree.
     """
-    whole = one_dimensional_entropy(graph)
-    filled = [tree.filled() for tree in trees]
+    filled = [one.tree.filled() for one in found]
     # A vertex without edges is alone at every level in every tree: it says nothing of how much trees agree.
-    joined = graph.degrees() > 0
+    joined, held = graph.degrees() > 0, graph.largest_component()
     rows: list[dict[str, Any]] = []
-    found_shares = information(graph, trees) if shares is None else shares
-    for tree, levels, share in zip(trees, filled, found_shares, strict=True):
-        found = share * whole
+    for one, levels, view in zip(found, filled, views, strict=True):
+        whole = one_dimensional_entropy(view)
         rows.append(
             {
-                "clusters": [len(tree.clusters(level)) for level in range(1, tree.height + 1)],
-                "modularity": [round(modularity(graph, level), 4) for level in levels],
-                "information": round(found, 4),
-                "entropy": round(whole - found, 4),
+                "view": one.view,
+                "clusters": [len(one.tree.clusters(level)) for level in range(1, one.tree.height + 1)],
+                "modularity": [round(modularity(view, level), 4) for level in levels],
+                "information": round(one.information * whole, 4),
+                "entropy": round((1 - one.information) * whole, 4),
+                "share": round(one.information, 4),
             }
         )
-    agreement = [
-        normalized_mutual_information(one[joined], two[joined])
-        for first, second in combinations(filled, 2)
-        for one, two in zip(first, second, strict=False)
+    pairs = [list(zip(one, two, strict=False)) for one, two in combinations([f for f in filled if f], 2)]
+    agreement = [normalized_mutual_information(one[joined], two[joined]) for pair in pairs for one, two in pair]
+    lowest = min(map(len, pairs), default=0)
+    corrected = [
+        fmean(corrected_information(pair[level][0][held], pair[level][1][held]) for pair in pairs)
+        for level in range(lowest)
     ]
     qualities = [fmean(row["modularity"]) for row in rows if row["modularity"]]
     return {
         "entities": graph.size,
         "relations": len(graph.edges),
-        "entropy": round(whole, 4),
+        "entropy": round(one_dimensional_entropy(graph), 4),
         "trees": rows,
         "modularity": round(fmean(qualities), 4) if qualities else None,
         "nmi": round(fmean(agreement), 4) if agreement else None,
+        "corrected_nmi": [round(value, 4) for value in corrected] or None,
     }

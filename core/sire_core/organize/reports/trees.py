@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from sire_core.algorithms.undirected import UndirectedGraph
     from sire_core.organize.reports.entity_network import EntityNetwork
+    from sire_core.organize.reports.views import EvidenceView
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
@@ -68,25 +69,29 @@ class StoredTrees:
         return cls(arrays["keys"], arrays["ids"], arrays["labels"].astype(np.int64))
 
 
-def carried_over(stored: StoredTrees, network: EntityNetwork) -> tuple[EncodingTree, ...]:
+def carried_over(
+    stored: StoredTrees, network: EntityNetwork, views: Sequence[EvidenceView]
+) -> tuple[EncodingTree, ...]:
     """Stored trees over the vertices as they are now.
 
     Entities that are gone are left out. A new one joins, level by level, the cluster to which most of the weight of its
-    edges leads; new ones without a way to an old one form a cluster per connected component. Then the finest clusters
-    that hold an entity that is new, or named by other passages than before, are grouped anew (`repaired_clusters`).
+    edges in the tree's view leads; new ones without a way to an old one form a cluster per connected component. Then
+    the finest clusters that hold an entity that is new, or named by other passages than before, are grouped anew
+    (`repaired_clusters`).
 
     Args:
         stored: Trees of before, at least one.
-        network: The vertices now, and their edges.
+        network: The vertices now.
+        views: What each tree groups.
     """
     known, place = _lookup(stored.keys, network.keys)
     table = np.where(known, stored.labels[..., place], -1)
-    _settle(table, known, network.graph)
     # The id of an entity changes with the passages that name it.
     changed = ~_lookup(stored.ids, id_hashes(network.ids))[0]
-    for levels in table:
+    for levels, view in zip(table, views, strict=True):
+        _settle(levels, known, view.graph)
         above = levels[1] if len(levels) > 1 else np.zeros_like(levels[0])
-        levels[0] = repaired_clusters(network.graph, levels[0], above, ~known, changed)
+        levels[0] = repaired_clusters(view.graph, levels[0], above, ~known, changed)
     return tuple(EncodingTree(network.size, tuple(levels)).contracted() for levels in table)
 
 
@@ -99,17 +104,14 @@ def _lookup(known: Hashes, wanted: Hashes) -> tuple[NDArray[np.bool_], Ints]:
     return known[place] == wanted, place
 
 
-def _settle(table: Ints, known: NDArray[np.bool_], graph: UndirectedGraph) -> None:
+def _settle(levels: Ints, known: NDArray[np.bool_], graph: UndirectedGraph) -> None:
     """Put new vertices into clusters, of which they have none yet."""
     starts, targets, weights = graph.rows()
-    fresh = int(table.max(initial=-1)) + 1
+    fresh = int(levels.max(initial=-1)) + 1
     for vertex in _in_order_of_reach(known, starts, targets):
         row = slice(int(starts[vertex]), int(starts[vertex + 1]))
-        near = [
-            (u, w) for u, w in zip(targets[row].tolist(), weights[row].tolist(), strict=True) if table[0, 0, u] >= 0
-        ]
-        for tree in table:
-            tree[:, vertex] = tree[:, _host(near, tree[0])] if near else fresh
+        near = [(u, w) for u, w in zip(targets[row].tolist(), weights[row].tolist(), strict=True) if levels[0, u] >= 0]
+        levels[:, vertex] = levels[:, _host(near, levels[0])] if near else fresh
         fresh += not near
 
 
