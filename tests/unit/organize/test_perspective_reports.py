@@ -5,12 +5,14 @@ from hypothesis import strategies as st
 from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels
 from sire_core.algorithms.structural_entropy import decoding_information
 from sire_core.algorithms.text import count_tokens
+from sire_core.algorithms.undirected import UndirectedGraph
 from sire_core.organize.graph.passage_statements import LocalStatement, Naming, PassageStatements, PassageTexts
 from sire_core.organize.reports.entity_network import Statement, id_hashes, read_network
 from sire_core.organize.reports.extractive_reports import central_names, extract_report
 from sire_core.organize.reports.network_table import NetworkTable, PassageRows
 from sire_core.organize.reports.nodes import ReportNode, report_nodes
 from sire_core.organize.reports.trees import StoredTrees, carried_over
+from sire_core.organize.reports.views import EvidenceView
 from sire_core.types import Unit, UnitKind
 
 
@@ -28,7 +30,7 @@ def network(statements, size=6):
         local = [tuple(map(vertices.index, found)) for found, where in statements if where == place]
         texts = [" met ".join(f"V{vertices[p]}" for p in found) + f" in {place}." for found in local]
         said[units[place + 1].id] = PassageStatements(
-            [(a, b, 1.0) for found in local for a in found for b in found if vertices[a] < vertices[b]],
+            [(a, b, 1.0, 0) for found in local for a in found for b in found if vertices[a] < vertices[b]],
             [LocalStatement(text, found, 1.0) for text, found in zip(texts, local, strict=True)],
         )
     words = [PassageTexts.of(namings[unit.id], said[unit.id]) for unit in units]
@@ -49,10 +51,27 @@ BARBELL = network([((0, 1), 0), ((1, 2), 1), ((0, 2), 1), ((2, 3), 2), ((3, 4), 
 APART = network([((0, 1, 2), 0), ((3, 4, 5), 1), ((6, 7), 2)], size=8)
 
 
+def nodes_of(levels, found, view=None):
+    return report_nodes(levels, 0, found, view or EvidenceView(found.graph))
+
+
+def test_nodes_of_what_is_alike_hold_the_statements_that_name_it():
+    """0 and 4 are alike: what is said of either counts, and most what names something that both are related to."""
+    shared = network([((0, 3), 0), ((3, 4), 1), ((4, 5), 2), ((1, 2), 3)])
+    alike = EvidenceView(UndirectedGraph.from_edges(6, np.array([(0, 4), (1, 2)])), joined=False)
+    found = nodes_of([np.array([0, 1, 1, 2, 0, 3])], shared, alike)
+    first, second = found.some(range(2), found.children(), shared)
+    assert (first.statements, second.statements) == ((0, 1, 2), (3,))
+    assert (first.weights, first.around) == ({0: 1.0, 4: 1.0}, {3: 2.0})
+    report = extract_report(first, first.statements, shared, 12)
+    assert report.title == "V3, V0, V4"
+    assert report.statements == (0, 1)
+
+
 def test_nodes_hold_the_statements_that_join_their_parts():
     levels = [np.array([0, 0, 0, 1, 1, 1]), np.zeros(6, dtype=np.int64)]
-    found = report_nodes(levels, 0, BARBELL)
-    left, right, top = found.some(range(3), found.children())
+    found = nodes_of(levels, BARBELL)
+    left, right, top = found.some(range(3), found.children(), BARBELL)
     assert (left.statements, right.statements, top.statements) == ((0, 1, 2), (4, 5, 6), (3,))
     assert found.lowest.tolist() == [0, 0, 0, 1, 1, 1]
     assert found.parents.tolist() == [2, 2, -1]
@@ -62,15 +81,15 @@ def test_nodes_hold_the_statements_that_join_their_parts():
 
 
 def test_levels_above_what_statements_join_have_none():
-    found = report_nodes([np.array([0, 0, 0, 1, 1, 1, 2, 2]), np.zeros(8, dtype=np.int64)], 0, APART)
+    found = nodes_of([np.array([0, 0, 0, 1, 1, 1, 2, 2]), np.zeros(8, dtype=np.int64)], APART)
     assert found.stated.tolist() == [1, 1, 1, 0]
     assert found.statements.tolist() == [0, 1, 2]
 
 
 def test_a_cluster_with_one_part_is_that_part():
     levels = [np.array([0, 0, 1, 2, 2, 2]), np.array([0, 0, 0, 1, 1, 1])]
-    found = report_nodes(levels, 0, BARBELL)
-    nodes = found.some(range(3), found.children())
+    found = nodes_of(levels, BARBELL)
+    nodes = found.some(range(3), found.children(), BARBELL)
     assert [(node.level, sorted(node.weights)) for node in nodes] == [(1, [0, 1]), (1, [3, 4, 5]), (2, [0, 1, 2])]
     assert found.lowest.tolist() == [0, 0, 2, 1, 1, 1]
     assert nodes[2].children == (0,)
@@ -84,8 +103,8 @@ def test_every_vertex_of_a_cluster_is_below_its_node_exactly_once(rows):
         for i in range(len(rows))
     ]
     found = network([((i, (i + 1) % 8), i) for i in range(8)], size=8)
-    table = report_nodes(nested, 0, found)
-    nodes = table.some(range(len(table)), table.children())
+    table = nodes_of(nested, found)
+    nodes = table.some(range(len(table)), table.children(), found)
 
     def below(number):
         alone = np.flatnonzero(table.lowest == number).tolist()
@@ -125,8 +144,12 @@ def test_the_sentences_stay_within_their_length(most):
     report = extract_report(node, node.statements, BARBELL, most)
     if report is not None:
         sentences = report.text.splitlines()[1:]
-        assert sum(map(count_tokens, sentences)) <= most
-        assert len(sentences) == len(set(sentences)) == len(report.statements)
+        lengths = [count_tokens(sentence) for sentence in sentences]
+        # Two passages have to be quoted, of however few words each.
+        assert max(lengths) <= most
+        assert len(report.passages) == 2 if sum(lengths) > most else len(report.passages) > 1
+        assert len(sentences) == len(set(sentences))
+        assert len(sentences) == len(report.statements) or most < 6
 
 
 def test_names_are_spelt_as_in_the_quoted_passages():
@@ -141,7 +164,7 @@ def tree(*levels):
 def test_unchanged_entities_keep_their_trees():
     trees = (tree([0, 0, 0, 1, 1, 1]), tree([0, 0, 1, 2, 2, 2], [0, 0, 0, 1, 1, 1]))
     stored = StoredTrees.from_note(StoredTrees.of(trees, BARBELL).to_note())
-    again = carried_over(stored, BARBELL)
+    again = carried_over(stored, BARBELL, [EvidenceView(BARBELL.graph)] * 2)
     assert again == tuple(one.contracted() for one in trees)
 
 
@@ -151,7 +174,7 @@ def test_new_entities_join_their_neighbours_or_form_a_component_and_old_ones_go(
     grown = network(
         [((0, 1), 0), ((1, 2), 1), ((3, 4), 3), ((4, 5), 4), ((5, 6), 5), ((6, 7), 5), ((8, 9), 6)], size=10
     )
-    (found,) = carried_over(stored, grown)
+    (found,) = carried_over(stored, grown, [EvidenceView(grown.graph)])
     # The old cluster that two new ones lead to says more without them.
     assert found.labels[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 3, 3]
     joined = EncodingTree(10, (np.array([0, 0, 0, 1, 1, 1, 1, 1, 2, 2]),))

@@ -70,7 +70,8 @@ def extract_report(
     passages = tuple(dict.fromkeys(int(network.statements.passages[number]) for number in picked))
     quoted = list(network.read(picked).values())
     title = central_names(node.telling, quoted)
-    sentences = [truncate_tokens(found.text, max_tokens) for found in sorted(quoted, key=lambda found: found.passage)]
+    ordered = sorted(quoted, key=lambda found: found.passage)
+    sentences = dict.fromkeys(truncate_tokens(found.text, max_tokens) for found in ordered)
     return Report(title, "\n".join((title, *sentences)), passages, tuple(picked))
 
 
