@@ -51,7 +51,7 @@ class EvidencePaths:
 
     rounds: int = setting(2, low=0)
     first: int = setting(15, low=1)
-    widest: int = setting(20, low=1)
+    widest: int = setting(40, low=1)
     pool: int = setting(200, low=1)
 
     def __post_init__(self) -> None:
