@@ -1,0 +1,235 @@
+"""How cost grows with the corpus: CPU, memory, disk, opening and changing, at several sizes, with exponents.
+
+    python benchmarks/growth.py [--data DIR] [--sizes N...] [--recipes NAME...] [--json FILE] [--statistics]
+
+Passages are generated (`benchmarks/generated.py`); no language model, the default embedder fitted on 20,000 of the
+passages before the clock starts. Every build and every opening runs in a process of its own, on one thread. `--json`
+keeps what was measured: the same command goes on where it was interrupted, and prints the tables again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+os.environ.update(THREADS)
+
+import numpy as np  # noqa: E402 - reads the number of threads when it is imported
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("SIRE_DATA", ROOT.parent / "shared" / "data"))
+CHANGED = 10
+ASKED = 100
+COLUMNS = {
+    "build CPU s / 1,000": "build_cpu",
+    "of which vectors": "embedding_cpu",
+    "peak MB": "peak_mb",
+    "KB on disk / passage": "disk_kb",
+    "open and first query, s": "first_s",
+    "query CPU ms p50": "query_ms",
+    "p99": "query_p99_ms",
+    "resident MB after them": "resident_mb",
+    "adding 10, CPU s": "add_cpu",
+    "% of the build": "add_percent",
+}
+
+
+class Timed:
+    """The default embedder, fitted before; counts the CPU seconds that it takes."""
+
+    spec = ""
+    fingerprint = "growth/1"
+
+    def __init__(self, fitted: Any) -> None:
+        self._fitted = fitted
+        self.dimension = fitted.dimension
+        self.seconds = 0.0
+        self._active = 0
+        self._start = 0.0
+
+    async def embed(self, texts: Sequence[str], kind: str = "document") -> np.ndarray:
+        """Embed. Batches that overlap count once."""
+        if not self._active:
+            self._start = time.process_time()
+        self._active += 1
+        try:
+            return np.asarray(await self._fitted.embed(texts, kind))
+        finally:
+            self._active -= 1
+            if not self._active:
+                self.seconds += time.process_time() - self._start
+
+
+def fit(folder: Path, data: Path, size: int) -> None:
+    """Fit the embedder, in a process of its own: its memory is not a build's."""
+    from generated import generated
+
+    from sire_core.models.lexical_embedder import LexicalEmbedder
+
+    step = max(1, size // 20_000)
+    texts = [f"{d.title}\n{d.text}" for d in islice(generated(data, size), 0, None, step)]
+    np.savez(folder / "embedder.npz", **LexicalEmbedder().fit(texts).state())
+
+
+def fitted(folder: Path) -> Timed:
+    """The embedder that `fit` left."""
+    from sire_core.models.lexical_embedder import LexicalEmbedder
+
+    with np.load(folder / "embedder.npz") as state:
+        return Timed(LexicalEmbedder().from_state(dict(state)))
+
+
+def build(folder: Path, data: Path, size: int, recipe: str) -> dict[str, float]:
+    """Build all but ten, ask once, add the ten, ask once."""
+    from generated import generated
+
+    from sire_core import Index
+
+    embedder = fitted(folder)
+    given = generated(data, size)
+    with Index(folder / "index", recipe=recipe, embedder=embedder, chunker=None) as index:
+        start = time.process_time()
+        report = index.build(islice(given, size - CHANGED))
+        cpu, embedding = time.process_time() - start, embedder.seconds
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        index.search("Who directed it?")
+        start = time.process_time()
+        index.add(list(given))
+        index.search("Who directed it?")
+        added = time.process_time() - start
+    on_disk = sum(path.stat().st_size for path in (folder / "index").rglob("*") if path.is_file())
+    stages = {f"wall {name}": seconds for name, seconds in report.seconds.items()}
+    return {
+        "build_total": cpu,
+        "build_cpu": 1000 * (cpu - embedding) / size,
+        "embedding_cpu": 1000 * embedding / size,
+        "peak_mb": peak,
+        "disk_kb": on_disk / size / 1024,
+        "add_cpu": added,
+        "add_percent": 100 * added / cpu,
+        **stages,
+    }
+
+
+def ask(folder: Path, data: Path) -> dict[str, float]:
+    """Open, ask once, then a hundred questions more."""
+    from sire_core import Index
+    from sire_core.evaluate.datasets import load_dataset
+
+    questions = [question.question for question in load_dataset(data / "2wikimultihopqa").questions[: ASKED + 1]]
+    embedder = fitted(folder)
+    start = time.perf_counter()
+    index = Index(folder / "index", embedder=embedder)
+    index.search(questions[0], 10)
+    first = time.perf_counter() - start
+    taken = []
+    for question in questions[1:]:
+        start, before = time.process_time(), embedder.seconds
+        index.search(question, 10)
+        taken.append(time.process_time() - start - (embedder.seconds - before))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "first_s": first,
+        "query_ms": 1000 * float(np.median(taken)),
+        "query_p99_ms": 1000 * float(np.quantile(taken, 0.99)),
+        "resident_mb": peak,
+    }
+
+
+def measure(data: Path, size: int, recipe: str) -> dict[str, float]:
+    """Both, each in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        found: dict[str, float] = {}
+        for step in ("fit", "build", "ask"):
+            command = [sys.executable, __file__, "--step", step, "--folder", folder, "--data", str(data)]
+            command += ["--sizes", str(size), "--recipes", recipe]
+            done = subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, **THREADS})
+            if done.returncode:
+                raise SystemExit(f"{step} of {recipe} at {size:,}:\n{done.stderr}")
+            found |= json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def exponent(found: dict[int, dict[str, float]], column: str, *, per_passage: bool) -> float:
+    """Slope of the logarithm of a total over that of the size, by least squares."""
+    sizes = sorted(found)
+    values = [max(found[size][column], 1e-6) * (size if per_passage else 1) for size in sizes]
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def table(recipe: str, found: dict[int, dict[str, float]]) -> str:
+    """One recipe's rows by size, and the exponents of totals."""
+    lines = [f"\n### {recipe}\n", f"| passages | {' | '.join(COLUMNS)} |", "|--:" * (len(COLUMNS) + 1) + "|"]
+    for size in sorted(found):
+        values = [
+            f"{found[size][column]:.3g}" if found[size][column] < 100 else f"{found[size][column]:,.0f}"
+            for column in COLUMNS.values()
+        ]
+        lines.append(f"| {size:,} | {' | '.join(values)} |")
+    if len(found) > 2:
+        shown = []
+        for column in COLUMNS.values():
+            per_passage = column in ("build_cpu", "embedding_cpu", "disk_kb")
+            shown.append("" if column == "add_percent" else f"{exponent(found, column, per_passage=per_passage):.2f}")
+        lines.append(f"| **exponent** | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure what is not measured yet, and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--sizes", nargs="+", type=int, default=[3_000, 10_000, 30_000])
+    parser.add_argument("--recipes", nargs="+", default=["flat", "sire", "pagerank", "iier"])
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--statistics", action="store_true", help="how close generated passages come to real ones")
+    parser.add_argument("--step", choices=("fit", "build", "ask"), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.step:
+        size, recipe = given.sizes[0], given.recipes[0]
+        steps = {
+            "fit": lambda: fit(given.folder, given.data, size),
+            "build": lambda: build(given.folder, given.data, size, recipe),
+            "ask": lambda: ask(given.folder, given.data),
+        }
+        print(json.dumps(steps[given.step]() or {}))
+        return
+    if given.statistics:
+        _print_statistics(given.data)
+        return
+    known = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
+    for size in sorted(given.sizes):
+        for recipe in given.recipes:
+            if str(size) not in known.setdefault(recipe, {}):
+                known[recipe][str(size)] = measure(given.data, size, recipe)
+                if given.json:
+                    given.json.write_text(json.dumps(known, indent=1) + "\n")
+    for recipe in given.recipes:
+        print(table(recipe, {int(size): found for size, found in known[recipe].items()}))
+
+
+def _print_statistics(data: Path) -> None:
+    from generated import generated, statistics
+
+    real = 12_000
+    given = list(generated(data, 4 * real))
+    rows = {"real": statistics(given[:real]), "generated": statistics(given[-real:])}
+    print("| | real | generated |\n|---|--:|--:|")
+    for name in rows["real"]:
+        print(f"| {name} | {rows['real'][name]:,.2f} | {rows['generated'][name]:,.2f} |")
+
+
+if __name__ == "__main__":
+    main()
