@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs test test-slow lint benchmark-quick benchmark-quality benchmark-model clean
+.PHONY: demo docs test test-slow lint benchmark-quick benchmark-quality benchmark-model benchmark-peers benchmark-scale clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +30,15 @@ benchmark-quick: $(STAMP)  ## speed and memory of indexing, loading and searchin
 
 benchmark-quality: $(STAMP)  ## recall of every set of SIRE_DATA without a model; goes on where it was interrupted
 	$(BIN)/python benchmarks/quality.py
+
+benchmark-peers: $(STAMP)  ## beside other libraries, each in an environment of its own; goes on where it was interrupted
+	$(BIN)/python benchmarks/peers/install.py
+	$(BIN)/python benchmarks/peers/run.py
+
+SIZES ?= 3000 10000 30000
+RECIPES ?= flat sire pagerank iier
+benchmark-scale: $(STAMP)  ## how cost grows with the corpus: make benchmark-scale SIZES="10000 30000 100000"
+	$(BIN)/python benchmarks/growth.py --sizes $(SIZES) --recipes $(RECIPES) --json build/growth.json
 
 docs: $(STAMP)  ## the documentation as a site in build/site; a warning is an error
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
