@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sire_core.models.prices import Price
     from sire_core.models.usage import UsageLimits
     from sire_core.pipeline.estimate import Estimate
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner
     from sire_core.search.snapshot import PoolCounts, SearchSnapshot
     from sire_core.search.view import PoolView
 
@@ -59,6 +59,9 @@ class Index:
         lock_timeout: Seconds that a change waits for another writer before it raises `IndexLockedError`.
         allow: What the readers of this object may see, as a filter: it holds in every search, snapshot and explanation,
             in `documents` and `stats`, and no argument of theirs widens it. Changes are not limited.
+        runner: Who does a build's work that falls into parts: None this process; `ray` tasks of Ray on this machine or
+            on the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` those of another one (extra `ray`); or a `Runner`. The
+            index is the same.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class Index:
         mirrors: Sequence[Mirror] = (),
         lock_timeout: float = 10.0,
         allow: FilterLike = None,
+        runner: Runner | str | None = None,
     ) -> None:
         self._configuration = Configuration(
             path=Path(path) if path is not None else None,
@@ -96,6 +100,7 @@ class Index:
             mirrors=tuple(mirrors),
             lock_timeout=lock_timeout,
             allow=parse_filter(allow),
+            runner=runner,
         )
         self._session = Session(self._configuration)
         self._others: dict[str, Index] = {}

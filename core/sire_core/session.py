@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sire_core.pipeline.apply import Plan
     from sire_core.pipeline.build_context import BuildContext
     from sire_core.pipeline.estimate import Estimate
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Progress, Recipe, VectorIndex
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Progress, Recipe, Runner, VectorIndex
     from sire_core.search.view import PoolView
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import BuiltRecipe, Manifest
@@ -53,6 +53,7 @@ class Configuration:
     mirrors: tuple[Mirror, ...] = ()
     lock_timeout: float = 10.0
     allow: Filter | None = None
+    runner: Runner | str | None = None
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -451,6 +452,7 @@ class Session:
 
     def _workers(self, manifest: Manifest) -> BuildContext:
         """The configuration, its gaps filled from the folder."""
+        from sire_core.derive.runners import resolve_runner
         from sire_core.pipeline.build_context import BuildContext
 
         configuration = self._configuration
@@ -468,6 +470,7 @@ class Session:
             progress=configuration.progress,
             limits=configuration.limits,
             extraction=configuration.extraction,
+            runner=resolve_runner(configuration.runner),
         )
 
     def close(self) -> None:

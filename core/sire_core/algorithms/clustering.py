@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.neighbor_updates import approximate_neighbors
 from sire_core.algorithms.neighbors import nearest_neighbors, neighbor_graph
 from sire_core.errors import ConfigurationError
 
@@ -14,9 +15,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    Lists = tuple[NDArray[np.int64], NDArray[np.float64]]
     Clusters = list[NDArray[np.int64]]
 
-__all__ = ["clusters_within_limit", "soft_clusters", "split_by_tokens"]
+__all__ = ["EXACT_BELOW", "NEIGHBORS", "clusters_within_limit", "soft_clusters", "split_by_tokens"]
+
+NEIGHBORS = 8
+"""Nearest neighbours that a row is joined with, unless told otherwise."""
+
+EXACT_BELOW = 50_000
+"""From so many rows on neighbours are looked for in nearby cells only: comparing all would be quadratic."""
 
 _SMALLEST = 11  # As many texts as the reference's 10 dimensions plus one are a single cluster.
 
@@ -26,9 +34,10 @@ def soft_clusters(
     *,
     rng: np.random.Generator,
     method: str = "leiden",
-    neighbors: int = 8,
+    neighbors: int = NEIGHBORS,
     resolution: float = 0.015,
     join: float = 3.0,
+    nearest: Lists | None = None,
 ) -> Clusters:
     """Group rows by similarity; a row may be in several clusters.
 
@@ -46,6 +55,7 @@ def soft_clusters(
         resolution: Mean link weight that holds a cluster together; larger means smaller clusters. Sets too small to
             contain anything less dense are split along their own mean.
         join: A row joins further clusters to which its mean link weight is at least `join` times the resolution.
+        nearest: The neighbours as `nearest_neighbors` gives them, where they are known; `leiden` only.
 
     Returns:
         Ascending row numbers of each cluster, ordered by smallest member, then lexicographically. Every row occurs;
@@ -64,9 +74,10 @@ def soft_clusters(
     if method == "paper":
         from sire_core.algorithms.paper_clustering import paper_clusters
 
-        nearest = nearest_neighbors(vectors, 1)[0][:, 0]
-        return _ordered(_without_singletons(paper_clusters(vectors, rng=rng), nearest))
-    indices, similarities = nearest_neighbors(vectors, neighbors)
+        closest = nearest_neighbors(vectors, 1)[0][:, 0]
+        return _ordered(_without_singletons(paper_clusters(vectors, rng=rng), closest))
+    find = nearest_neighbors if n < EXACT_BELOW else approximate_neighbors
+    indices, similarities = nearest or find(vectors, neighbors)
     graph = neighbor_graph(indices, similarities)
     resolution = max(resolution, graph.sum() / (n * (n - 1)))
     hard = _without_singletons(_leiden(graph, resolution, rng), indices[:, 0])
@@ -81,7 +92,7 @@ def split_by_tokens(
     *,
     rng: np.random.Generator,
     method: str = "leiden",
-    neighbors: int = 8,
+    neighbors: int = NEIGHBORS,
 ) -> Clusters:
     """Split a cluster that is too long to be summarised in one go (RAPTOR).
 
@@ -130,6 +141,7 @@ def clusters_within_limit(
     *,
     rng: np.random.Generator,
     method: str = "leiden",
+    nearest: Lists | None = None,
 ) -> Clusters:
     """Soft clusters, none longer than the limit: one level of a summary tree.
 
@@ -139,6 +151,7 @@ def clusters_within_limit(
         limit: Most tokens of a cluster.
         rng: See `soft_clusters`.
         method: See `soft_clusters`.
+        nearest: See `soft_clusters`.
 
     Returns:
         As `split_by_tokens`, each cluster once, by the cluster it is a part of.
@@ -147,7 +160,7 @@ def clusters_within_limit(
         ConfigurationError: As `soft_clusters` and `split_by_tokens`.
     """
     within: dict[tuple[int, ...], NDArray[np.int64]] = {}
-    for cluster in soft_clusters(vectors, method=method, rng=rng):
+    for cluster in soft_clusters(vectors, method=method, rng=rng, nearest=nearest):
         for part in split_by_tokens(cluster, tokens, vectors, limit, method=method, rng=rng):
             within.setdefault(tuple(part.tolist()), part)
     return list(within.values())

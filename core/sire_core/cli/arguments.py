@@ -144,6 +144,14 @@ Native = Annotated[
         "keywords, IndexRAG in one a document. Default: one call a passage for all recipes.",
     ),
 ]
+Runner = Annotated[
+    str | None,
+    typer.Option(
+        "--runner",
+        metavar="RUNNER",
+        help="Who does the work: local, ray (this machine, or the cluster of RAY_ADDRESS), ray://HOST:PORT.",
+    ),
+]
 MaxCalls = Annotated[
     int | None,
     typer.Option("--max-calls", metavar="N", min=0, help="Most requests to the model; the same command goes on later."),

@@ -40,6 +40,7 @@ def index(  # noqa: PLR0917 - typer passes every option by name
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of every random choice. Default: 0.")] = None,
     workers: arguments.Workers = 8,
     max_failure_ratio: arguments.MaxFailureRatio = 0.1,
+    runner: arguments.Runner = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Index documents. What DIR holds already stays; documents with a known id are updated.
@@ -69,5 +70,6 @@ def index(  # noqa: PLR0917 - typer passes every option by name
         workers=workers,
         max_failure_ratio=max_failure_ratio,
         writes=True,
+        runner=runner,
     )
     run_change(options, Index.update, sources=sources, as_json=as_json, approve=approval(spending, with_documents))

@@ -42,6 +42,7 @@ class IndexOptions:
         max_failure_ratio: Share of failed passages above which a build stops.
         writes: Whether the index is going to be changed.
         allow: What its readers may see.
+        runner: Who does the work that falls into parts.
     """
 
     folder: Path | None = None
@@ -60,6 +61,7 @@ class IndexOptions:
     max_failure_ratio: float = 0.1
     writes: bool = False
     allow: str | None = None
+    runner: str | None = None
 
 
 def open_index(options: IndexOptions, progress: Progress | None = None) -> Index:
@@ -98,6 +100,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         progress=progress,
         extraction="native" if options.native else "joint",
         allow=options.allow,
+        runner=options.runner,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sire_core.derive.rows import Entry, Item, Output, Passage, StoredOutput, encode, place_of
+from sire_core.derive.runners import LocalRunner, mapped
 from sire_core.derive.step import PASSAGES, Context
 from sire_core.derive.tables import Table, group
 from sire_core.protocols import Delta
@@ -123,7 +124,8 @@ async def derive(
     for step in steps:
         table = tables[step.name] = Table(step.name, stored, step.name not in stored)
         items = passages if step.source == PASSAGES else _of_outputs(changed[step.source])
-        dirty = await asyncio.to_thread(_update_rows, step, table, items)
+        rows = await mapped(view.runner if step.portable else LocalRunner(), _rows, step, items.items)
+        dirty = await asyncio.to_thread(table.replace_items, items.touched, rows)
         if step.merged_by == step.name:
             table.names = Table(f"{step.name}/names", stored, table.is_new)
             table.names.resolve(await step.resolve(table, context))
@@ -174,14 +176,15 @@ def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:
     return ItemChange(items, {change.key for change in changes})
 
 
-def _update_rows(step: Step, table: Table, items: ItemChange) -> set[str]:
+def _rows(step: Step, items: Sequence[Item]) -> list[Entry]:
+    """Rows of some items, in their order; pure, wherever it runs."""
     scale = _ROWS if step.source == PASSAGES else 1
     entries = []
-    for item in items.items:
+    for item in items:
         for number, row in enumerate(step.map(item)):
             place, inside = row.at or (item.place, item.number + number * scale)
             entries.append(Entry(place, inside, item.id, row.key, row.body))
-    return table.replace_items(items.touched, entries)
+    return entries
 
 
 def _regrouped(step: Step, table: Table, dirty: set[str], context: Context) -> set[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from sire_core.derive.rows import Group, Item, Output, Row
+from sire_core.derive.runners import mapped
 
 if TYPE_CHECKING:
     from sire_core.derive.tables import Table
@@ -43,12 +44,17 @@ class Step:
         source: `PASSAGES`, or the name of the earlier step whose outputs are the items.
         merged_by: Name of the step whose `resolve` says which keys are one; its own, an earlier one's, or empty.
         reduces: Whether keys have outputs; else only the rows are of use.
+        portable: Whether the step can be pickled: then its items are mapped wherever the build's `Runner` works.
+        independent: Whether `reduce` looks at the rows of its own groups only, and not at its context: then groups are
+            reduced there in parts, too.
     """
 
     name: ClassVar[str]
     source: ClassVar[str] = PASSAGES
     merged_by: ClassVar[str] = ""
     reduces: bool = True
+    portable: ClassVar[bool] = True
+    independent: ClassVar[bool] = False
 
     def map(self, item: Item) -> Iterable[Row]:
         """Rows of an item, in its order."""
@@ -67,6 +73,8 @@ class Step:
         """As `reduce`, where a model is asked; without one, off the event loop."""
         import asyncio
 
+        if self.independent and self.portable:
+            return await mapped(context.view.runner, _reduced, self, groups)
         return await asyncio.to_thread(self.reduce, groups, context)
 
     def size_limit(self) -> int | None:
@@ -103,3 +111,8 @@ class Step:
         """Keys whose outputs depend on the rows of others that changed; asked again until nothing is added."""
         del keys, table, context
         return ()
+
+
+def _reduced(step: Step, groups: Sequence[Group]) -> Sequence[Output | None]:
+    """Outputs of some groups of an independent step, wherever this runs: there is nothing else to look at."""
+    return step.reduce(groups, Context(cast("BuildView", None), {}))

@@ -68,6 +68,11 @@ class RulesExtractor:
         return True
 
     @property
+    def portable(self) -> bool:
+        """Always: nothing is asked, and nothing of other passages is needed."""
+        return True
+
+    @property
     def verbatim(self) -> bool:
         """Always: every word of a record stands in its passage's title or text."""
         return True

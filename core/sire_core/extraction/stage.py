@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,7 +13,7 @@ from sire_core.protocols import ChunkInContext
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Extractor, Progress
+    from sire_core.protocols import Extractor, Progress, Runner
     from sire_core.types import Chunk, ExtractionRecord
 
 __all__ = ["RecordStore", "extract_missing", "missing_chunks", "read_records", "relinked_chunks"]
@@ -42,6 +42,7 @@ async def extract_missing(
     progress: Progress,
     max_failure_ratio: float,
     hashes: Mapping[str, str] | None = None,
+    runner: Runner | None = None,
 ) -> tuple[int, tuple[Failure, ...], frozenset[str]]:
     """Extract what is not stored yet.
 
@@ -52,6 +53,7 @@ async def extract_missing(
         progress: Called after every batch.
         max_failure_ratio: Above this share of failed passages, of all in the corpus, the build stops.
         hashes: Content hashes by chunk id; None computes them.
+        runner: Does the work of portable extractors.
 
     Returns:
         How many records came from the store, the failures, and the hashes that were extracted now.
@@ -68,7 +70,7 @@ async def extract_missing(
         where = {item.chunk.hash: f"{item.chunk.doc_id}#{item.chunk.position}" for item in todo}
         done = 0
         progress("extraction", 0, len(todo))
-        async with aclosing(extractor.extract(todo)) as batches:  # type: ignore[type-var] # every extractor is an async generator
+        async with aclosing(_batches(todo, extractor, runner)) as batches:
             async for batch in batches:
                 store.put_records(extractor.fingerprint, batch)
                 failures += [Failure(where[r.hash], r.reason) for r in batch if r.status == "failed"]
@@ -83,6 +85,31 @@ async def extract_missing(
                 "max_failure_ratio."
             )
     return len(distinct) - len(todo), tuple(failures), frozenset(fresh)
+
+
+async def _batches(
+    todo: Sequence[ChunkInContext], extractor: Extractor, runner: Runner | None
+) -> AsyncGenerator[Sequence[ExtractionRecord], None]:
+    """Records as they come: from the extractor, or from those that the runner has work in its place."""
+    if runner is None or runner.part_size is None or not getattr(extractor, "portable", False):
+        async with aclosing(extractor.extract(todo)) as batches:  # type: ignore[type-var] # an async generator
+            async for batch in batches:
+                yield batch
+        return
+    parts = [todo[start : start + runner.part_size] for start in range(0, len(todo), runner.part_size)]
+    async with aclosing(runner.map(_extracted, extractor, parts)) as found:
+        async for _, batch in found:
+            yield batch
+
+
+def _extracted(extractor: Extractor, part: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
+    """Records of a part, wherever this runs."""
+    import asyncio
+
+    async def all_of_them() -> list[ExtractionRecord]:
+        return [record async for batch in extractor.extract(part) for record in batch]
+
+    return asyncio.run(all_of_them())
 
 
 def read_records(

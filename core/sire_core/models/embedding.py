@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
+from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import EmbedderMismatchError, ModelError
 from sire_core.protocols import Fittable
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Embedder, FloatArray, Progress
+    from sire_core.protocols import Embedder, FloatArray, Progress, Runner
     from sire_core.types import Unit
 
 __all__ = ["UnitEmbedder", "VectorStore"]
@@ -43,6 +45,7 @@ class UnitEmbedder:
         progress: Called after every batch.
         workers: Batches in flight at once.
         width: Length of the vectors that the index holds; 0 when it holds none that stay.
+        runner: Does the work of portable embedders.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class UnitEmbedder:
         progress: Progress,
         workers: int,
         width: int,
+        runner: Runner,
     ) -> None:
         self._embedder = embedder
         # What was fitted to this corpus is quicker to ask again than to write down.
@@ -64,6 +68,7 @@ class UnitEmbedder:
         self._progress = progress
         self._workers = workers
         self._width = width
+        self._runner = runner
 
     async def embed(self, units: Sequence[Unit | str]) -> FloatArray:
         """Unit-length vectors of the units' index texts, `[len(units), dimension]`.
@@ -101,36 +106,63 @@ class UnitEmbedder:
 
     async def _ask(self, texts: dict[str, str]) -> dict[str, FloatArray]:
         """Embed texts (by hash) in batches, a few at a time."""
-        import asyncio
-
         hashes = list(texts)
+        parts = [hashes[start : start + _BATCH] for start in range(0, len(hashes), _BATCH)]
         found: dict[str, FloatArray] = {}
-        free = asyncio.Semaphore(self._workers)
-
-        async def one(start: int) -> None:
-            part = hashes[start : start + _BATCH]
-            async with free:
-                raw = np.asarray(await self._embedder.embed([texts[h] for h in part], "document"), dtype=np.float32)
-            if raw.ndim != 2 or len(raw) != len(part) or not np.isfinite(raw).all():
-                raise ModelError(
-                    f"The embedder {self._embedder.fingerprint} returned an array of shape {raw.shape} "
-                    f"{'' if np.isfinite(raw).all() else 'with infinite or undefined numbers '}"
-                    f"for {len(part)} texts. Everything embedded before is kept; check the embedder and run again."
-                )
-            self._width = self._width or raw.shape[1]
-            if raw.shape[1] != self._width:
-                raise EmbedderMismatchError(
-                    f"The embedder {self._embedder.fingerprint} answers vectors of another length than those in the "
-                    "index. Give the one that it was built with, or build into another folder."
-                )
-            vectors = unit_rows(raw)
+        async for number, raw in self._batches([[texts[h] for h in part] for part in parts]):
+            vectors = self._checked(np.asarray(raw, dtype=np.float32), len(parts[number]))
             if self._store is not None:
-                self._store.put_vectors(self._embedder.fingerprint, part, vectors)
-            found.update(zip(part, vectors, strict=True))
+                self._store.put_vectors(self._embedder.fingerprint, parts[number], vectors)
+            found.update(zip(parts[number], vectors, strict=True))
             self._progress("embedding", len(found), len(hashes))
-
-        await asyncio.gather(*(one(start) for start in range(0, len(hashes), _BATCH)))
         return found
+
+    async def _batches(self, parts: list[list[str]]) -> AsyncGenerator[tuple[int, FloatArray], None]:
+        """Vectors by number of the part, as they come."""
+        if self._runner.part_size is not None and getattr(self._embedder, "portable", False):
+            async with aclosing(self._runner.map(_embedded, self._embedder, parts)) as batches:
+                async for batch in batches:
+                    yield batch
+            return
+
+        async def embed(number: int) -> FloatArray:
+            return await self._embedder.embed(parts[number], "document")
+
+        async with aclosing(bounded_map(embed, range(len(parts)), self._workers)) as finished:
+            async for some in finished:
+                for result in some:
+                    yield result
+
+    def _checked(self, raw: FloatArray, count: int) -> FloatArray:
+        """Unit-length vectors of a batch of so many texts.
+
+        Raises:
+            ModelError: There are others than were asked for.
+            EmbedderMismatchError: They do not go with those of the index.
+        """
+        if raw.ndim != 2 or len(raw) != count or not np.isfinite(raw).all():
+            raise ModelError(
+                f"The embedder {self._embedder.fingerprint} returned an array of shape {raw.shape} "
+                f"{'' if np.isfinite(raw).all() else 'with infinite or undefined numbers '}"
+                f"for {count} texts. Everything embedded before is kept; check the embedder and run again."
+            )
+        self._width = self._width or raw.shape[1]
+        if raw.shape[1] != self._width:
+            raise EmbedderMismatchError(
+                f"The embedder {self._embedder.fingerprint} answers vectors of another length than those in the "
+                "index. Give the one that it was built with, or build into another folder."
+            )
+        return unit_rows(raw)
+
+
+def _embedded(embedder: Embedder, texts: list[str]) -> FloatArray:
+    """Vectors of a part, wherever this runs."""
+    import asyncio
+
+    async def all_of_them() -> FloatArray:
+        return await embedder.embed(texts, "document")
+
+    return asyncio.run(all_of_them())
 
 
 def _id(unit: Unit | str) -> str:

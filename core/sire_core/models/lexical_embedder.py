@@ -94,6 +94,11 @@ class LexicalEmbedder:
         return _NAME if self._state is None else self._state.fingerprint
 
     @property
+    def portable(self) -> bool:
+        """Always: a copy of what it learned embeds alike."""
+        return True
+
+    @property
     def dimension(self) -> int:
         """Length of a vector; the same for every corpus."""
         return _SKETCH + _TOPICS

@@ -84,6 +84,7 @@ class _Documents(Step):
     place: Callable[[str], tuple[int, int]]
     with_facts: bool
     name = "documents"
+    portable = False  # it asks the corpus for places
 
     def map(self, item: Item) -> Iterable[Row]:
         """One row per chunk of a passage: its id and the facts; title and text where there are none."""

@@ -100,6 +100,7 @@ class _Documents(Step):
 
     settings: BridgingFacts
     name = "documents"
+    independent = True
 
     def map(self, item: Item) -> Iterable[Row]:
         """One row for the document: title, chunks, names by entity key, facts with the numbers of their entities."""

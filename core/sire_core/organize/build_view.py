@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.derive.runners import LocalRunner
+
 if TYPE_CHECKING:
-    from sire_core.protocols import Change, Delta, FloatArray, LanguageModel, Progress, Summarizer, TableStore
+    from sire_core.protocols import Change, Delta, FloatArray, LanguageModel, Progress, Runner, Summarizer, TableStore
     from sire_core.storage.store import Store
     from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
 
@@ -36,6 +38,7 @@ class Corpus:
         seed: Seed of the index.
         progress: Reports progress.
         failures: Summaries that failed; the summariser adds to it while organizers work.
+        runner: Does work that falls into parts.
     """
 
     chunks: Sequence[Chunk]
@@ -51,6 +54,7 @@ class Corpus:
     seed: int
     progress: Progress
     failures: Sequence[Failure] = ()
+    runner: Runner = field(default_factory=LocalRunner)
 
     @cached_property
     def chunk_by_id(self) -> Mapping[str, Chunk]:
@@ -100,6 +104,11 @@ class OrganizerView:
     def makers(self) -> tuple[str, str]:
         """Fingerprints of the embedder and of the extractor."""
         return self._corpus.makers
+
+    @property
+    def runner(self) -> Runner:
+        """Who does work that falls into parts."""
+        return self._corpus.runner
 
     def records(self, chunk_ids: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
         """Extraction records by chunk id, of some chunks or of all."""

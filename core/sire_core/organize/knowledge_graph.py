@@ -144,6 +144,7 @@ class _Entities(Step):
     limit: int
     name = "entities"
     merged_by = "entities"
+    independent = True
 
     def map(self, item: Item) -> Iterable[Row]:
         """A row per name of an entity: names that the passage spells out, type, whether it is the title, chunks.
@@ -259,6 +260,7 @@ class _Relations(Step):
     fingerprint: str
     name = "relations"
     merged_by = "entities"
+    independent = True
 
     def map(self, item: Item) -> Iterable[Row]:
         """A row per statement: its text and chunks."""

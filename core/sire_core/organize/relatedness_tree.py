@@ -134,6 +134,7 @@ class _Facts(Step):
     settings: RelatednessTree
     fingerprint: str
     name = "facts"
+    independent = True
 
     def map(self, item: Item) -> Iterable[Row]:
         """One row per fact: text, entities, chunks, tokens of the passage."""

@@ -106,7 +106,7 @@ class SimilarityTree:
             return []
         vectors = await view.vectors(mentions)
         chunks = [leaves[place] for place in places]  # the limit counts what will be summarised
-        clusters = await cluster_units(chunks, vectors, self.tree, view.rng("tree", "entities"))
+        clusters = await cluster_units(chunks, vectors, self.tree, view.rng("tree", "entities"), view.runner)
         return [[places[i] for i in cluster] for cluster in clusters]
 
 

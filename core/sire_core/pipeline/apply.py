@@ -57,6 +57,7 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: BuildContext) -> 
         workers=workers.workers,
         max_failure_ratio=workers.max_failure_ratio,
         progress=workers.progress,
+        runner=workers.runner,
     )
     report = await Builder(library, settings).run(corpus)
     return models.complete(report)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.models.usage import UsageLimits
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe, Runner
 
 __all__ = ["BuildContext"]
 
@@ -29,6 +29,7 @@ class BuildContext:
         progress: Told about every batch.
         limits: Bounds on model calls and tokens of one build.
         extraction: `joint`, `native` or `model+rules`; see `Index`.
+        runner: Does work that falls into parts.
     """
 
     recipe: Recipe
@@ -40,5 +41,6 @@ class BuildContext:
     workers: int
     max_failure_ratio: float
     progress: Progress
+    runner: Runner
     limits: UsageLimits | None = None
     extraction: str = "joint"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sire_core.pipeline.planning import Makers
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe, Summarizer
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe, Runner, Summarizer
     from sire_core.types import Failure
 
 __all__ = ["BuildSettings"]
@@ -31,6 +31,7 @@ class BuildSettings:
         workers: Calls in flight at once.
         max_failure_ratio: Share of failed passages or summaries above which the build stops.
         progress: Told about every batch.
+        runner: Does work that falls into parts.
     """
 
     recipe: Recipe
@@ -45,3 +46,4 @@ class BuildSettings:
     workers: int
     max_failure_ratio: float
     progress: Progress
+    runner: Runner

@@ -165,6 +165,7 @@ class Builder:
                 settings.progress,
                 settings.max_failure_ratio,
                 work.corpus.hashes,
+                settings.runner,
             )
         extractor = settings.extractor.fingerprint
         hashes = set(work.corpus.hashes.values())
@@ -179,7 +180,9 @@ class Builder:
         load = (lambda _: {}) if refitted else self._store.vectors
         read = self._store.units_by_id
         width = 0 if refitted else self._store.dimension()
-        embedder = UnitEmbedder(settings.embedder, self._calls, load, read, settings.progress, settings.workers, width)
+        embedder = UnitEmbedder(
+            settings.embedder, self._calls, load, read, settings.progress, settings.workers, width, settings.runner
+        )
         corpus = shared_corpus(work.corpus, work.passages.delta, settings, self._calls, embedder)
         with self._timed("embedding"):
             await embedder.embed(corpus.chunk_units if refitted else work.passages.delta.put_units)

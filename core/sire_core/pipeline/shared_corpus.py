@@ -48,6 +48,7 @@ def shared_corpus(
         language_model=settings.language_model,
         seed=settings.seed,
         progress=settings.progress,
+        runner=settings.runner,
         failures=settings.failures,
     )
 

@@ -27,6 +27,7 @@ from sire_core.protocols.models import (
     StreamingModel,
 )
 from sire_core.protocols.recipe import Recipe
+from sire_core.protocols.running import Runner
 from sire_core.protocols.searching import (
     ContextProvider,
     PreparedRanker,
@@ -67,6 +68,7 @@ __all__ = [
     "Ranker",
     "Ranking",
     "Recipe",
+    "Runner",
     "Selector",
     "StoredRow",
     "StreamingModel",

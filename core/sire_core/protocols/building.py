@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols.arrays import FloatArray
     from sire_core.protocols.models import LanguageModel
+    from sire_core.protocols.running import Runner
     from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
 
 __all__ = [
@@ -40,7 +41,11 @@ class ChunkInContext:
 
 
 class Extractor(Protocol):
-    """Makes one `ExtractionRecord` per chunk."""
+    """Makes one `ExtractionRecord` per chunk.
+
+    One whose attribute `portable` is True is pickled and works on other machines where the build's `Runner` says so;
+    that is for extractors that ask no model that has to be paid.
+    """
 
     @property
     def fingerprint(self) -> str:
@@ -173,6 +178,10 @@ class BuildView(Protocol):
     @property
     def makers(self) -> tuple[str, str]:
         """Fingerprints of the embedder and of the extractor, what they learned included."""
+
+    @property
+    def runner(self) -> Runner:
+        """Who does work that falls into parts."""
 
     def records(self, chunk_ids: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
         """Extraction records by chunk id; failed ones are left out.

@@ -140,7 +140,10 @@ class StreamingModel(LanguageModel, Protocol):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns text into vectors."""
+    """Turns text into vectors.
+
+    One whose attribute `portable` is True is pickled and works on other machines where the build's `Runner` says so.
+    """
 
     @property
     def fingerprint(self) -> str:

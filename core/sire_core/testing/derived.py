@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sire_core.derive.engine import ItemChange, derive
 from sire_core.derive.rows import Item, Passage, StoredOutput
+from sire_core.derive.runners import LocalRunner
 
 if TYPE_CHECKING:
     from sire_core.derive.step import Step
@@ -23,6 +24,12 @@ class _NothingStored:
         return False
 
 
+class _View:
+    """What steps may ask that need no corpus."""
+
+    runner = LocalRunner()
+
+
 def derive_outputs(
     steps: Sequence[Step], passages: Sequence[tuple[Unit, ExtractionRecord | None]]
 ) -> tuple[dict[str, dict[str, StoredOutput]], dict[str, Unit]]:
@@ -34,6 +41,6 @@ def derive_outputs(
     """
     items = [Item(unit.id, place, 0, Passage(unit, (), record)) for place, (unit, record) in enumerate(passages)]
     stored: Any = _NothingStored()
-    found = asyncio.run(derive(steps, ItemChange(items, [item.id for item in items]), stored, cast("Any", None)))
+    found = asyncio.run(derive(steps, ItemChange(items, [item.id for item in items]), stored, cast("Any", _View())))
     outputs = {step.name: found.tables[step.name].all_outputs() for step in steps if step.reduces}
     return outputs, {unit.id: unit for unit in found.delta.put_units}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.organize.trees.settings import TreeSettings
-    from sire_core.protocols import BuildView, FloatArray
+    from sire_core.protocols import BuildView, FloatArray, Runner
 
 __all__ = ["Layer", "LayerWriter", "cluster_units"]
 
@@ -120,7 +120,9 @@ class LayerWriter:
         # `also` does not count for the rule that a level has to be smaller than what is below it.
         rng = self.view.rng("tree", self.name, str(number))
         units = nodes.units(nodes.ids)
-        clusters = await cluster_units([units[found] for found in nodes.ids], vectors, self.settings, rng)
+        clusters = await cluster_units(
+            [units[found] for found in nodes.ids], vectors, self.settings, rng, self.view.runner
+        )
         if self.settings.stop_rule == "default" and len(clusters) >= len(nodes.ids):
             return [], Drift(len(nodes.ids))
         distinct = [list(rows) for rows in dict.fromkeys(tuple(rows) for rows in (*clusters, *also))]
@@ -245,7 +247,7 @@ class _Nodes:
 
 
 async def cluster_units(
-    units: Sequence[Unit], vectors: FloatArray, settings: TreeSettings, rng: np.random.Generator
+    units: Sequence[Unit], vectors: FloatArray, settings: TreeSettings, rng: np.random.Generator, runner: Runner
 ) -> list[list[int]]:
     """Clusters of units whose texts together stay within the token limit, as ascending positions.
 
@@ -254,14 +256,18 @@ async def cluster_units(
         vectors: What decides who is similar, `[len(units), d]`.
         settings: Method and limit.
         rng: Randomness.
+        runner: Finds the nearest neighbours.
     """
     import asyncio
 
     from sire_core.algorithms.clustering import clusters_within_limit
+    from sire_core.organize.trees.nearest import nearest_lists
 
     tokens = [count_tokens(unit.text) for unit in units]
+    method = settings.clustering
+    nearest = await nearest_lists(vectors, runner) if method == "leiden" else None
     clusters = await asyncio.to_thread(
-        clusters_within_limit, vectors, tokens, settings.max_cluster_tokens, rng=rng, method=settings.clustering
+        clusters_within_limit, vectors, tokens, settings.max_cluster_tokens, rng=rng, method=method, nearest=nearest
     )
     return [cluster.tolist() for cluster in clusters]
 

@@ -1,0 +1,147 @@
+"""The two runners: this process, and a Ray cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Runner
+
+__all__ = ["LocalRunner", "RayRunner", "mapped", "resolve_runner"]
+
+S = TypeVar("S")
+P = TypeVar("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class LocalRunner:
+    """Works in a thread of this process, one part after the other."""
+
+    part_size: int | None = None
+
+    async def map(
+        self, function: Callable[[S, P], R], shared: S, parts: Sequence[P]
+    ) -> AsyncGenerator[tuple[int, R], None]:
+        """See `sire_core.protocols.Runner`."""
+        for number, part in enumerate(parts):
+            yield number, await asyncio.to_thread(function, shared, part)
+
+
+class RayRunner:
+    """Parts as tasks of a Ray cluster, whose nodes have this package installed (extra `ray`).
+
+    A part that a worker or a node was lost with is done again by others. What a language model is asked stays in this
+    process: waiting for answers costs no processor, limits hold to the call, and what was paid for is stored here the
+    moment it comes, whatever happens to workers.
+
+    Args:
+        address: As `ray.init` has it: `HOST:PORT` of a cluster that this machine is part of, `ray://HOST:PORT` of one
+            that it is not; None uses the one that this process is connected to or `RAY_ADDRESS` names, else begins one
+            on this machine.
+        part_size: Passages or groups of a task.
+    """
+
+    def __init__(self, address: str | None = None, part_size: int = 512) -> None:
+        if part_size < 1:
+            raise ConfigurationError(f"part_size must be at least 1, not {part_size}.")
+        self._address = address
+        self.part_size: int | None = part_size
+
+    async def map(
+        self, function: Callable[[S, P], R], shared: S, parts: Sequence[P]
+    ) -> AsyncGenerator[tuple[int, R], None]:
+        """See `sire_core.protocols.Runner`."""
+        if not parts:
+            return
+        ray = await asyncio.to_thread(self._connected)
+        task = ray.remote(max_retries=_TRIES)(_work)
+        held = await asyncio.to_thread(ray.put, shared)
+        waiting: dict[asyncio.Future[R], tuple[int, Any]] = {}
+        room = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+        number = 0
+        try:
+            while number < len(parts) or waiting:
+                while number < len(parts) and len(waiting) < room:
+                    # In a list, so that it is not fetched for every part; see `_work`.
+                    reference = task.remote(function, held.hex(), [held], parts[number])
+                    waiting[asyncio.wrap_future(reference.future())] = (number, reference)
+                    number += 1
+                done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for future in done:
+                    finished, _ = waiting.pop(future)
+                    yield finished, _result(ray, future)
+        finally:
+            for future, (_, reference) in waiting.items():
+                future.cancel()
+                ray.cancel(reference)
+
+    def _connected(self) -> Any:
+        try:
+            import ray
+        except ImportError as error:
+            raise ConfigurationError('runner="ray" needs Ray: pip install "sire-rag[ray]"') from error
+        if not ray.is_initialized():
+            try:
+                ray.init(address=self._address, include_dashboard=None, log_to_driver=False, configure_logging=False)
+            except (ConnectionError, ValueError) as error:
+                raise ConfigurationError(
+                    f"No Ray cluster answers at {self._address or 'RAY_ADDRESS'} ({error}). Start one with `ray start "
+                    '--head`, or leave the address out: runner="ray" begins one on this machine.'
+                ) from error
+        return ray
+
+
+_TRIES = 8
+"""Workers that a part may be lost with before the build gives up."""
+
+_shared: dict[str, Any] = {}
+"""In a worker: what the last tasks shared, by its reference. Fetched and unpacked once, not for every part."""
+
+
+def _work(function: Callable[[S, P], R], key: str, held: Sequence[Any], part: P) -> R:
+    """One task, in a worker."""
+    import ray
+
+    if key not in _shared:
+        _shared.clear()
+        _shared[key] = ray.get(held[0])
+    return function(_shared[key], part)
+
+
+def _result(ray: Any, future: asyncio.Future[R]) -> R:
+    """A task's result; what our own code raised there is raised as it was."""
+    try:
+        return future.result()
+    except ray.exceptions.RayTaskError as error:
+        cause = getattr(error, "cause", None)
+        raise (cause if isinstance(cause, Exception) else error) from error
+
+
+async def mapped(
+    runner: Runner, function: Callable[[S, Sequence[P]], Sequence[T]], shared: S, items: Sequence[P]
+) -> list[T]:
+    """Apply a function from parts of some items to lists, and join these in order."""
+    size = runner.part_size or max(1, len(items))
+    parts = [items[start : start + size] for start in range(0, len(items), size)]
+    found = {number: results async for number, results in runner.map(function, shared, parts)}
+    return [result for number in range(len(parts)) for result in found[number]]
+
+
+def resolve_runner(runner: Runner | str | None) -> Runner:
+    """A runner from what `Index` is given: an object, None or `local`, `ray`, or `ray://HOST:PORT`.
+
+    Raises:
+        ConfigurationError: Another text.
+    """
+    if runner is None or runner == "local":
+        return LocalRunner()
+    if not isinstance(runner, str):
+        return runner
+    if runner == "ray" or runner.startswith("ray://"):
+        return RayRunner(None if runner == "ray" else runner)
+    raise ConfigurationError(f"runner is 'local', 'ray', 'ray://HOST:PORT' or a Runner, not {runner!r}.")
