@@ -247,7 +247,8 @@ def _prepared(
 ) -> sqlite3.Connection:
     try:
         _check_tables(connection, schema, path)
-        connection.execute(mode)
+        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            connection.execute(mode)  # writes, even where the file has this mode
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")  # what was acknowledged survives a power cut
         connection.executescript(schema)
