@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sire_core.models.prices import Price
     from sire_core.models.usage import UsageLimits
     from sire_core.pipeline.estimate import Estimate
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner, UnitStore
     from sire_core.search.snapshot import PoolCounts, SearchSnapshot
     from sire_core.search.view import PoolView
 
@@ -56,6 +56,8 @@ class Index:
             (`Recipe.native`); `model+rules` asks for facts about the names that rules find and completes them by the
             rules' own, for models that leave much out.
         mirrors: Vector stores of yours that follow every change; see `sire_core.protocols.Mirror`.
+        store: A database of `sire_core.stores` (PostgreSQL, Qdrant, LanceDB) that follows every change and finds what
+            is nearest in every search, in the place of our own scan.
         lock_timeout: Seconds that a change waits for another writer before it raises `IndexLockedError`.
         allow: What the readers of this object may see, as a filter: it holds in every search, snapshot and explanation,
             in `documents` and `stats`, and no argument of theirs widens it. Changes are not limited.
@@ -80,6 +82,7 @@ class Index:
         limits: UsageLimits | None = None,
         extraction: str = "joint",
         mirrors: Sequence[Mirror] = (),
+        store: UnitStore | None = None,
         lock_timeout: float = 10.0,
         allow: FilterLike = None,
         runner: Runner | str | None = None,
@@ -97,7 +100,8 @@ class Index:
             progress=progress_of(progress) or _silent,
             limits=limits,
             extraction=extraction,
-            mirrors=tuple(mirrors),
+            mirrors=(*mirrors, *([store] if store is not None else [])),
+            store=store,
             lock_timeout=lock_timeout,
             allow=parse_filter(allow),
             runner=runner,

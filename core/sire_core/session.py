@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from sire_core.pipeline.apply import Plan
     from sire_core.pipeline.build_context import BuildContext
     from sire_core.pipeline.estimate import Estimate
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Progress, Recipe, Runner, VectorIndex
+    from sire_core.protocols import (
+        Embedder,
+        Extractor,
+        LanguageModel,
+        Mirror,
+        Progress,
+        Recipe,
+        Runner,
+        UnitStore,
+        VectorIndex,
+    )
     from sire_core.search.view import PoolView
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import BuiltRecipe, Manifest
@@ -51,6 +61,7 @@ class Configuration:
     limits: UsageLimits | None = None
     extraction: str = "joint"
     mirrors: tuple[Mirror, ...] = ()
+    store: UnitStore | None = None
     lock_timeout: float = 10.0
     allow: Filter | None = None
     runner: Runner | str | None = None
@@ -250,10 +261,10 @@ class Session:
 
     @property
     def vectors(self) -> VectorIndex | None:
-        """The user's own store, where a recipe object names one; it holds for other recipes of the same index too."""
-        session = self._opened or self
-        given = session._configuration.recipe_object  # noqa: SLF001 - a session like this one
-        return None if given is None else given.vectors
+        """The user's own store, if one was given; a recipe object's holds for other recipes of the same index too."""
+        configuration = (self._opened or self)._configuration  # noqa: SLF001 - a session like this one
+        given = configuration.recipe_object
+        return configuration.store if given is None or given.vectors is None else given.vectors
 
     def documents(self, wanted: set[str] | None) -> list[Document]:
         """Stored documents in corpus order, cut into the passages that are allowed; None means all."""
@@ -416,7 +427,7 @@ class Session:
             configuration = replace(
                 self._configuration, path=path, recipe=recipe, embedder=embedder, chunker=chunker, seed=manifest.seed
             )
-            session = Session(replace(configuration, mirrors=()))
+            session = Session(replace(configuration, mirrors=(), store=None))
             try:
                 report = await session.apply(lambda known: replacing(known, stored, chunks))
             finally:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sire_core.errors import IndexLockedError
 from sire_core.protocols import BufferedMirror, MirroredUnit, VerifiableMirror
-from sire_core.storage.shared_metadata import shared_metadata
+from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
 from sire_core.storage.store import CORPUS
 from sire_core.types import Failure
 
@@ -175,6 +175,7 @@ class _Reader:
                 unit, vector = found[name]
                 chunks = [self._chunks[chunk] for chunk in unit.chunk_ids]
                 documents = tuple(dict.fromkeys(chunk.doc_id for chunk in chunks))
-                shared = shared_metadata([chunk.metadata for chunk in chunks])
-                units.append(MirroredUnit(unit, documents, shared, vector, name in replaced))
+                sources = [chunk.metadata for chunk in chunks]
+                shared, differs = shared_metadata(sources), tuple(differing_metadata(sources))
+                units.append(MirroredUnit(unit, documents, shared, vector, name in replaced, differs))
         return units

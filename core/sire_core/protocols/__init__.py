@@ -38,7 +38,7 @@ from sire_core.protocols.searching import (
     VectorIndex,
     View,
 )
-from sire_core.protocols.storing import BufferedMirror, Mirror, MirroredUnit, VerifiableMirror
+from sire_core.protocols.storing import BufferedMirror, Mirror, MirroredUnit, UnitStore, VerifiableMirror
 
 if TYPE_CHECKING:
     from sire_core.protocols.arrays import BoolArray as BoolArray
@@ -75,6 +75,7 @@ __all__ = [
     "Summarizer",
     "TableChange",
     "TableStore",
+    "UnitStore",
     "VectorIndex",
     "VerifiableMirror",
     "View",

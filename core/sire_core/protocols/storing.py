@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from sire_core.protocols.searching import VectorIndex
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from sire_core.types import Unit
 
-__all__ = ["BufferedMirror", "Mirror", "MirroredUnit", "VerifiableMirror"]
+__all__ = ["BufferedMirror", "Mirror", "MirroredUnit", "UnitStore", "VerifiableMirror"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class MirroredUnit:
             through that also stands on something else.
         vector: Its vector in the index, float32 `[dimension]`.
         replaces: Whether the store may hold something under this id already.
+        differs: Metadata keys on which the documents do not agree.
     """
 
     unit: Unit
@@ -33,6 +36,7 @@ class MirroredUnit:
     metadata: Mapping[str, Any]
     vector: NDArray[np.float32]
     replaces: bool = True
+    differs: tuple[str, ...] = ()
 
 
 class Mirror(Protocol):
@@ -63,3 +67,7 @@ class BufferedMirror(Mirror, Protocol):
 
     async def flush(self) -> None:
         """Keep it; called after the last `put` or `drop` of a push, which counts as done when this has returned."""
+
+
+class UnitStore(VerifiableMirror, VectorIndex, Protocol):
+    """A database that follows an index and finds what is nearest; see `sire_core.stores`."""

@@ -1,0 +1,167 @@
+"""Metadata and filters in the one form that every database can look up: texts in a list, and numbers by key.
+
+What a database is told lets through all that passes a filter, and as little else as it can decide: parts of texts, and
+keys on which the passages of a derived unit do not agree, are left to the caller, who checks every filter in any case.
+Values keep their types: the number 1, the text "1" and `True` are three facts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Union
+
+from sire_core.filters import Condition
+
+if TYPE_CHECKING:
+    from sire_core.filters import Filter
+
+__all__ = ["Has", "Joined", "Number", "Test", "facts_of", "narrow", "numbers_of"]
+
+_LONGEST = 200
+_ORDERED = ("lt", "lte", "gt", "gte")
+_EXACT = 2**53
+"""Whole numbers up to this one are floating-point numbers as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """Whether an entry has one of some facts.
+
+    Attributes:
+        facts: The facts.
+        wanted: False turns it round.
+    """
+
+    facts: tuple[str, ...]
+    wanted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """How the number of a key compares; false where an entry has none.
+
+    Attributes:
+        key: Metadata key.
+        operator: `lt`, `lte`, `gt`, `gte`.
+        value: What it is compared with.
+        wanted: False turns it round.
+    """
+
+    key: str
+    operator: str
+    value: float
+    wanted: bool = True
+
+    def fallback(self) -> Has | None:
+        """For databases without numbers: whether there is one. None: nothing can be said."""
+        return Has((f"#{self.key}",)) if self.wanted else None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Several tests.
+
+    Attributes:
+        operator: `and` or `or`.
+        parts: At least one.
+    """
+
+    operator: str
+    parts: tuple[Test, ...]
+
+
+Test = Union[Has, Number, Joined]
+
+
+def facts_of(metadata: Mapping[str, Any], differs: Sequence[str] = ()) -> list[str]:
+    """What a database stores of metadata.
+
+    Args:
+        metadata: What all passages of a unit agree on.
+        differs: Keys on which they do not agree.
+    """
+    found = [f"?{key}" for key in differs]
+    for key, value in metadata.items():
+        found += [f"!{key}", f"={key}={_value(value)}"]
+        if isinstance(value, str):
+            found.append(f"~{key}")
+        elif isinstance(value, (list, tuple)):
+            found += [f"@{key}={_value(item)}" for item in value]
+        elif _is_number(value):
+            found.append(f"#{key}")
+    return list(dict.fromkeys(map(_plain, found)))
+
+
+def numbers_of(metadata: Mapping[str, Any]) -> dict[str, float]:
+    """Numbers by key; those that floating point does not hold are left out."""
+    return {
+        key: float(value)
+        for key, value in metadata.items()
+        if _is_number(value) and abs(value) < _EXACT  # NaN is not
+    }
+
+
+def narrow(where: Filter | None) -> Test | None:
+    """What to ask of a database for a filter; None when it cannot narrow anything."""
+    return None if where is None else _test(where, wanted=True)
+
+
+def _test(where: Filter, *, wanted: bool) -> Test | None:
+    if isinstance(where, Condition):
+        return _leaf(where, wanted=wanted)
+    if where.operator == "not":
+        return _test(where.parts[0], wanted=not wanted)
+    parts = [_test(part, wanted=wanted) for part in where.parts]
+    told = [part for part in parts if part is not None]
+    operator = where.operator if wanted else {"and": "or", "or": "and"}[where.operator]
+    if not told or (operator == "or" and len(told) < len(parts)):
+        return None
+    return told[0] if len(told) == 1 else Joined(operator, tuple(told))
+
+
+def _leaf(given: Condition, *, wanted: bool) -> Test | None:
+    key, name, value = given.key, given.operator, given.value
+    if name in ("eq", "ne", "in", "nin"):
+        facts = [f"={key}={_value(found)}" for found in (value if name in ("in", "nin") else (value,))]
+        return _has(facts, key, wanted=wanted is (name in ("eq", "in")))
+    if name == "exists":
+        return _has([f"!{key}"], key, wanted=wanted is value)
+    if name == "contains":
+        return _has([f"@{key}={_value(value)}", *([f"~{key}"] if wanted else [])], key, wanted=wanted)
+    of_number = name in _ORDERED and not isinstance(value, str)
+    if of_number and abs(value) < _EXACT:
+        number = Number(key, name, float(value), wanted)
+        return Joined("or", (number, _has([], key, wanted=True))) if wanted else number
+    return _has([f"#{key}" if of_number else f"~{key}"], key, wanted=True) if wanted else None
+
+
+def _has(facts: list[str], key: str, *, wanted: bool) -> Has:
+    """What is asked for, or what nobody can say of a unit; what is refused has to be certain."""
+    return Has(tuple(map(_plain, [*facts, f"?{key}"] if wanted else facts)), wanted)
+
+
+def _value(value: Any) -> str:
+    """Equal for equal values of one type."""
+    if isinstance(value, (list, tuple)):
+        return json.dumps([_value(item) for item in value])
+    if _is_number(value):
+        whole = isinstance(value, int) or (math.isfinite(value) and value == int(value))
+        return str(int(value)) if whole else repr(float(value))
+    if isinstance(value, str):
+        return f"'{value}"
+    return {None: "null", True: "true", False: "false"}.get(value, "") if isinstance(value, (bool, type(None))) else ""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _plain(fact: str) -> str:
+    """A short text that every database takes: no NUL, no half of a surrogate pair."""
+    if len(fact) <= _LONGEST and fact.isprintable():
+        return fact
+    return f"{fact[0]}{hashlib.sha256(fact.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"

@@ -1,0 +1,165 @@
+"""`QdrantStore`: a collection of Qdrant holds the vectors and finds what is nearest."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sire_core.errors import ConfigurationError, SireError, StorageError
+from sire_core.storage.uuids import from_uuid, to_uuid
+from sire_core.stores.facts import Has, Joined, facts_of, narrow, numbers_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from qdrant_client import QdrantClient
+
+    from sire_core.filters import Filter
+    from sire_core.protocols import FloatArray, MirroredUnit
+    from sire_core.stores.facts import Test
+
+__all__ = ["QdrantStore"]
+
+T = TypeVar("T")
+
+
+class QdrantStore:
+    """A collection, made when the first units come; `Index(store=QdrantStore(QdrantClient("http://..."))`.
+
+    Args:
+        client: Of a server, of a folder (`path=`) or in memory.
+        collection: Its name; one collection for each index.
+        width: Candidates that the HNSW keeps at least while it searches (`hnsw_ef`).
+
+    Raises:
+        ConfigurationError: This is no client.
+    """
+
+    def __init__(self, client: QdrantClient, collection: str = "sire_units", *, width: int = 400) -> None:
+        if not hasattr(client, "query_points"):
+            raise ConfigurationError(
+                f'{type(client).__name__} is no QdrantClient. pip install "sire-rag[qdrant]", then '
+                "QdrantStore(QdrantClient(url))."
+            )
+        self._client = client
+        self._collection = collection
+        self._width = width
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """Tells the stores of one index apart."""
+        return f"qdrant {self._collection}"
+
+    @property
+    def description(self) -> str:
+        """What `Index.stats` says of it."""
+        return f"Qdrant, collection {self._collection}"
+
+    async def put(self, units: Sequence[MirroredUnit]) -> None:
+        """Insert units, replacing what is there under their ids."""
+        await self._run(lambda: self._put(units))
+
+    async def drop(self, ids: Sequence[str]) -> None:
+        """Delete units."""
+        names: list[Any] = [to_uuid(unit) for unit in ids]
+        await self._run(lambda: self._there() and self._client.delete(self._collection, names))
+
+    async def holds(self, unit: str, vector: NDArray[Any]) -> bool:  # noqa: ARG002 - the store is asked for the id
+        """Whether a unit is there."""
+        found = await self._run(lambda: self._there() and self._client.retrieve(self._collection, [to_uuid(unit)]))
+        return bool(found)
+
+    async def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Sequence[str]:  # noqa: ARG002 - the vector says it
+        """Ids of the `n` nearest units; see `VectorIndex`."""
+        return await self._run(lambda: self._top(vector, n, where))
+
+    def _there(self) -> bool:
+        return self._client.collection_exists(self._collection)
+
+    def _put(self, units: Sequence[MirroredUnit]) -> None:
+        from qdrant_client import models
+
+        if units and not self._there():
+            vectors = models.VectorParams(size=len(units[0].vector), distance=models.Distance.COSINE)
+            self._client.create_collection(self._collection, vectors_config=vectors)
+            if self._is_remote():
+                self._client.create_payload_index(self._collection, "facts", models.PayloadSchemaType.KEYWORD)
+        points = [
+            models.PointStruct(id=to_uuid(found.unit.id), vector=found.vector.tolist(), payload=_payload(found))
+            for found in units
+        ]
+        if points:
+            self._client.upsert(self._collection, points)
+
+    def _is_remote(self) -> bool:
+        return "Remote" in type(getattr(self._client, "_client", None)).__name__
+
+    def _top(self, vector: FloatArray, n: int, where: Filter | None) -> list[str]:
+        from qdrant_client import models
+
+        if not self._there():
+            return []
+        test = narrow(where)
+        found = self._client.query_points(
+            self._collection,
+            query=vector.tolist(),
+            limit=n,
+            query_filter=None if test is None else models.Filter(must=[_condition(test)]),
+            # Clients in memory and of folders compare everything.
+            search_params=models.SearchParams(hnsw_ef=max(self._width, 2 * n)) if self._is_remote() else None,
+            with_payload=False,
+        )
+        return [from_uuid(str(point.id)) for point in found.points]
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        """In a thread, one after the other: clients in memory and of folders are no more than lists."""
+
+        def done() -> T:
+            try:
+                with self._lock:
+                    return work()
+            except SireError:
+                raise
+            except Exception as error:  # the client lets through what its transports raise
+                raise StorageError(f"Qdrant failed ({error}). See to the server and ask again.") from error
+
+        return await asyncio.to_thread(done)
+
+
+def _payload(found: MirroredUnit) -> dict[str, Any]:
+    unit = found.unit
+    return {
+        "kind": unit.kind.value,
+        "title": _clean(unit.title),
+        "text": _clean(unit.text),
+        "doc_ids": [_clean(doc) for doc in found.doc_ids],
+        "facts": facts_of(found.metadata, found.differs),
+        "numbers": {_key(key): value for key, value in numbers_of(found.metadata).items()},
+    }
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _key(key: str) -> str:
+    """A key that is no path: hexadecimal digits."""
+    return f"k{key.encode('utf-8', 'surrogatepass').hex()}"
+
+
+def _condition(test: Test) -> Any:
+    from qdrant_client import models
+
+    if isinstance(test, Joined):
+        parts = [_condition(part) for part in test.parts]
+        return models.Filter(must=parts) if test.operator == "and" else models.Filter(should=parts)
+    found: models.FieldCondition
+    if isinstance(test, Has):
+        found = models.FieldCondition(key="facts", match=models.MatchAny(any=list(test.facts)))
+    else:
+        found = models.FieldCondition(
+            key=f"numbers.{_key(test.key)}", range=models.Range(**{test.operator: test.value})
+        )
+    return found if test.wanted else models.Filter(must_not=[found])
