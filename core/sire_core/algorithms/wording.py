@@ -1,8 +1,8 @@
-"""Numbers with their nouns, for messages."""
+"""Numbers with their nouns, and parts of texts, for messages."""
 
 from __future__ import annotations
 
-__all__ = ["count"]
+__all__ = ["count", "excerpt", "shorten"]
 
 
 def count(number: int, noun: str, several: str = "") -> str:
@@ -14,3 +14,19 @@ def count(number: int, noun: str, several: str = "") -> str:
         several: The word for more than one; by default the noun with an `s`.
     """
     return f"{number:,} {noun if number == 1 else several or noun + 's'}"
+
+
+def shorten(text: str, length: int) -> str:
+    """A text on one line, cut after a word where there is one, and marked when it is longer than `length`."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[:length].rsplit(' ', 1)[0].rstrip(' ,;:')} ..."
+
+
+def excerpt(text: str, word: str, length: int) -> str:
+    """A text on one line; of a longer one than `length` the part around a word of it, marked where it is cut."""
+    line = " ".join(text.split())
+    place = max(0, line.lower().find(" ".join(word.lower().split())))
+    start = max(0, min(place - length // 2, len(line) - length))
+    if len(line) <= length or not start:
+        return shorten(line, length)
+    return f"... {shorten(line[start:].split(' ', 1)[-1], length)}"

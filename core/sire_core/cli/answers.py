@@ -6,7 +6,8 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sire_core.cli.output import count, note, say, say_part, shorten
+from sire_core.algorithms.wording import shorten
+from sire_core.cli.output import count, note, say, say_part
 from sire_core.cli.query_command import hit_json, say_hit
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from sire_core.algorithms.wording import count
 
-__all__ = ["bar", "can_be_written", "count", "kinds", "note", "prepare_streams", "say", "say_json", "shorten", "some"]
+__all__ = ["bar", "can_be_written", "count", "kinds", "note", "prepare_streams", "say", "say_json", "some"]
 
 # Control characters except tab and newline: an escape sequence in a passage must not reach the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -88,14 +88,6 @@ def some(items: Sequence[str], shown: int = 5) -> str:
 def can_be_written(path: Path) -> bool:
     """Whether a file can be made or replaced here; found out now, not after an hour's work."""
     return path.absolute().parent.is_dir() and not path.is_dir() and os.access(path.absolute().parent, os.W_OK)
-
-
-def shorten(text: str, length: int) -> str:
-    """A text on one line, cut after a word and marked when it is longer than `length` characters."""
-    line = " ".join(text.split())
-    if len(line) <= length:
-        return line
-    return line[:length].rsplit(" ", 1)[0].rstrip(" ,;:") + " ..."
 
 
 def _print(text: str, style: str, indent: int, stream: TextIO) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sire_core.algorithms.wording import shorten
 from sire_core.cli import arguments
 from sire_core.cli.options import IndexOptions, check_folder, open_index
-from sire_core.cli.output import can_be_written, note, say, say_json, shorten, some
+from sire_core.cli.output import can_be_written, note, say, say_json, some
 from sire_core.cli.recipe_options import parse_settings
 from sire_core.errors import ConfigurationError
 

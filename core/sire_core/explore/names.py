@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.wording import shorten
 from sire_core.explore.picture import Node
 from sire_core.search.explanation import text_below_title
 from sire_core.search.rankers.entity_graph import EntityGraph
@@ -18,16 +19,10 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
-__all__ = ["Names", "shorten"]
+__all__ = ["Names"]
 
 _LABEL = 80
 _TEXT = 200
-
-
-def shorten(text: str, length: int) -> str:
-    """A text on one line, cut after a word where there is one, and marked when it is longer than `length`."""
-    line = " ".join(text.split())
-    return line if len(line) <= length else f"{line[:length].rsplit(' ', 1)[0].rstrip(' ,;:')} ..."
 
 
 @dataclass(frozen=True, slots=True)

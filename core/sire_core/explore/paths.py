@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sire_core.explore.names import Names, shorten
+from sire_core.algorithms.wording import shorten
+from sire_core.explore.names import Names
 from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
 
 if TYPE_CHECKING:

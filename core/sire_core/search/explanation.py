@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.wording import count
-from sire_core.types import Hit, Unit, UnitKind
+from sire_core.types import Hit, Step, Unit, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.protocols import View
@@ -17,7 +17,7 @@ _SHOWN = 6
 
 
 def explain_hits(query: str, hits: Sequence[Hit], view: View) -> str:
-    """One block per hit: score, kind, documents, the steps that led to it, and for summaries the way down the tree.
+    """One block per hit: score, kind, documents, the steps that led to it as a tree, and what a summary stands on.
 
     Args:
         query: The question.
@@ -29,10 +29,36 @@ def explain_hits(query: str, hits: Sequence[Hit], view: View) -> str:
         unit = hit.unit
         name = f" {unit.title!r}" if unit.title else ""
         lines.append(f"\n[{number}] {hit.score:.4f}  {unit.kind}{name}  documents: {_some(hit.doc_ids)}")
-        lines += [f"    {step.step}: {step.note}" + (f" <- {_some(step.ids)}" if step.ids else "") for step in hit.path]
-        lines += [f"    {line}" for line in _route(hit, view)]
+        lines += [f"    {line}" for line in (*_tree(hit, view), *_route(hit, view))]
         lines += [f"    | {line}" for line in text_below_title(unit).splitlines()]
     return "\n".join(lines)
+
+
+def _tree(hit: Hit, view: View) -> list[str]:
+    """The steps to a hit: each below the one that it goes on from, side by side where they have nothing in common."""
+    chains: list[list[Step]] = []
+    for step in hit.path:
+        if chains and set(chains[-1][-1].ids[-1:]) & set(step.ids[:-1]):
+            chains[-1].append(step)
+        else:
+            chains.append([step])
+    lines: list[str] = []
+    for place, chain in enumerate(chains):
+        last = place == len(chains) - 1
+        for depth, step in enumerate(chain):
+            before = "" if not depth else ("   " if last else "\u2502  ") + "   " * (depth - 1)
+            branch = "\u2514\u2500 " if depth or last else "\u251c\u2500 "
+            to = step.ids[-1:] if step.ids[-1:] != (hit.unit.id,) else ()
+            reached = "".join(f" \u2192 {_title(found, view)}" for found in to)
+            lines.append(f"{before}{branch}{step.step}: {' '.join(step.note.split())}{reached}")
+    return lines
+
+
+def _title(unit_id: str, view: View) -> str:
+    """What a unit is called; its id where it has no title or is no unit."""
+    place = view.places().get(unit_id)
+    unit = None if place is None else view.units([place])[0]
+    return unit.title if unit is not None and unit.title else unit_id
 
 
 def text_below_title(unit: Unit) -> str:
@@ -46,7 +72,7 @@ def _route(hit: Hit, view: View) -> list[str]:
     if hit.unit.kind is UnitKind.CHUNK:
         return []
     children = [edge.target for edge in view.edges() if edge.kind == "child" and edge.source == hit.unit.id]
-    return [f"summarises: {_some(children)}"] if children else []
+    return [f"summarises: {_some([_title(child, view) for child in children])}"] if children else []
 
 
 def _some(ids: Sequence[str]) -> str:

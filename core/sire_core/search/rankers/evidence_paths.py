@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.wording import excerpt
 from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_index import EvidenceIndex
 from sire_core.search.rankers.evidence_question import Leads, QuestionEvidence
-from sire_core.search.rankers.evidence_texts import passage_sentences
+from sire_core.search.rankers.evidence_texts import name_words, passage_headings, passage_sentences
 from sire_core.search.rankers.evidence_weights import Weights
 from sire_core.search.ranking import ScoredRanking, best_first
 from sire_core.settings import check_settings, setting
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EvidencePaths"]
 
+_LONGEST_SENTENCE = 240
 _BEHIND = -1000.0  # what was never a candidate comes behind all that were, by cosine
 
 
@@ -159,12 +161,24 @@ class _Reasons:
     def path(self, position: int) -> tuple[Step, ...]:
         """The step that led to a position with the one before, then what the passage says by itself."""
         kind = self._view.kind_names[self._view.kinds[position]]
-        own = Step(f"vector:{kind}", (self._id(position),), f"cosine {self._cosines[position]:.3f} with the question")
+        note = f"cosine {self._cosines[position]:.3f} with the question"
         chunks = self._evidence.index.chunks
         passage = int(np.searchsorted(chunks, position))
-        if passage == len(chunks) or chunks[passage] != position:
-            return (own,)
-        return (*self._steps(passage), own)
+        inside = passage < len(chunks) and chunks[passage] == position
+        shared = f"; {self._shared(passage)}" if inside else ""
+        own = Step(f"vector:{kind}", (self._id(position),), note + shared)
+        return (*self._steps(passage), own) if inside else (own,)
+
+    def _shared(self, passage: int) -> str:
+        """Which words of the question a passage has, and the heading with most of them."""
+        words = self._evidence.texts.words_in(passage)
+        if not words:
+            return "shares no word with it"
+        [unit] = self._view.units([int(self._evidence.index.chunks[passage])])
+        headings = passage_headings(unit.title, unit.text)
+        asked = [sum(word in words for word in name_words(heading)) for heading in headings]
+        best = f", in the heading {headings[int(np.argmax(asked))]!r} too" if any(asked) else ""
+        return f"shares {', '.join(words)}{best}"
 
     def _steps(self, passage: int) -> tuple[Step, ...]:
         chain: list[tuple[int, int, int, int]] = []
@@ -179,7 +193,8 @@ class _Reasons:
         steps = list(self._named(passage))
         for source, sentence, entity, target in chain:
             ids = (self._passage_id(source), self._entity_ids[entity], self._passage_id(target))
-            note = f"names {self._name(entity, source, target)}: {self._sentence(source, sentence)}"
+            name = self._name(entity, source, target)
+            note = f"names {name}: {excerpt(self._sentence(source, sentence), name, _LONGEST_SENTENCE)}"
             steps.append(Step("entity", ids, note))
         return tuple(steps)
 

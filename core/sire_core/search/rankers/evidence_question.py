@@ -94,11 +94,11 @@ class QuestionEvidence:
         self.linked = linked_entities(question, index)
         self._is_linked = np.zeros(len(index.holders) + 1, dtype=bool)  # the last one is for passages about nothing
         self._is_linked[list(self.linked)] = True
-        self._texts = QuestionWords(question, index)
+        self.texts = QuestionWords(question, index)
         size = len(index.chunks)
         self._rarity = np.log1p(size) or 1.0
         self._cosines = cosines.astype(np.float64)
-        self._words = self._texts.bm25()
+        self._words = self.texts.bm25()
         self._titled, self._names, self._rarest = self._links(size)
         by_vectors, by_words = self._best(self._cosines, None, pool), self._best(self._words, 0.0, pool)
         named = self._best(self._names, 0.0, pool // 4), self._best(self._titled, 0.0, pool)
@@ -115,7 +115,7 @@ class QuestionEvidence:
 
     def own(self, passages: Ints) -> Floats:
         """Evidence of passages by themselves, `[len(passages), len(OWN)]`; see `OWN`."""
-        texts = self._texts
+        texts = self.texts
         found = (
             self._vector[passages],
             self._bm25[passages],
@@ -152,15 +152,15 @@ class QuestionEvidence:
             keep &= self._allowed[holders]
         held, targets, about = held[keep], holders[keep], about[keep]
         from_place = places[held]
-        mask, target_masks = self._texts.passages[sources][from_place], self._texts.passages[targets]
+        mask, target_masks = self.texts.passages[sources][from_place], self.texts.passages[targets]
         rarity = np.log1p(len(index.chunks) / np.maximum(1, index.holders.lengths(entities))) / self._rarity
         first, second = self._vectors[index.chunks[sources]], self._vectors[index.chunks[targets]]
         features = np.array(
             [
                 np.maximum(shares, _LEAST_SHARE)[from_place] / -_LEAST_SHARE,
-                self._texts.share(self._texts.sentences[sentences])[held],
-                self._texts.share(target_masks & ~mask),
-                self._texts.share(target_masks | mask),
+                self.texts.share(self.texts.sentences[sentences])[held],
+                self.texts.share(target_masks & ~mask),
+                self.texts.share(target_masks | mask),
                 about,
                 rarity[held],
                 self._is_linked[entities][held],
@@ -168,7 +168,7 @@ class QuestionEvidence:
                 np.einsum("ij,ij->i", first[from_place], second) / self._spread / -_LEAST_SHARE,
                 about / np.maximum(1, titles)[held],
                 1.0 / np.maximum(1, counts)[from_place],
-                self._texts.best_sentence(targets, ~mask),
+                self.texts.best_sentence(targets, ~mask),
                 ~about / np.maximum(1, others)[held],
                 np.ones(len(held)),
             ]
@@ -188,7 +188,7 @@ class QuestionEvidence:
         places, sentences = places[inside], sentences[inside]
         others = index.own[sources[places]] != entities
         places, sentences, entities = places[others], sentences[others], entities[others]
-        covered = self._texts.share(self._texts.sentences[sentences])
+        covered = self.texts.share(self.texts.sentences[sentences])
         order = np.lexsort((sentences, -covered, entities, places))
         places, sentences, entities = places[order], sentences[order], entities[order]
         first = np.ones(len(places), dtype=bool)
@@ -202,7 +202,7 @@ class QuestionEvidence:
     def _best_sentences(self, passages: Ints) -> Ints:
         """The sentence of each passage that covers most of the question."""
         sentences, lengths = self.index.sentences_of(passages)
-        covered = self._texts.share(self._texts.sentences[sentences])
+        covered = self.texts.share(self.texts.sentences[sentences])
         best = np.flatnonzero(covered == largest(covered, lengths).repeat(lengths))
         owners = np.arange(len(passages)).repeat(lengths)[best]
         return np.asarray(sentences[best[np.searchsorted(owners, np.arange(len(passages)))]], dtype=np.int64)

@@ -42,6 +42,7 @@ class QuestionWords:
 
     def __init__(self, question: str, index: EvidenceIndex) -> None:
         self.index = index
+        self._question = question
         self.stems = index.stems(name_words(question))[:_MOST_WORDS]
         idf = index.idf[self.stems].astype(np.float64)
         self._weight = max(1e-9, float(idf.sum()))
@@ -57,6 +58,15 @@ class QuestionWords:
         for place, stem in enumerate(self.stems.tolist()):
             found[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= np.uint64(1 << place)
         return found
+
+    def words_in(self, passage: int) -> list[str]:
+        """Words of the question that a passage has, as the question spells them, in its order."""
+        found: dict[int, str] = {}
+        for word in name_words(self._question):
+            for stem in self.index.stems([word]).tolist():
+                found.setdefault(stem, word)
+        bits = self._bits[list(found)] & self.passages[passage]
+        return [word for word, bit in zip(found.values(), bits.tolist(), strict=True) if bit]
 
     def bm25(self) -> Floats:
         """BM25 of every passage, `[passages]`."""
