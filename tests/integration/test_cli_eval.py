@@ -275,3 +275,31 @@ def test_answers_are_kept_read_as_the_papers_do_and_counted_over_several_searche
 def test_a_set_without_anything_to_measure_is_refused(dataset, tmp_path):
     (dataset / "questions.jsonl").write_text(json.dumps({"id": "q", "question": "Why?"}))
     assert "No question of demo-set" in run("eval", dataset, "--to", tmp_path / "ix", code=1).stderr
+
+
+def test_modes_with_a_model_are_tables_of_their_own(dataset, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def script(call):
+        if "accepted" in call.fields:
+            return json.dumps(dict.fromkeys(("correctness", "diversity", "comprehension", "overall"), 1))
+        if "relations" in call.fields:
+            return json.dumps({"correct": [1], "missing": [["a", "b", "c"]]})
+        return f"answer {call.number}"
+
+    with ScriptedServer(script) as server:
+        model = ("--llm", "m", "--base-url", server.base_url, "--reader-only", "--limit", 2)
+        modes = ("--answer", "single", "--reader-prompt", "paper", "--judge", "big", "--errors", "--missing-edges", 2)
+        out = run("eval", dataset, "-r", "msrag,pagerank", *model, *modes, "--json", tmp_path / "r.json").stdout
+        seen = {call.call.body.get("model") for call in server.log}
+    rows = {row["recipe"]: row for row in json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))}
+    assert rows["pagerank"]["analysis"]["judge"]["against"] == "msrag"
+    assert rows["pagerank"]["analysis"]["judge"]["correctness"] == 50.0
+    assert {"errors", "missing"} == set(rows["msrag"]["analysis"])
+    assert rows["msrag"]["analysis"]["missing"]["missing"] >= 50.0
+    assert {"chunk", "entity", "relation"} <= set(rows["msrag"]["storage"])
+    assert "Where misses come from" in out
+    assert "better than those of the first row" in out
+    assert seen == {"m", "big"}
+    assert "give --answer" in run("eval", dataset, "--judge", "big", "--llm", "m", code=1).stderr
+    assert "needs --llm" in run("eval", dataset, "--missing-edges", 3, code=1).stderr

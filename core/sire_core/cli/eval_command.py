@@ -14,6 +14,7 @@ from sire_core.cli.eval_options import (
     answer_config,
     check_file,
     check_index,
+    check_together,
     measured,
     read_questions_option,
     reader,
@@ -21,6 +22,7 @@ from sire_core.cli.eval_options import (
     recorded,
 )
 from sire_core.cli.evaluation import (
+    judged,
     run_ablations,
     run_clusters,
     run_evaluation,
@@ -33,7 +35,6 @@ from sire_core.cli.options import IndexOptions
 from sire_core.cli.output import say
 from sire_core.cli.progress import reporting
 from sire_core.cli.recipe_options import parse_settings
-from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
@@ -170,6 +171,32 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
             "--sentence-groups", help="Let --llm cut the documents into groups of sentences, details and overviews."
         ),
     ] = False,
+    errors: Annotated[
+        bool,
+        typer.Option(
+            "--errors",
+            help="Also where misses come from: the graph, the recall, or the rerank. With --llm a model judges whether "
+            "the graph holds what a question needs. For recipes with relations.",
+        ),
+    ] = False,
+    missing_edges: Annotated[
+        int,
+        typer.Option(
+            "--missing-edges",
+            metavar="N",
+            min=0,
+            help="Also let --llm count in N passages the relations that the graph lacks or has wrong.",
+        ),
+    ] = 0,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge",
+            metavar="MODEL",
+            help="Let this model, behind the same server, compare the answers with those of the first recipe, in both "
+            "orders. Needs --answer.",
+        ),
+    ] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Beside ours: the figures that papers print, and what they measured with.")
     ] = False,
@@ -208,12 +235,21 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
 
     half, file = read_questions_option(questions)
     asked = Asked(half, file, untitled, titles_in_text)
-    if clusters and (ablations or recipes or answer):
-        raise ConfigurationError("--clusters looks at no recipe; leave --recipes, --ablations and --answer out.")
-    if plot is not None and ablations:
-        raise ConfigurationError("--plot shows recipes; leave --ablations out.")
-    if repeats > 1 and ablations:
-        raise ConfigurationError("--repeats is for recipes, not for --ablations.")
+    check_together(
+        {
+            "--clusters": clusters,
+            "--ablations": ablations,
+            "--recipes": recipes,
+            "--answer": answer,
+            "--plot": plot,
+            "--repeats": repeats > 1,
+            "--reader-only": reader_only,
+            "--sentence-groups": sentence_groups,
+            "--missing-edges": missing_edges,
+            "--judge": judge,
+            "--llm": llm,
+        }
+    )
     check_index(dataset_dir, asked, builds=ablations or clusters or repeats > 1 or to is not None)
     names = recipe_names(recipes, ablations=ablations) if recipes or file is None else []
     for option, path in (("--json", json_file), ("--answers", answers), ("--plot", plot)):
@@ -222,10 +258,6 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
         llm, base_url, api_key_env, native, max_calls, max_tokens, workers=workers, model_timeout=model_timeout
     )
     model = spending.model()
-    if reader_only and answer is None:
-        raise ConfigurationError("--reader-only leaves the model nothing but the answers: give --answer, too.")
-    if sentence_groups and model is None:
-        raise ConfigurationError("--sentence-groups needs --llm MODEL: a model cuts the documents.")
     grouped = model if sentence_groups else None
     with recorded(model, answers) as answering, reporting() as progress:
         config = measured(
@@ -236,6 +268,7 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
             k=k,
             answer=answer_config(answer, answering, workers, k, reader(reader_prompt, context_tokens)),
         )
+        config = replace(config, errors=errors, missing=missing_edges)
         options = IndexOptions(
             folder=to,
             settings=parse_settings(settings),
@@ -257,6 +290,9 @@ def eval_(  # noqa: PLR0917 - typer passes every option by name
             dataset = _data(dataset_dir, asked, grouped)
             say_size(dataset, config)
             tables = _tables(dataset, names, options, config, progress, ablations=ablations, repeats=repeats)
+    if judge is not None:
+        judging = replace(spending, llm=judge).model()
+        tables = [judged(table, names, judging) for table in tables]
     if plot is not None:
         write_text(plot, chart(tables[0]))
     _say(tables, json_file, ablations=ablations, by_kind=by_kind, by_type=by_type, compare=compare)
@@ -281,6 +317,7 @@ def _say(
     """Write the rows, and print their tables."""
     from sire_core.evaluate.report import (
         format_ablations,
+        format_analysis,
         format_comparison,
         format_groups,
         format_table,
@@ -291,6 +328,8 @@ def _say(
     if json_file is not None:
         write_rows(json_file, rows)
     say("\n\n".join(map(format_ablations if ablations else format_table, tables)))
+    for found in filter(None, map(format_analysis, tables)):
+        say("\n" + found)
     if by_type:
         say("\n" + "\n\n".join(map(format_groups, tables)))
     if compare:

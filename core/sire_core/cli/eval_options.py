@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ __all__ = [
     "answer_config",
     "check_file",
     "check_index",
+    "check_together",
     "measured",
     "read_questions_option",
     "reader",
@@ -97,6 +98,38 @@ def check_index(place: Path, asked: Asked, *, builds: bool) -> None:
             "An index is only read: leave --ablations, --clusters, --repeats, --to, --untitled and "
             "--titles-in-text out."
         )
+
+
+_APART = {
+    ("--clusters", "--ablations"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+    ("--clusters", "--recipes"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+    ("--clusters", "--answer"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+    ("--plot", "--ablations"): "--plot shows recipes; leave --ablations out.",
+    ("--repeats", "--ablations"): "--repeats is for recipes, not for --ablations.",
+}
+_NEEDED = {
+    ("--reader-only", "--answer"): "--reader-only leaves the model nothing but the answers: give --answer, too.",
+    ("--judge", "--answer"): "--judge compares answers: give --answer single, too.",
+    ("--sentence-groups", "--llm"): "--sentence-groups needs --llm MODEL: a model cuts the documents.",
+    ("--missing-edges", "--llm"): "--missing-edges needs --llm MODEL: a model reads the passages.",
+}
+
+
+def check_together(given: Mapping[str, object]) -> None:
+    """Refuse options that exclude each other, or that need one that is not there.
+
+    Args:
+        given: By name of the option its value; what is false was not given.
+
+    Raises:
+        ConfigurationError: They do not go together.
+    """
+    for (one, other), message in _APART.items():
+        if given[one] and given[other]:
+            raise ConfigurationError(message)
+    for (one, other), message in _NEEDED.items():
+        if given[one] and not given[other]:
+            raise ConfigurationError(message)
 
 
 def answer_config(

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import Row
     from sire_core.evaluate.runner import EvalConfig
-    from sire_core.protocols import Progress
+    from sire_core.protocols import LanguageModel, Progress
     from sire_core.recipes.ablation import Ablation
 
 __all__ = [
     "BASELINES",
+    "judged",
     "run_ablations",
     "run_clusters",
     "run_evaluation",
@@ -64,16 +65,16 @@ def run_evaluation(
     rows = []
     with shared(dataset, replace(options, settings=None)) as common:
         made = replace(common, recipe="flat")
-        seconds = build(dataset, made, progress)
+        built = build(dataset, made, progress)
         for ranker in BASELINES:
             asked = replace(made, ranker=ranker, writes=False)
-            rows.append(ask(dataset, Setup(ranker, build_s=seconds), asked, config, progress))
+            rows.append(ask(dataset, Setup(ranker, build_s=built.seconds), asked, config, progress))
         for name in recipes:
             with apart(common, kept=options.folder is not None) as own:
                 made = replace(own, recipe=name, settings=given[name])
                 if name != "flat":
-                    seconds = build(dataset, made, progress)
-                setup = Setup(name, build_s=seconds, settings=given[name])
+                    built = build(dataset, made, progress)
+                setup = Setup(name, build_s=built.seconds, settings=given[name], calls=built.calls)
                 rows.append(ask(dataset, setup, replace(made, writes=False), config, progress))
     return with_intervals(rows)
 
@@ -187,6 +188,37 @@ def run_existing(
         return with_intervals([ask(dataset, setup, found, config, progress) for setup, found in asked])
 
 
+def judged(rows: Sequence[Row], names: Sequence[str], model: LanguageModel | None) -> list[Row]:
+    """The rows with what a judge says of their answers beside those of the first recipe (MS-RAG table 4).
+
+    Args:
+        rows: Answered; the baselines among them are compared, too.
+        names: The recipes that were asked for; the first one is what the others are compared with, or the first row
+            where none is among the rows.
+        model: The judge.
+    """
+    from sire_core.evaluate.judge import compare_answers
+    from sire_core.models.sync import run_sync
+
+    assert model is not None  # it has a name
+    first = next((row for row in rows if names and row.setup.recipe == names[0]), rows[0])
+    return [
+        row
+        if row is first or not row.answered
+        else replace(
+            row,
+            analysis={
+                **row.analysis,
+                "judge": {
+                    "against": first.setup.recipe,
+                    **run_sync(compare_answers(row.answered, first.answered, model)),
+                },
+            },
+        )
+        for row in rows
+    ]
+
+
 def say_size(dataset: DataSet, config: EvalConfig) -> None:
     """Say on stderr what is measured on what."""
     questions = len(dataset.measurable)
@@ -234,10 +266,17 @@ def run_ablations(
             # Every setting is named: an unnamed one means what the folder was built with last.
             own = {**(given if ablation.recipe == recipe else {}), **ablation.settings}
             made = replace(common, recipe=ablation.recipe, settings=recipe_by_name(ablation.recipe, **own).config)
-            seconds = build(dataset, made, progress)
+            built = build(dataset, made, progress)
             printed, figures = ablation.figures(dataset.name)
             paper = {"table": ablation.table, **({"dataset": printed, **figures} if printed else {})}
-            setup = Setup(ablation.label, build_s=seconds, paper=paper, settings=own, family=ablation.recipe)
+            setup = Setup(
+                ablation.label,
+                build_s=built.seconds,
+                paper=paper,
+                settings=own,
+                family=ablation.recipe,
+                calls=built.calls,
+            )
             answer = config.answer and replace(config.answer, **ablation.answer)
             asked = replace(config, answer=answer)
             rows.append(ask(dataset, setup, replace(made, writes=False), asked, progress))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sire_core.cli.models import say_usage
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
@@ -16,15 +17,17 @@ from sire_core.cli.output import count, note
 from sire_core.errors import ConfigurationError, ModelError
 
 if TYPE_CHECKING:
+    from sire_core.evaluate.answering import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import Row, Setup
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.index import Index
     from sire_core.protocols import Embedder, Progress
 
-__all__ = ["apart", "ask", "build", "embedder_for", "folder_for", "shared"]
+__all__ = ["Built", "apart", "ask", "build", "embedder_for", "folder_for", "shared"]
 
 _TEMPORARY = "sire-eval-"
+_BATCH = 4096
 _LOCK = "in-use.lock"
 _JUST_MADE = 60.0
 """Seconds in which a folder without a held lock may be one whose process has not come to taking it."""
@@ -59,8 +62,15 @@ def apart(options: IndexOptions, *, kept: bool) -> Iterator[IndexOptions]:
         yield replace(options, folder=place / "index")
 
 
-def build(dataset: DataSet, options: IndexOptions, progress: Progress) -> float:
-    """Build a recipe in the folder; returns the wall seconds."""
+class Built(NamedTuple):
+    """What a build took: wall seconds, and requests to the model by stage."""
+
+    seconds: float
+    calls: Mapping[str, int]
+
+
+def build(dataset: DataSet, options: IndexOptions, progress: Progress) -> Built:
+    """Build a recipe in the folder."""
     with open_index(options, progress) as index:
         start = time.perf_counter()
         report = index.build(dataset.documents)
@@ -70,7 +80,7 @@ def build(dataset: DataSet, options: IndexOptions, progress: Progress) -> float:
         first = report.failures[0]
         failed = count(len(report.failures), "passage or summary", "passages or summaries")
         note(f"{options.recipe}: {failed} failed, first {first.where}: {first.reason}", "yellow")
-    return seconds
+    return Built(seconds, {stage: used.calls for stage, used in report.usage.items() if used.calls})
 
 
 def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfig, progress: Progress) -> Row:
@@ -79,35 +89,78 @@ def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfi
     Raises:
         ModelError: The model answered nothing at all.
     """
+    from sire_core.evaluate.answering import answer_scores
     from sire_core.evaluate.evidence_match import evidence_match
     from sire_core.evaluate.runner import evaluate
     from sire_core.models.sync import run_sync
 
     with open_index(options) as index:
         stats = index.stats()
+        # The first search opens the pool and makes the inverted index: not the time of a query.
+        before = _asked(options)
+        index.search(dataset.measurable[0].question, 1)
+        of_search = _asked(options) - before
         setup = replace(
             setup,
             embedder=stats["embedder"],
             extraction=stats["extraction"] or "none",
             pool=stats["units"],
             perspectives=stats.get("perspectives", {}),
+            calls={**setup.calls, **({"search": of_search} if of_search else {})},
+            storage=_storage(index),
         )
-        # The first search opens the pool and makes the inverted index: not the time of a query.
-        index.search(dataset.measurable[0].question, 1)
         stage = f"questions to {setup.recipe}"
         row = run_sync(evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)))
         asked = dataset.sample(config.limit, config.seed)
         row = replace(row, evidence_match=run_sync(evidence_match(index, asked)))
-        return row if config.answer is None else replace(row, answers=_answers(index, asked, setup, config, progress))
+        row = replace(row, analysis=_analysis(index, asked, row, options, config))
+        if config.answer is None:
+            return row
+        answered = _answers(index, asked, setup, config, progress)
+        scores = {"via": config.answer.via, "reader": config.answer.reader.prompt, **answer_scores(answered)}
+        return replace(row, answers=scores, answered=answered)
 
 
-def _answers(index: Index, asked: DataSet, setup: Setup, config: EvalConfig, progress: Progress) -> dict[str, Any]:
-    """Scores of the model's answers.
+def _asked(options: IndexOptions) -> int:
+    """Requests to the model so far."""
+    meter = getattr(options.language_model, "meter", None)
+    return 0 if meter is None else sum(used.calls for used in meter.report().stages.values())
+
+
+def _storage(index: Index) -> dict[str, int]:
+    """Bytes of vectors and texts in a pool by kind of unit."""
+    view = index.view()
+    width = view.matrix.shape[1] * view.matrix.dtype.itemsize
+    found: Counter[str] = Counter()
+    for start in range(0, view.size, _BATCH):
+        for unit in view.units(range(start, min(start + _BATCH, view.size))):
+            found[unit.kind.value] += width + len(unit.index_text.encode("utf-8", "replace"))
+    return dict(sorted(found.items()))
+
+
+def _analysis(index: Index, asked: DataSet, row: Row, options: IndexOptions, config: EvalConfig) -> dict[str, Any]:
+    """What the modes that were asked for find; nothing for recipes without relations."""
+    from sire_core.evaluate.graph_check import graph_errors, missing_triples
+    from sire_core.models.sync import run_sync
+
+    model = config.answer.model if config.answer else options.language_model
+    found: dict[str, Any] = {}
+    if config.errors:
+        found["errors"] = run_sync(graph_errors(index, asked, row, model))
+    if config.missing and model is not None:
+        found["missing"] = run_sync(missing_triples(index, asked, model, config.missing, config.seed))
+    return {name: values for name, values in found.items() if values}
+
+
+def _answers(
+    index: Index, asked: DataSet, setup: Setup, config: EvalConfig, progress: Progress
+) -> tuple[AnsweredQuestion, ...]:
+    """The model's answers.
 
     Raises:
         ModelError: It failed every time.
     """
-    from sire_core.evaluate.answering import answer_questions, answer_scores
+    from sire_core.evaluate.answering import answer_questions
     from sire_core.models.sync import run_sync
 
     assert config.answer is not None
@@ -121,7 +174,7 @@ def _answers(index: Index, asked: DataSet, setup: Setup, config: EvalConfig, pro
         )
     if failed:
         note(f"{setup.recipe}: the model failed on {failed:,} of {count(len(answered), 'question')}", "yellow")
-    return {"via": config.answer.via, "reader": config.answer.reader.prompt, **answer_scores(answered)}
+    return answered
 
 
 def embedder_for(options: IndexOptions, folder: Path) -> Embedder:

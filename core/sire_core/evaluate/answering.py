@@ -88,6 +88,8 @@ class AnsweredQuestion:
         gold: Gold document ids.
         documents: Documents of the final context in order, each once: of several searches after they were merged.
         seconds: Wall seconds of searches and calls.
+        question: What was asked.
+        golds: Accepted answers.
         task: Scores that the question's data set alone has; see `task_scores`.
     """
 
@@ -108,6 +110,8 @@ class AnsweredQuestion:
     gold: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     seconds: float = 0.0
+    question: str = ""
+    golds: tuple[str, ...] = ()
     task: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -272,6 +276,8 @@ async def _answer(
         gold=question.supporting,
         documents=tuple(provenance_ranking(answer.hits)),
         seconds=seconds,
+        question=question.question,
+        golds=question.answers,
         task=await task_scores(text, question, config.model or index.language_model),
     )
 

@@ -39,9 +39,22 @@ _COMPARED = (
     "Acc@.5",
 )
 
+_MODES = {
+    "errors": "Where misses come from, in percent of the errors",
+    "missing": "Relations that passages state and the graph lacks, and that it has wrong, in percent, by a model",
+    "judge": "Answers that a model finds better than those of the first row, in percent",
+}
 _ANSWERS = ("EM", "F1", "Acc", "accuracy", "STR-EM", "ROUGE-L", "D-F1", "DR", "calls", "TPQ", "TPER")
 
-__all__ = ["format_ablations", "format_comparison", "format_groups", "format_table", "write_rows", "write_text"]
+__all__ = [
+    "format_ablations",
+    "format_analysis",
+    "format_comparison",
+    "format_groups",
+    "format_table",
+    "write_rows",
+    "write_text",
+]
 
 
 class Jsonable(Protocol):
@@ -104,6 +117,19 @@ def format_groups(rows: Sequence[Row]) -> str:
     return "\n".join(["R@5 by hops and by type of question", "", *_markdown(lines, 1)]) if lines else ""
 
 
+def format_analysis(rows: Sequence[Row]) -> str:
+    """Markdown: what the modes `--errors`, `--missing-edges` and `--judge` found; empty where they found nothing."""
+    blocks = []
+    for name, title in _MODES.items():
+        lines = [
+            {"recipe": _label(row), **{key: str(value) for key, value in row.analysis[name].items()}}
+            for row in rows
+            if name in row.analysis
+        ]
+        blocks += ["\n".join([title, "", *_markdown(lines, 1)])] if lines else []
+    return "\n\n".join(blocks)
+
+
 def format_ablations(rows: Sequence[Row]) -> str:
     """Markdown: what a paper prints for its rows, beside what ours found on one data set.
 
@@ -124,6 +150,10 @@ def format_ablations(rows: Sequence[Row]) -> str:
             ours |= _tree_cells(row)
         if any(other.evidence_match is not None for other in rows):
             ours["match"] = _rate(row.evidence_match)
+        ours["MB"] = f"{sum(row.setup.storage.values()) / 1e6:.1f}"
+        if any(other.setup.calls for other in rows):
+            indexing = sum(number for stage, number in row.setup.calls.items() if stage != "search")
+            ours |= {"index calls": f"{indexing:,}", "search calls": str(row.setup.calls.get("search", 0))}
         same = {"note": f"no effect: as {_plain(row.same_as)}"} if row.same_as else {}
         lines.append({"table": paper.get("table", ""), "row": _plain(row.setup.recipe), **printed, **ours, **same})
     return "\n".join([f"{_heading(rows)}; figures of the paper: {named or 'none'}", "", *_markdown(lines, 2)])

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import fmean, median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sire_core.evaluate.retrieval import all_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
+
+if TYPE_CHECKING:
+    from sire_core.evaluate.answering import AnsweredQuestion
 
 __all__ = ["QuestionResult", "Row", "Setup", "mark_same", "with_tper"]
 
@@ -26,6 +29,9 @@ class Setup:
         perspectives: Figures of the trees of entities, where there are any; see `describe_trees`.
         settings: Settings of the recipe that were asked for.
         family: Name of the recipe in the registry, where `recipe` is a row's label.
+        calls: Requests to the model at indexing, by stage, beyond what earlier rows had asked; under `search` those
+            of one search (MS-RAG table 15).
+        storage: Bytes of vectors and texts by kind of unit (table 16).
     """
 
     recipe: str
@@ -37,6 +43,8 @@ class Setup:
     perspectives: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     family: str = ""
+    calls: Mapping[str, int] = field(default_factory=dict)
+    storage: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +110,8 @@ class Row:
             passages in any case.
         interval: How R@k differs from the baseline's; see `with_intervals`. None for the baseline.
         repeats: Mean and standard deviation over repeated builds with other seeds; empty for a single one.
+        answered: The answers themselves.
+        analysis: What the modes `errors`, `missing` and `judge` found, by name.
         same_as: The recipe of an earlier row that found exactly the same; see `mark_same`.
     """
 
@@ -117,6 +127,8 @@ class Row:
     interval: Mapping[str, Any] | None = None
     repeats: Mapping[str, Any] = field(default_factory=dict)
     same_as: str = ""
+    answered: tuple[AnsweredQuestion, ...] = field(default=(), repr=False)
+    analysis: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def with_gold(self) -> list[QuestionResult]:
@@ -208,6 +220,9 @@ class Row:
             "ndcg": {str(k): _rounded(self.ndcg(k)) for k in self.ks},
             **({"paper": dict(self.setup.paper)} if self.setup.paper else {}),
             **({"answers": dict(self.answers)} if self.answers else {}),
+            **({"calls": dict(self.setup.calls)} if self.setup.calls else {}),
+            **({"storage": dict(self.setup.storage)} if self.setup.storage else {}),
+            **({"analysis": dict(self.analysis)} if self.analysis else {}),
             **({"perspectives": dict(self.setup.perspectives)} if self.setup.perspectives else {}),
             **({"evidence_match": round(self.evidence_match, 1)} if self.evidence_match is not None else {}),
             **({"settings": dict(self.setup.settings)} if self.setup.settings else {}),

@@ -52,6 +52,9 @@ class EvalConfig:
         returns: What the timed search returns, which the metrics by provenance, the literal ones and those of a budget
             are of; see `Index.search`. The metrics of passages come from a second search where that is "units".
 
+        errors: Whether misses are sorted by where they come from; see `graph_errors`.
+        missing: In so many passages a model counts the relations that the graph lacks; see `missing_triples`.
+
     Raises:
         ConfigurationError: A value makes no sense.
     """
@@ -63,6 +66,8 @@ class EvalConfig:
     depth: int | None = None
     answer: AnswerConfig | None = None
     returns: str = "units"
+    errors: bool = False
+    missing: int = 0
 
     def __post_init__(self) -> None:
         check_returns(self.returns)
