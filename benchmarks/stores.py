@@ -1,10 +1,9 @@
 """Which recipe works over which of the users' vector stores: every pair is built and searched; see docs/stores.md.
 
-`--recall DATA_SET` measures the default recipe over LangChain's stores in memory beside our own scan, on questions of a
-data set of `sire eval`.
+`--recall DATA_SET` measures recipes over the stores beside our own scan, on questions of a data set of `sire eval`.
+`--check` writes nothing: it fails where a store does not do what the page says, or changes recall by over a point.
 
-Needs the stores' packages: langchain-chroma, langchain-qdrant, langchain-community, langchain-postgres with pgserver,
-llama-index-vector-stores-chroma, -qdrant, -faiss and -postgres. What is not installed is left out of the table.
+Needs the stores' packages (`PACKAGES`). What is not installed is left out.
 """
 
 from __future__ import annotations
@@ -13,51 +12,68 @@ import argparse
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
+from langchain_sire import LangChainEmbedder
 from sire_core import Index, recipes
 from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import SireError
 from sire_core.evaluate.datasets import load_dataset
 from sire_core.models.embedders import resolve_embedder
 from sire_core.models.sync import run_sync
+from sire_core.protocols import Embedder
 from sire_core.testing.hash_embedder import HashEmbedder
 
 PAGE = Path(__file__).parents[1] / "docs" / "stores.md"
 SIZE = 128
+PACKAGES = (
+    *("langchain-chroma", "langchain-qdrant", "langchain-community", "lancedb", "pandas"),
+    *("langchain-postgres", "pgserver", "psycopg[binary]"),
+    *("llama-index-vector-stores-chroma", "llama-index-vector-stores-qdrant", "llama-index-vector-stores-faiss"),
+)
+"""What has to be installed beside the extras `langchain` and `llama-index` for the whole table."""
 
 
-class Hashed(Embeddings):
-    """The test embedder as LangChain's."""
+class Kept(Embeddings):
+    """One of our embedders as LangChain's; no text is embedded twice."""
 
-    model = "hash"
+    model = "kept"
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, list[float]] = {}
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Vectors of texts."""
-        found: list[list[float]] = run_sync(HashEmbedder(SIZE).embed(texts)).tolist()
-        return found
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known.update(zip(new, run_sync(self._embedder.embed(new)).tolist(), strict=True))
+        return [self._known[text] for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a question."""
         return self.embed_documents([text])[0]
 
 
-def langchain_stores(folder: Path) -> dict[str, Callable[[str], tuple[Any, bool]]]:
+def langchain_stores(folder: Path, embedding: Embeddings) -> dict[str, Callable[[str], tuple[Any, bool]]]:
     """Makers of LangChain stores by name; each gives a store and whether its scores are distances."""
+    size = len(embedding.embed_query("size"))
 
     def memory(_: str) -> tuple[Any, bool]:
         from langchain_core.vectorstores import InMemoryVectorStore
 
-        return InMemoryVectorStore(Hashed()), False
+        return InMemoryVectorStore(embedding), False
 
     def chroma(name: str) -> tuple[Any, bool]:
         from langchain_chroma import Chroma
 
-        return Chroma(name, Hashed(), persist_directory=str(folder / f"chroma-{name}")), True
+        return Chroma(name, embedding, persist_directory=str(folder / f"chroma-{name}")), True
 
     def qdrant(name: str) -> tuple[Any, bool]:
         from langchain_qdrant import QdrantVectorStore
@@ -65,15 +81,15 @@ def langchain_stores(folder: Path) -> dict[str, Callable[[str], tuple[Any, bool]
         from qdrant_client.models import Distance, VectorParams
 
         client = QdrantClient(":memory:")
-        client.create_collection(name, vectors_config=VectorParams(size=SIZE, distance=Distance.COSINE))
-        return QdrantVectorStore(client, name, Hashed()), False
+        client.create_collection(name, vectors_config=VectorParams(size=size, distance=Distance.COSINE))
+        return QdrantVectorStore(client, name, embedding), False
 
     def faiss(_: str) -> tuple[Any, bool]:
         import faiss as library
         from langchain_community.docstore.in_memory import InMemoryDocstore
         from langchain_community.vectorstores import FAISS
 
-        return FAISS(Hashed(), library.IndexFlatL2(SIZE), InMemoryDocstore(), {}), True
+        return FAISS(embedding, library.IndexFlatL2(size), InMemoryDocstore(), {}), True
 
     def postgres(name: str) -> tuple[Any, bool]:
         import pgserver
@@ -83,18 +99,25 @@ def langchain_stores(folder: Path) -> dict[str, Callable[[str], tuple[Any, bool]
         server.psql(f"CREATE DATABASE {name}")  # PGVector keeps an id once per database, whatever the collection
         place = server.get_uri(database=name)
         engine = place.replace("postgresql://", "postgresql+psycopg://")
-        return PGVector(Hashed(), connection=engine, collection_name=name, use_jsonb=True), True
+        return PGVector(embedding, connection=engine, collection_name=name, use_jsonb=True), True
+
+    def lancedb(name: str) -> tuple[Any, bool]:
+        import lancedb as library
+        from langchain_community.vectorstores import LanceDB
+
+        return LanceDB(library.connect(str(folder / "lance")), embedding, table_name=name), True
 
     return {
         "LangChain InMemoryVectorStore": memory,
         "LangChain Chroma": chroma,
         "LangChain Qdrant": qdrant,
         "LangChain FAISS": faiss,
+        "LangChain LanceDB": lancedb,
         "LangChain PGVector": postgres,
     }
 
 
-def llama_index_stores(folder: Path) -> dict[str, Callable[[str], Any]]:
+def llama_index_stores(folder: Path, size: int) -> dict[str, Callable[[str], Any]]:
     """Makers of LlamaIndex stores by name."""
 
     def simple(_: str) -> Any:
@@ -119,7 +142,7 @@ def llama_index_stores(folder: Path) -> dict[str, Callable[[str], Any]]:
         import faiss as library
         from llama_index.vector_stores.faiss import FaissVectorStore
 
-        return FaissVectorStore(library.IndexFlatIP(SIZE))
+        return FaissVectorStore(library.IndexFlatIP(size))
 
     return {
         "LlamaIndex SimpleVectorStore": simple,
@@ -150,99 +173,104 @@ def outcome(expected: list[list[str]], make: Callable[[], tuple[Any, Any]]) -> s
     return "same hits" if found == expected else "other hits"
 
 
-def rows(folder: Path) -> list[list[str]]:
-    """A row per store, a cell per recipe."""
+def made(folder: Path, embedding: Embeddings) -> dict[str, Callable[[str, str], tuple[Any, Any]]]:
+    """By name of a store: from names of a recipe and a collection to the recipe over a new store, and a mirror."""
     import langchain_sire
     import llama_index_sire
 
+    def over_langchain(maker: Any, recipe: str, name: str) -> tuple[Any, Any]:
+        store, distances = maker(f"lc{name}")
+        over = langchain_sire.over_vector_store(recipe, store, distances=distances)
+        return over, langchain_sire.VectorStoreMirror(store)
+
+    def over_llama_index(maker: Any, recipe: str, name: str) -> tuple[Any, Any]:
+        store = maker(f"li{name}")
+        return llama_index_sire.over_vector_store(recipe, store), llama_index_sire.VectorStoreMirror(store)
+
+    size = len(embedding.embed_query("size"))
+    return {
+        **{name: partial(over_langchain, maker) for name, maker in langchain_stores(folder, embedding).items()},
+        **{name: partial(over_llama_index, maker) for name, maker in llama_index_stores(folder, size).items()},
+    }
+
+
+def rows(folder: Path) -> list[list[str]]:
+    """A row per store, a cell per recipe."""
     names = sorted(recipes.REGISTRY)
     own = {name: found_over(recipes.REGISTRY[name](), None) for name in names}
     table = []
-    for store, maker in langchain_stores(folder).items():
-
-        def over_langchain(name: str, maker: Any = maker) -> tuple[Any, Any]:
-            made, distances = maker(f"lc{name}")
-            recipe = langchain_sire.over_vector_store(name, made, distances=distances)
-            return recipe, langchain_sire.VectorStoreMirror(made)
-
-        table.append([store, *(outcome(own[n], lambda n=n, m=over_langchain: m(n)) for n in names)])
-        print(table[-1], file=sys.stderr, flush=True)
-    for store, maker in llama_index_stores(folder).items():
-
-        def over_llama_index(name: str, maker: Any = maker) -> tuple[Any, Any]:
-            made = maker(f"li{name}")
-            return llama_index_sire.over_vector_store(name, made), llama_index_sire.VectorStoreMirror(made)
-
-        table.append([store, *(outcome(own[n], lambda n=n, m=over_llama_index: m(n)) for n in names)])
+    for store, make in made(folder, Kept(HashEmbedder(SIZE))).items():
+        table.append([store, *(outcome(own[name], partial(make, name, name)) for name in names)])
         print(table[-1], file=sys.stderr, flush=True)
     return [["store", *names], ["---"] * (len(names) + 1), *(row for row in table if "not installed" not in row)]
 
 
-class Kept(Embeddings):
-    """One of our embedders as LangChain's; no text is embedded twice."""
-
-    model = "kept"
-
-    def __init__(self, spec: str) -> None:
-        self._embedder = resolve_embedder(spec)
-        self._known: dict[str, list[float]] = {}
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Vectors of texts."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if new:
-            self._known.update(zip(new, run_sync(self._embedder.embed(new)).tolist(), strict=True))
-        return [self._known[text] for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        """The vector of a question."""
-        return self.embed_documents([text])[0]
-
-
-def recall(data: str, questions: int, spec: str) -> None:
-    """Print the share of the needed passages among the first five, over our own scan and over stores."""
-    import faiss as library
-    from langchain_community.docstore.in_memory import InMemoryDocstore
-    from langchain_community.vectorstores import FAISS
-    from langchain_core.vectorstores import InMemoryVectorStore
-
-    import langchain_sire
-
+def recall(data: str, questions: int, spec: str, names: Sequence[str]) -> list[list[str]]:
+    """The share of the needed passages among the first five, by recipe, over our own scan and over stores."""
     dataset = load_dataset(data)
     asked = [question for question in dataset.questions if question.supporting][:questions]
-    embedding = Kept(spec)
-    size = len(embedding.embed_query("size"))
-    stores = {
-        "own scan": None,
-        "LangChain InMemoryVectorStore": InMemoryVectorStore(embedding),
-        "LangChain FAISS": FAISS(embedding, library.IndexFlatL2(size), InMemoryDocstore(), {}),
-    }
-    for name, store in stores.items():
-        recipe = "sire" if store is None else langchain_sire.over_vector_store("sire", store)
-        mirrors = [] if store is None else [langchain_sire.VectorStoreMirror(store)]
-        embedder = langchain_sire.LangChainEmbedder(embedding)
-        with Index(recipe=recipe, embedder=embedder, mirrors=mirrors) as index:
+    embedder = HashEmbedder(SIZE) if spec == "hash" else resolve_embedder(spec)
+    embedding = Kept(embedder)
+
+    def share(recipe: Any, mirror: Any) -> str:
+        with Index(recipe=recipe, embedder=LangChainEmbedder(embedding), mirrors=[mirror] if mirror else ()) as index:
             index.build(dataset.documents)
             found = [{hit.doc_ids[0] for hit in index.search(question.question, 5)} for question in asked]
         shares = [len(hits & set(q.supporting)) / len(q.supporting) for hits, q in zip(found, asked, strict=True)]
-        print(f"| {name} | {100 * sum(shares) / len(shares):.1f} |", flush=True)
+        return f"{100 * sum(shares) / len(shares):.1f}"
+
+    table = [["searched in", *names], ["---"] * (len(names) + 1), ["own scan", *(share(name, None) for name in names)]]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        for store, make in made(Path(folder), embedding).items():
+            with suppress(ImportError, SireError):  # not installed, or refused: the other table says so
+                table.append([store, *(share(*make(name, name)) for name in names)])
+                print(table[-1], file=sys.stderr, flush=True)
+    return table
+
+
+def lines_of(table: list[list[str]]) -> list[str]:
+    """A table in Markdown."""
+    return [f"| {' | '.join(row)} |" for row in table]
+
+
+def check(table: list[list[str]], page: str) -> list[str]:
+    """What the page says otherwise."""
+    return [f"{line}\nis not in {PAGE}" for line in lines_of(table) if line not in page.splitlines()]
+
+
+def far(table: list[list[str]]) -> list[str]:
+    """Stores that change recall by more than a point."""
+    _, _, own, *others = table
+    return [
+        f"{store}: {value} instead of {expected} with {recipe}"
+        for store, *values in others
+        for recipe, value, expected in zip(table[0][1:], values, own[1:], strict=True)
+        if abs(float(value) - float(expected)) > 1.0
+    ]
 
 
 def main() -> None:
-    """Write the page, or print recall."""
+    """Write the page, print recall, or check either."""
     warnings.simplefilter("ignore")
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--recall", metavar="DATA_SET")
+    words.add_argument("--recipes", default="sire", help="of --recall, separated by commas")
     words.add_argument("--questions", type=int, default=300)
-    words.add_argument("--embedder", default="st:all-MiniLM-L6-v2")
+    words.add_argument("--embedder", default="st:all-MiniLM-L6-v2", help="hash needs nothing to be installed")
+    words.add_argument("--check", action="store_true")
     given = words.parse_args()
     if given.recall:
-        recall(given.recall, given.questions, given.embedder)
-        return
-    _, mark, measured = PAGE.read_text(encoding="utf-8").partition("\n## Recall")
+        table = recall(given.recall, given.questions, given.embedder, given.recipes.split(","))
+        print("\n".join(lines_of(table)))
+        wrong = far(table) if given.check else []
+        sys.exit("\n".join(wrong) or None)
+    page = PAGE.read_text(encoding="utf-8")
+    _, mark, measured = page.partition("\n## Recall")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         table = rows(Path(folder))
-    lines = "\n".join(f"| {' | '.join(row)} |" for row in table)
+    if given.check:
+        sys.exit("\n".join(check(table, page)) or None)
+    lines = "\n".join(lines_of(table))
     PAGE.write_text(
         "# Which recipe works over which vector store\n\nGenerated by `python benchmarks/stores.py`: every recipe is "
         "built over the sample corpus, the store\nfollows it, and the three demo questions are asked. `same hits`: "

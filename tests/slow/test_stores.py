@@ -1,0 +1,58 @@
+"""docs/stores.md says what the stores do: in an environment with all of their packages, PostgreSQL's server included."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "benchmarks" / "stores.py"
+DATA = Path(os.environ.get("SIRE_DATA", ROOT.parent / "shared" / "data")) / "2wikimultihopqa"
+
+
+def run(*command):
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3600, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """Of an environment in which every store is installed."""
+    spec = importlib.util.spec_from_file_location("stores", SCRIPT)
+    stores = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(stores)
+    place = tmp_path_factory.mktemp("stores")
+    run(sys.executable, "-m", "venv", place / "env")
+    python = place / "env" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", "-e", f"{ROOT}[langchain,llama-index]", *stores.PACKAGES)
+    return python
+
+
+STORES = ("InMemoryVectorStore", "Chroma", "Qdrant", "FAISS", "LanceDB", "PGVector")
+LLAMA_INDEX = ("SimpleVectorStore", "Chroma", "Qdrant")
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13) or sys.platform != "linux", reason="pgserver has no wheel")
+def test_every_recipe_finds_the_same_over_every_store(python):
+    said = run(python, SCRIPT, "--check")
+    for name in (*(f"LangChain {store}" for store in STORES), *(f"LlamaIndex {store}" for store in LLAMA_INDEX)):
+        (row,) = [line for line in said.splitlines() if line.startswith(f"['{name}'")]
+        assert row.count("'same hits'") == 9, row
+    assert said.count("'refused: ids of its own'") == 9
+
+
+@pytest.mark.data
+@pytest.mark.skipif(sys.version_info >= (3, 13) or sys.platform != "linux", reason="pgserver has no wheel")
+def test_no_store_changes_recall_by_over_a_point(python):
+    if not DATA.is_dir():
+        pytest.skip(f"no benchmark data at {DATA}; set SIRE_DATA")
+    options = ("--recipes", "sire,pagerank", "--questions", "100", "--embedder", "hash", "--check")
+    said = run(python, SCRIPT, "--recall", DATA, *options)
+    for store in ("own scan", *(f"LangChain {name}" for name in STORES), *(f"LlamaIndex {s}" for s in LLAMA_INDEX)):
+        assert f"| {store} | " in said
