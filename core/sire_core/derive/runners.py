@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    import asyncio
+
     from sire_core.protocols import Runner
 
 __all__ = ["LocalRunner", "RayRunner", "mapped", "resolve_runner"]
@@ -28,6 +29,8 @@ class LocalRunner:
         self, function: Callable[[S, P], R], shared: S, parts: Sequence[P]
     ) -> AsyncGenerator[tuple[int, R], None]:
         """See `sire_core.protocols.Runner`."""
+        import asyncio
+
         for number, part in enumerate(parts):
             yield number, await asyncio.to_thread(function, shared, part)
 
@@ -58,6 +61,8 @@ class RayRunner:
         """See `sire_core.protocols.Runner`."""
         if not parts:
             return
+        import asyncio
+
         ray = await asyncio.to_thread(self._connected)
         task = ray.remote(max_retries=_TRIES)(_work)
         held = await asyncio.to_thread(ray.put, shared)

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.perspectives import RELATIONS, Perspective, abstract_greedy, information_share
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Delta
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
+    from sire_core.algorithms.perspectives import Perspective
     from sire_core.organize.reports.entity_network import EntityNetwork
     from sire_core.organize.reports.network_change import NetworkChange
     from sire_core.organize.reports.network_table import NetworkTable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Perspectives"]
 
 _TREES = "trees"
+_RELATIONS = "relations"
 _FEWEST = 4
 """Smaller graphs have no clusters worth a report (ALGORITHMS 6.5)."""
 
@@ -61,7 +62,7 @@ class Perspectives:
     levels: int = setting(3, low=1)
     diversity: float = setting(1.0, low=0.0)
     edge_weight: str = setting("strength", choices=("strength", "binary"))
-    views: str = setting("all", choices=("all", RELATIONS))
+    views: str = setting("all", choices=("all", _RELATIONS))
     loss: str = setting("se", choices=("se", "modularity"))
     report_tokens: int = setting(300, low=1)
     extract_tokens: int = setting(54, low=1)
@@ -166,13 +167,14 @@ class Perspectives:
     ) -> dict[str, EvidenceView]:
         from sire_core.organize.reports.views import evidence_views
 
-        only = (RELATIONS,) if self.views == RELATIONS or self.abstractor == "neural" else names
+        only = (_RELATIONS,) if self.views == _RELATIONS or self.abstractor == "neural" else names
         return evidence_views(table, network.mentions, network.graph, only)
 
     def _carried(
         self, stored: StoredTrees, built: Mapping[str, Any], network: EntityNetwork, table: NetworkTable
     ) -> tuple[Sequence[Perspective], Sequence[EvidenceView]] | None:
         """The stored trees, unless a view is gone or a tree explains too little of it."""
+        from sire_core.algorithms.perspectives import Perspective, information_share
         from sire_core.organize.reports.trees import carried_over
 
         names = built["views"]
@@ -193,6 +195,8 @@ class Perspectives:
         self, network: EntityNetwork, views: Mapping[str, EvidenceView], view: BuildView
     ) -> Sequence[Perspective]:
         import asyncio
+
+        from sire_core.algorithms.perspectives import RELATIONS, Perspective, abstract_greedy, information_share
 
         graph = network.graph
         seed = int(view.rng("perspectives").integers(2**31))
