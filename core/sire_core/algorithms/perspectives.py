@@ -63,6 +63,7 @@ def abstract_greedy(
     kappa: int = 3,
     levels: int = 3,
     diversity: float = 1.0,
+    informative: bool = True,
     views: Mapping[str, View] | None = None,
     seed: int = 0,
 ) -> tuple[Perspective, ...]:
@@ -81,6 +82,7 @@ def abstract_greedy(
         kappa: Trees wanted, at least 1.
         levels: Most levels per tree, at least 1.
         diversity: Weight of what the trees share, at least 0.
+        informative: False chooses trees by what they share alone.
         views: Further views by name: a weight per edge of the graph, or another graph on the vertices.
         seed: Seed of Leiden; equal seeds give equal trees.
 
@@ -98,7 +100,7 @@ def abstract_greedy(
         return (Perspective(EncodingTree(graph.size), RELATIONS, 0.0),)
     rng = np.random.default_rng(seed)
     chance = {name: _share_by_chance(view, levels, rng) for name, view in seen.items()}
-    pool = _Pool(seen, chance, graph.largest_component(), diversity)
+    pool = _Pool(seen, chance, graph.largest_component(), diversity, informative)
     for name, view in seen.items():
         pool.add(name, _candidates(view, levels, _RESOLUTIONS if name == RELATIONS else (), rng))
     chosen = pool.extend([], RELATIONS)
@@ -198,7 +200,9 @@ class _Pool:
         chance: Mapping[str, float],
         held: NDArray[np.bool_],
         diversity: float,
+        informative: bool,
     ) -> None:
+        self._floor, self._gain = (_FLOOR, 1.0) if informative else (0.0, 0.0)
         self.found: list[Perspective] = []
         self._views = views
         self._chance = chance
@@ -239,14 +243,14 @@ class _Pool:
 
     def _useful(self, only: str | None) -> list[int]:
         places = [place for place, found in enumerate(self.found) if only in {None, found.view}]
-        floor = _FLOOR * max(self.found[place].information for place in places)
+        floor = self._floor * max(self.found[place].information for place in places)
         return [place for place in places if self.found[place].information >= floor]
 
     def _adds(self, place: int, others: list[int]) -> float:
         found = self.found[place]
         chance = self._chance[found.view]
         worth: float = (found.information - chance) / (1 - chance) * self._covered[found.view]
-        return worth - self._diversity * sum(self._share(place, other) for other in others)
+        return self._gain * worth - self._diversity * sum(self._share(place, other) for other in others)
 
     def _share(self, one: int, two: int) -> float:
         pair = (min(one, two), max(one, two))

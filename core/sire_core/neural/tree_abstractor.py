@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.encoding_tree import EncodingTree
+from sire_core.algorithms.entropy_levels import entropy_partition, entropy_tree
+from sire_core.algorithms.entropy_merging import Level
+from sire_core.algorithms.perspectives import shrunk
 from sire_core.errors import ConfigurationError
 from sire_core.neural.tree_settings import NeuralSettings
 
@@ -60,7 +63,27 @@ def abstract_neural(
     except ImportError as error:
         raise ConfigurationError('Learned perspectives need torch: pip install "sire-rag[torch]"') from error
     sizes = level_sizes(len(held), levels) if chosen.sizes is None else tuple(chosen.sizes)
-    return train_trees(graph, features, held, kappa=kappa, sizes=sizes, settings=chosen, seed=seed)
+    trees = train_trees(graph, features, held, kappa=kappa, sizes=sizes, settings=chosen, seed=seed)
+    return _polished(graph, trees, levels, chosen.polish)
+
+
+def _polished(
+    graph: UndirectedGraph, trees: tuple[EncodingTree, ...], levels: int, rounds: int
+) -> tuple[EncodingTree, ...]:
+    """Trees grown by entropy from each head's finest clusters, on the graph with less weight on what other heads group.
+
+    Gradients find where clusters are, moves of single vertices find what belongs to them.
+    """
+    if not rounds or not all(tree.height for tree in trees):
+        return trees
+    groups = [tree.filled()[0] for tree in trees]
+    told = [EncodingTree(graph.size, tree.filled()[-1:]) for tree in trees]  # what a head groups, on one level
+    for _ in range(rounds):
+        for number in range(len(trees)):
+            seen = shrunk(graph, [*told[:number], *told[number + 1 :]])
+            groups[number] = entropy_partition(Level.of(seen), groups[number])
+            told[number] = EncodingTree(graph.size, (groups[number],))
+    return tuple(entropy_tree(graph, levels, labels) for labels in groups)
 
 
 def level_sizes(vertices: int, levels: int) -> tuple[int, ...]:

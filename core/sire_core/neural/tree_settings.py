@@ -25,6 +25,7 @@ class NeuralSettings:
         loss: `se`, the decoding information; or `modularity`, after equation (10) of the paper.
         diversity: Weight of the mutual information between heads (lambda). At the paper's 1 and in bits, an empty head
             beats a useful one (oracle E10).
+        informative: False leaves out what trees are to say, and trains them only to differ.
         information: What is kept small between heads: `mi` in bits, or `nmi` (0 to 1).
         assign: Memberships by `softmax`; or by `sigmoid` as in the paper, then divided by their sum.
         nest: `chain`: the parents of clusters are learned, so levels nest; `repair`: the paper's independent levels,
@@ -44,10 +45,13 @@ class NeuralSettings:
         blind: Share of the encoded features that a head does not see, others for every head, so that heads differ.
         positions: Coordinates of the vertices in the graph that are added to the features; 0 for none.
         temperature: Of the softmax at the end; it starts at 1.
+        polish: Rounds in which vertices move between a head's clusters while that lowers the entropy, each time on the
+            graph with less weight inside the clusters of the other heads; 0 leaves the heads as they were learned.
     """
 
     loss: str = "se"
     diversity: float = 0.3
+    informative: bool = True
     information: str = "mi"
     assign: str = "softmax"
     nest: str = "chain"
@@ -65,6 +69,7 @@ class NeuralSettings:
     blind: float = 0.5
     positions: int = 32
     temperature: float = 0.2
+    polish: int = 4
 
     def __post_init__(self) -> None:
         """Check names and ranges.
@@ -77,7 +82,7 @@ class NeuralSettings:
                 raise ConfigurationError(f"{name} is one of {', '.join(allowed)}, not {getattr(self, name)!r}.")
         if min(self.epochs, self.patience, self.hidden, self.dimension) < 1 or self.rate <= 0 or self.temperature <= 0:
             raise ConfigurationError("epochs, patience, hidden, dimension, rate and temperature are above 0.")
-        if min(self.diversity, self.floor, self.sharpen, self.positions) < 0 or not 0 <= self.blind < 1:
+        if min(self.diversity, self.floor, self.sharpen, self.positions, self.polish) < 0 or not 0 <= self.blind < 1:
             raise ConfigurationError(
-                "diversity, floor, sharpen and positions are at least 0, blind at least 0 and below 1."
+                "diversity, floor, sharpen, positions and polish are at least 0, blind at least 0 and below 1."
             )

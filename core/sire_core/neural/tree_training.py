@@ -181,6 +181,8 @@ def _loss(problem: _Problem, heads: list[SoftTree], settings: NeuralSettings, ge
         sums = problem.modular.values().sum()
         losses = [soft_modularity_loss(problem.modular, level, settings.balance) for h in heads for level in h.levels]
         main = torch.stack(losses).sum() / sums / len(heads)
+    if not settings.informative:
+        return settings.diversity * _shared(heads, settings, generator)
     low = torch.relu(settings.floor * saved.max().detach() - saved).sum()
     blurred = torch.stack([soft_entropy(head.levels[0]).mean() for head in heads]).mean()
     return main + settings.diversity * _shared(heads, settings, generator) + low + settings.sharpen * blurred
@@ -219,5 +221,7 @@ def _value(
     mask = np.zeros(graph.size, dtype=np.bool_)
     mask[held] = True
     measure = normalized_mutual_information if settings.information == "nmi" else mutual_information
+    if not settings.informative:
+        saved, low = np.zeros(1), 0.0
     shared = [tree_information(one, two, measure, mask) for one, two in combinations(trees, 2)]
     return float(saved.mean() - low - settings.diversity * (sum(shared) / max(1, len(shared))))

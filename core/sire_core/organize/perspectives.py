@@ -24,6 +24,7 @@ __all__ = ["Perspectives"]
 
 _TREES = "trees"
 _RELATIONS = "relations"
+_NEURAL = ("loss", "information", "assign", "nest", "mu", "sizes", "epochs", "polish")
 _FEWEST = 4
 """Smaller graphs have no clusters worth a report (ALGORITHMS 6.5)."""
 
@@ -44,10 +45,18 @@ class Perspectives:
         kappa: Trees.
         levels: Levels of each.
         diversity: Weight of being different (the paper's lambda); 0 leaves it out.
+        info: The paper's principle that trees be informative; False looks only for trees that differ.
         edge_weight: `strength` or `binary`.
         views: What trees are found in: `all` kinds of evidence (what passages relate, also by kind of relation; who is
             named together; who shares neighbours, roles, descriptions), or `relations` alone, as published.
         loss: Of the neural abstractor, `se` or `modularity`.
+        information: What the neural abstractor keeps small between trees: `mi` in bits, or `nmi`.
+        assign: Memberships of the neural abstractor by `softmax`, or by `sigmoid` as published.
+        nest: Its levels: `chain`, learned parents; `repair`, as published, made to nest afterwards.
+        mu: Weight of the balance in its loss `modularity`; None is 1 over the sum of the matrix, the paper has 0.001.
+        sizes: Clusters of every level of its trees, the finest first; None: from the number of entities.
+        epochs: Its passes at most.
+        polish: Its rounds of moving entities between learned clusters; 0 leaves clusters as they were learned.
         report_tokens: Length of a report that a model writes.
         extract_tokens: Length of the sentences of a report without a model, and of one on fewer than three entities.
         context_tokens: Most tokens of what a model is shown for one report.
@@ -61,9 +70,17 @@ class Perspectives:
     kappa: int = setting(3, low=1)
     levels: int = setting(3, low=1)
     diversity: float = setting(1.0, low=0.0)
+    info: bool = True
     edge_weight: str = setting("strength", choices=("strength", "binary"))
     views: str = setting("all", choices=("all", _RELATIONS))
     loss: str = setting("se", choices=("se", "modularity"))
+    information: str = setting("mi", choices=("mi", "nmi"))
+    assign: str = setting("softmax", choices=("softmax", "sigmoid"))
+    nest: str = setting("chain", choices=("chain", "repair"))
+    mu: float | None = setting(None, low=0.0)
+    sizes: tuple[int, ...] | None = None
+    epochs: int = setting(200, low=1)
+    polish: int = setting(4, low=0)
     report_tokens: int = setting(300, low=1)
     extract_tokens: int = setting(54, low=1)
     context_tokens: int = setting(4_000, low=2)
@@ -72,9 +89,11 @@ class Perspectives:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.abstractor == "greedy":
-            refuse_unused(self, "abstractor='greedy'", ("loss",))
+            refuse_unused(self, "abstractor='greedy'", _NEURAL)
         else:
             refuse_unused(self, "abstractor='neural'", ("views",))
+        if self.sizes is not None and (len(self.sizes) != self.levels or not all(size >= 1 for size in self.sizes)):
+            raise ConfigurationError(f"sizes are {self.levels} numbers of clusters, one per level, the finest first.")
         if self.context_tokens < 2 * self.report_tokens:
             raise ConfigurationError("context_tokens must hold two reports of report_tokens.")
 
@@ -102,7 +121,8 @@ class Perspectives:
         """Settings that change what is built."""
         from dataclasses import asdict
 
-        return {**asdict(self), "version": "v2"}
+        sizes = None if self.sizes is None else list(self.sizes)  # as the store reads it again
+        return {**asdict(self), "sizes": sizes, "version": "v2"}
 
     def describe(self) -> str:
         """What is built, and what it costs."""
@@ -209,6 +229,7 @@ class Perspectives:
                 kappa=self.kappa,
                 levels=self.levels,
                 diversity=self.diversity,
+                informative=self.info,
                 views={name: one.graph for name, one in views.items() if name != RELATIONS},
                 seed=seed,
             )
@@ -216,7 +237,18 @@ class Perspectives:
             from sire_core.neural.tree_abstractor import NeuralSettings, abstract_neural
 
             features = await view.vectors(_described(network))
-            settings = NeuralSettings(loss=self.loss, diversity=self.diversity)
+            settings = NeuralSettings(
+                loss=self.loss,
+                diversity=self.diversity,
+                informative=self.info,
+                information=self.information,
+                assign=self.assign,
+                nest=self.nest,
+                sizes=None if self.sizes is None else tuple(self.sizes),
+                balance=self.mu,
+                epochs=self.epochs,
+                polish=self.polish,
+            )
             trees = await asyncio.to_thread(
                 abstract_neural, graph, features, kappa=self.kappa, levels=self.levels, settings=settings, seed=seed
             )

@@ -146,6 +146,12 @@ def test_a_view_is_worth_what_its_own_tree_explains_of_it():
     assert two.information == pytest.approx(share)
 
 
+def test_without_the_principle_of_information_only_differences_count():
+    graph, _, _ = two_partitions(150, (3, 5), (0.3, 0.2), 2)
+    kept, free = (abstract_greedy(graph, kappa=3, informative=informative) for informative in (True, False))
+    assert sum(one.information for one in free) < sum(one.information for one in kept)
+
+
 def test_information_is_corrected_for_chance():
     rng = np.random.default_rng(0)
     one, two = rng.integers(0, 100, 400), rng.integers(0, 100, 400)

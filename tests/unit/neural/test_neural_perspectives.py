@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -177,3 +179,40 @@ def test_wrong_arguments_are_refused():
         abstract_neural(graph, noise(20), kappa=0)
     with pytest.raises(ConfigurationError, match="one per level"):
         abstract_neural(graph, noise(20), levels=2, settings=NeuralSettings(sizes=(4,)))
+
+
+def two_planted(size, blocks, inside, seed=0):
+    """Edges inside the blocks of two independent partitions of the same vertices, and a few anywhere."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, blocks, size), rng.integers(0, blocks, size)
+    left, right = np.triu_indices(size, 1)
+    chance = 0.005 + inside * (first[left] == first[right]) + inside * (second[left] == second[right])
+    chosen = rng.random(len(left)) < chance
+    return UndirectedGraph.from_edges(size, np.stack([left[chosen], right[chosen]], axis=1)), first, second
+
+
+@pytest.mark.slow
+def test_polished_heads_find_both_planted_partitions(torch):
+    graph, first, second = two_planted(200, 4, 0.3)
+
+    def worst(rounds):
+        settings = replace(SHORT, polish=rounds)
+        trees = abstract_neural(graph, noise(200), kappa=2, settings=settings, seed=1)
+        return min(
+            max(normalized_mutual_information(level, part) for tree in trees for level in tree.filled())
+            for part in (first, second)
+        )
+
+    assert worst(0) < 0.9
+    assert worst(4) >= 0.9
+
+
+def test_heads_that_need_not_be_informative_only_differ(torch):
+    graph, _ = planted(3, 60)
+    alike = NeuralSettings(epochs=20, hidden=16, dimension=16, positions=8, polish=0, diversity=0.0)
+    free = replace(alike, diversity=1.0, informative=False)
+    told, silent = (
+        sum(decoding_information(graph, tree) for tree in abstract_neural(graph, noise(60), kappa=2, settings=chosen))
+        for chosen in (alike, free)
+    )
+    assert silent < told

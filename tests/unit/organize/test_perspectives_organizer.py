@@ -314,6 +314,11 @@ def test_too_little_gets_no_reports(tmp_path, documents):
         {"diversity": -1},
         {"context_tokens": 100},
         {"drift": 1.5},
+        {"epochs": 10},
+        {"mu": 0.1},
+        {"abstractor": "neural", "mu": -1.0},
+        {"abstractor": "neural", "sizes": (8, 2)},
+        {"abstractor": "neural", "views": "relations"},
     ],
 )
 def test_impossible_settings_are_refused(given):
