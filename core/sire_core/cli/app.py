@@ -18,6 +18,7 @@ from sire_core.cli.demo_command import demo
 from sire_core.cli.estimate_command import estimate
 from sire_core.cli.eval_command import eval_
 from sire_core.cli.explore_command import explore
+from sire_core.cli.export_command import export_training
 from sire_core.cli.index_command import index
 from sire_core.cli.mcp_command import mcp
 from sire_core.cli.output import note
@@ -110,6 +111,7 @@ app.command()(check)
 app.command()(recipes)
 app.command("eval")(eval_)
 app.command()(train_chains)
+app.command()(export_training)
 app.command()(mcp)
 app.command()(explore)
 app.command()(demo)

@@ -1,0 +1,73 @@
+"""`training_examples`: what a model extracted, as examples to train a smaller extractor on (SiReRAG section 5.4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sire_core.errors import ConfigurationError
+from sire_core.extraction.model import ModelExtractor
+from sire_core.extraction.record import to_json
+from sire_core.extraction.stage import missing_chunks
+from sire_core.models.dry_run import DryRunModel
+from sire_core.models.prompt_format import render
+from sire_core.storage.index_files import IndexFiles
+
+__all__ = ["training_examples"]
+
+_BOOKS = ("schema", "hash", "model", "prompt", "status", "reason")
+"""Of a record what a model does not write."""
+
+
+def training_examples(
+    folder: str | Path, *, documents: int | None = 10_000, seed: int = 0, recipe: str = ""
+) -> Iterator[dict[str, Any]]:
+    """Passages of an index with what its model extracted from them, as chats: the joint prompt and its answer.
+
+    A model that is trained on them is asked in the same words when it serves as `--llm` of a build. SiReRAG trains on
+    10,000 documents that a larger model has labelled.
+
+    Args:
+        folder: The index.
+        documents: At most so many, drawn at random; None takes all.
+        seed: Of the draw.
+        recipe: Whose records; the latest recipe's unless given.
+
+    Yields:
+        `{"messages": [{"role": "system"}, {"role": "user"}, {"role": "assistant"}]}`, in corpus order. Passages whose
+        extraction failed are left out.
+
+    Raises:
+        ConfigurationError: The records were made by rules, or by other prompts than the joint one.
+    """
+    import numpy as np
+
+    library = IndexFiles(Path(folder))
+    try:
+        built = library.manifest().find(None, recipe)
+        if "|extract/" not in built.extraction:
+            raise ConfigurationError(
+                f"{folder}: {built.name} was built from {built.extraction or 'no records'}, not by a model with one "
+                "call per passage. Build it with --llm MODEL and without --native."
+            )
+        chunks = library.store.chunks()
+        names = list(dict.fromkeys(chunk.doc_id for chunk in chunks))
+        drawn = np.random.default_rng(seed).permutation(len(names))[:documents]
+        wanted = {names[number] for number in drawn.tolist()}
+        asker = ModelExtractor(DryRunModel())
+        items = [item for item in missing_chunks(chunks, set()) if item.chunk.doc_id in wanted]
+        records = library.calls.records(built.extraction, [item.chunk.hash for item in items])
+        for item in items:
+            record = records.get(item.chunk.hash)
+            if record is None or record.status == "failed":
+                continue
+            asked = render(asker.prompt(item))
+            said = {"entities": [], "facts": [], "keywords": [], "topic": "", "abstractiveness": "low"}
+            said |= {name: value for name, value in json.loads(to_json(record)).items() if name not in _BOOKS}
+            texts = (asked.system, asked.user, json.dumps(said, ensure_ascii=False))
+            roles = ("system", "user", "assistant")
+            yield {"messages": [{"role": r, "content": t} for r, t in zip(roles, texts, strict=True)]}
+    finally:
+        library.close()
