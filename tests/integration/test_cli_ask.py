@@ -233,3 +233,10 @@ def test_without_a_model_the_evidence_is_what_a_query_finds(tmp_path):
     found = CliRunner().invoke(app, ["query", str(tmp_path / "ix"), QUESTION, "-k", "8", "--json"])
     assert evidence == json.loads(found.output)
     assert {hit["kind"] for hit in evidence} == {"chunk"}
+
+
+def test_a_slow_model_is_waited_for_as_long_as_was_said(folder):
+    with ScriptedServer(script, latency=1.0) as server:
+        gave_up = ask(folder, server, "--model-timeout", "0.2", "--timeout", "1.5", code=1)
+        assert "Answer" not in gave_up.stdout
+        assert "Answer: Varn Harbour" in ask(folder, server, "--model-timeout", "20").stdout

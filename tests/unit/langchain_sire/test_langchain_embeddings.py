@@ -5,7 +5,10 @@ import threading
 
 import numpy as np
 import pytest
+from langchain_classic.embeddings import CacheBackedEmbeddings
+from langchain_core import documents as langchain_documents
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.stores import InMemoryByteStore
 
 from langchain_sire import LangChainEmbedder, SireRetriever
 from langchain_sire.embeddings import as_embedder
@@ -270,3 +273,28 @@ def test_our_own_embedders_pass_through():
     assert as_embedder(ours) is ours
     assert as_embedder("lexical") == "lexical"
     assert as_embedder(None) is None
+
+
+def test_embeddings_behind_langchains_cache_are_told_apart(tmp_path):
+    def cached(size, seed):
+        class Nameless(Embeddings):
+            """Has no model name, as people's own classes have none."""
+
+            def embed_documents(self, texts):
+                return np.random.default_rng([seed, len(texts)]).normal(size=(len(texts), size)).tolist()
+
+            def embed_query(self, text):
+                return np.random.default_rng([seed, len(text)]).normal(size=size).tolist()
+
+        return CacheBackedEmbeddings.from_bytes_store(
+            Nameless(), InMemoryByteStore(), namespace="same", key_encoder="blake2b"
+        )
+
+    names = [LangChainEmbedder(cached(size, seed)).fingerprint for size, seed in ((8, 1), (8, 1), (8, 2), (16, 1))]
+    assert names[0] == names[1]
+    assert len(set(names)) == 3
+    texts = [langchain_documents.Document("One.", id="a"), langchain_documents.Document("Two.", id="b")]
+    SireRetriever.from_documents(texts, cached(8, 1), path=tmp_path, recipe="flat").index.close()
+    assert len(SireRetriever.load(tmp_path, cached(8, 1)).invoke("one")) == 2
+    with pytest.raises(EmbedderMismatchError):
+        SireRetriever.load(tmp_path, cached(8, 2)).invoke("one")

@@ -9,7 +9,7 @@ from llama_index.core.chat_engine import CondensePlusContextChatEngine, Condense
 from llama_index.core.evaluation import RetrieverEvaluator
 from llama_index.core.llms import MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
-from llama_index.core.node_parser import SentenceSplitter, SentenceWindowNodeParser
+from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter, SentenceWindowNodeParser
 from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 from llama_index.core.query_engine import CitationQueryEngine
 from llama_index.core.schema import Document, MetadataMode, NodeRelationship, TextNode
@@ -81,6 +81,15 @@ async def test_an_evaluator_finds_the_splitters_ids():
     born = next(node.node_id for node in nodes if "born in Varn Harbour" in node.text)
     result = await evaluator.aevaluate("Where was Petra Quillon born?", [born])
     assert result.metric_vals_dict == {"mrr": 1.0, "hit_rate": 1.0}
+
+
+def test_sections_of_markdown_stay_in_the_metadata():
+    page = "# Heron\n\n## Production\n\nIt runs on the cluster green.\n\n## People\n\nMira Solano manages it.\n"
+    nodes = MarkdownNodeParser().get_nodes_from_documents([Document(text=page, id_="heron.md")])
+    found = SireRetriever.from_documents(nodes, recipe="flat", similarity_top_k=5).retrieve("Who manages Heron?")
+    paths = {hit.node.node_id: hit.node.metadata["header_path"] for hit in found}
+    assert paths == {node.node_id: node.metadata["header_path"] for node in nodes}
+    assert "/Heron/" in paths.values()
 
 
 def test_windows_of_sentences_can_take_the_place_of_texts():
