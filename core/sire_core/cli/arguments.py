@@ -170,7 +170,7 @@ ModelTimeout = Annotated[
         "that still writes is waited for. Default: 60.",
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Pay for --llm without asking.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: pay for --llm, and let `sync` remove documents.")]
 Media = Annotated[
     bool,
     typer.Option(

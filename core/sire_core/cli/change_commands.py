@@ -11,8 +11,9 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.changes import run_change
 from sire_core.cli.file_names import ids_of
-from sire_core.cli.models import DEFAULT_KEY, Spending, ask_to_go_on
-from sire_core.cli.options import IndexOptions, check_folder, is_index, manifest_of
+from sire_core.cli.groups import grouped
+from sire_core.cli.models import Spending, ask_to_go_on
+from sire_core.cli.options import IndexOptions, Reading, check_folder, is_index, manifest_of
 from sire_core.cli.output import count, note
 from sire_core.errors import IndexMissingError
 from sire_core.index import Index
@@ -25,23 +26,13 @@ __all__ = ["add", "approval", "delete", "existing_index", "sync", "update", "wit
 _LISTED = 20
 
 
-def add(  # noqa: PLR0917 - typer passes every option by name
+@grouped
+def add(
     folder: arguments.Folder,
     sources: arguments.Sources,
+    spending: Spending,
+    reading: Reading,
     embedder: arguments.Embedder = None,
-    media: arguments.Media = False,
-    extractions: arguments.Extractions = None,
-    llm: arguments.Llm = None,
-    base_url: arguments.BaseUrl = None,
-    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
-    model_timeout: arguments.ModelTimeout = None,
-    native: arguments.Native = False,
-    max_calls: arguments.MaxCalls = None,
-    max_tokens: arguments.MaxTokens = None,
-    prices: arguments.Prices = None,
-    yes: arguments.Yes = False,
-    workers: arguments.Workers = 8,
-    max_failure_ratio: arguments.MaxFailureRatio = 0.1,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Add documents to an index. Those that are there already and did not change are left alone.
@@ -49,55 +40,36 @@ def add(  # noqa: PLR0917 - typer passes every option by name
     All recipes of the folder follow. A document that is there with another text is an error; `sire update` replaces it.
     With --llm it shows what that will cost and asks before it spends.
     """
-    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers, model_timeout)
-    options = existing_index(folder, sources[0], spending, embedder, extractions, max_failure_ratio, media=media)
+    options = existing_index(folder, sources[0], spending, embedder, reading)
     run_change(options, Index.add, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
 
 
-def update(  # noqa: PLR0917 - typer passes every option by name
+@grouped
+def update(
     folder: arguments.Folder,
     sources: arguments.Sources,
+    spending: Spending,
+    reading: Reading,
     embedder: arguments.Embedder = None,
-    media: arguments.Media = False,
-    extractions: arguments.Extractions = None,
-    llm: arguments.Llm = None,
-    base_url: arguments.BaseUrl = None,
-    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
-    model_timeout: arguments.ModelTimeout = None,
-    native: arguments.Native = False,
-    max_calls: arguments.MaxCalls = None,
-    max_tokens: arguments.MaxTokens = None,
-    prices: arguments.Prices = None,
-    yes: arguments.Yes = False,
-    workers: arguments.Workers = 8,
-    max_failure_ratio: arguments.MaxFailureRatio = 0.1,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Replace documents by id, and add those that are new.
 
     Others stay; all recipes of the folder follow. With --llm it shows what that will cost and asks before it spends.
     """
-    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers, model_timeout)
-    options = existing_index(folder, sources[0], spending, embedder, extractions, max_failure_ratio, media=media)
+    options = existing_index(folder, sources[0], spending, embedder, reading)
     run_change(options, Index.update, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
 
 
-def delete(  # noqa: PLR0917 - typer passes every option by name
+@grouped
+def delete(
     folder: arguments.Folder,
     doc_ids: Annotated[
         list[str], typer.Argument(metavar="DOC_ID", help="Ids of the documents to remove, or paths of their files.")
     ],
+    spending: Spending,
     embedder: arguments.Embedder = None,
     extractions: arguments.Extractions = None,
-    llm: arguments.Llm = None,
-    base_url: arguments.BaseUrl = None,
-    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
-    model_timeout: arguments.ModelTimeout = None,
-    native: arguments.Native = False,
-    max_calls: arguments.MaxCalls = None,
-    max_tokens: arguments.MaxTokens = None,
-    prices: arguments.Prices = None,
-    yes: arguments.Yes = False,
     purge: Annotated[
         bool, typer.Option("--purge", help="Overwrite all that these and earlier deleted documents left on disk.")
     ] = False,
@@ -108,10 +80,7 @@ def delete(  # noqa: PLR0917 - typer passes every option by name
     Records and model answers about them are kept in case they come back, unless --purge is given. Summaries that knew
     them are written again: with --llm it shows what that will cost and asks before it spends.
     """
-    spending = Spending(
-        llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, model_timeout=model_timeout
-    )
-    options = existing_index(folder, doc_ids[0], spending, embedder, extractions)
+    options = existing_index(folder, doc_ids[0], spending, embedder, Reading(extractions=extractions))
 
     def change(index: Index, _: Sequence[Document]) -> BuildReport:
         report = index.delete(ids_of(doc_ids, index, folder))
@@ -126,25 +95,13 @@ def delete(  # noqa: PLR0917 - typer passes every option by name
     run_change(options, change, as_json=as_json, approve=approval(spending, without))
 
 
-def sync(  # noqa: PLR0917 - typer passes every option by name
+@grouped
+def sync(
     sources: arguments.Sources,
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The index folder.")],
+    spending: Spending,
+    reading: Reading,
     embedder: arguments.Embedder = None,
-    media: arguments.Media = False,
-    extractions: arguments.Extractions = None,
-    llm: arguments.Llm = None,
-    base_url: arguments.BaseUrl = None,
-    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
-    model_timeout: arguments.ModelTimeout = None,
-    native: arguments.Native = False,
-    max_calls: arguments.MaxCalls = None,
-    max_tokens: arguments.MaxTokens = None,
-    prices: arguments.Prices = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Remove documents, and pay for --llm, without asking.")
-    ] = False,
-    workers: arguments.Workers = 8,
-    max_failure_ratio: arguments.MaxFailureRatio = 0.1,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Add and update documents, and remove those that are gone.
@@ -154,12 +111,11 @@ def sync(  # noqa: PLR0917 - typer passes every option by name
 
     Example: sire sync papers/ notes.jsonl --to my-index
     """
-    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers, model_timeout)
-    options = existing_index(to, sources[0], spending, embedder, extractions, max_failure_ratio, media=media)
+    options = existing_index(to, sources[0], spending, embedder, reading)
     pay = spending.approval()
 
     def approve(index: Index, documents: Sequence[Document]) -> None:
-        _approve_removal(index, documents, yes=yes)
+        _approve_removal(index, documents, yes=spending.yes)
         if pay is not None:
             pay(index, documents)
 
@@ -202,14 +158,7 @@ def approval(
 
 
 def existing_index(
-    folder: Path,
-    first: str | Path,
-    spending: Spending,
-    embedder: str | None,
-    extractions: Path | None,
-    max_failure_ratio: float = 0.1,
-    *,
-    media: bool = False,
+    folder: Path, first: str | Path, spending: Spending, embedder: str | None, reading: Reading
 ) -> IndexOptions:
     """Options of a change; the index must be there, so that a typing error does not start a new one.
 
@@ -218,9 +167,7 @@ def existing_index(
         first: The argument behind it, which may be the index by mistake.
         spending: What may be asked of a model.
         embedder: Makes vectors.
-        extractions: File of recorded extractions.
-        max_failure_ratio: Share of failed passages or summaries above which the change stops.
-        media: Whether tables and images are passages of their own.
+        reading: How documents are read.
 
     Raises:
         IndexMissingError: There is no index.
@@ -233,11 +180,11 @@ def existing_index(
     return IndexOptions(
         folder=folder,
         embedder=embedder,
-        extractions=extractions,
-        media=media,
+        extractions=reading.extractions,
+        media=reading.media,
         language_model=model,
         native=spending.native,
         workers=spending.workers,
-        max_failure_ratio=max_failure_ratio,
+        max_failure_ratio=reading.max_failure_ratio,
         writes=True,
     )

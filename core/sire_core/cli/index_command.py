@@ -10,36 +10,27 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.change_commands import approval, with_documents
 from sire_core.cli.changes import run_change
-from sire_core.cli.models import DEFAULT_KEY, Spending
-from sire_core.cli.options import IndexOptions
+from sire_core.cli.groups import grouped
+from sire_core.cli.models import Spending
+from sire_core.cli.options import IndexOptions, Reading
 from sire_core.cli.recipe_options import parse_settings
 from sire_core.index import Index
 
 __all__ = ["index"]
 
 
+@grouped
 def index(  # noqa: PLR0917 - typer passes every option by name
     sources: arguments.Sources,
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The index folder; made when it is not there.")],
+    reading: Reading,
+    spending: Spending,
     recipe: arguments.RecipeName = None,
     settings: arguments.Settings = None,
     embedder: arguments.Embedder = None,
     chunk_tokens: arguments.ChunkTokens = None,
     no_chunking: arguments.NoChunking = False,
-    media: arguments.Media = False,
-    extractions: arguments.Extractions = None,
-    llm: arguments.Llm = None,
-    base_url: arguments.BaseUrl = None,
-    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
-    model_timeout: arguments.ModelTimeout = None,
-    native: arguments.Native = False,
-    max_calls: arguments.MaxCalls = None,
-    max_tokens: arguments.MaxTokens = None,
-    prices: arguments.Prices = None,
-    yes: arguments.Yes = False,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of every random choice. Default: 0.")] = None,
-    workers: arguments.Workers = 8,
-    max_failure_ratio: arguments.MaxFailureRatio = 0.1,
     runner: arguments.Runner = None,
     as_json: arguments.AsJson = False,
 ) -> None:
@@ -54,21 +45,20 @@ def index(  # noqa: PLR0917 - typer passes every option by name
 
     Example: sire index papers/ notes.jsonl --to my-index --recipe sirerag
     """
-    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers, model_timeout)
     options = IndexOptions(
         folder=to,
         recipe=recipe,
         settings=parse_settings(settings),
         embedder=embedder,
-        extractions=extractions,
+        extractions=reading.extractions,
         chunk_tokens=chunk_tokens,
         no_chunking=no_chunking,
-        media=media,
+        media=reading.media,
         language_model=spending.model(),
-        native=native,
+        native=spending.native,
         seed=seed,
-        workers=workers,
-        max_failure_ratio=max_failure_ratio,
+        workers=spending.workers,
+        max_failure_ratio=reading.max_failure_ratio,
         writes=True,
         runner=runner,
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from sire_core.cli import arguments
 from sire_core.cli.output import note
 from sire_core.errors import ConfigurationError
 
@@ -41,31 +42,21 @@ _MODEL_TIMEOUT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What a command that changes an index may ask of a model, as it was said on the command line.
+    """Options of a command that changes an index: what it may ask of a model.
 
-    Attributes:
-        llm: The model's name; None asks nobody.
-        base_url: Address of an OpenAI-compatible server.
-        api_key_env: Name of the environment variable that holds the key.
-        native: Whether extraction takes the paper's separate steps.
-        max_calls: Most requests.
-        max_tokens: Most tokens of prompts and answers.
-        prices: File with the user's own prices.
-        yes: Pays without asking.
-        workers: Calls in flight at once.
-        model_timeout: Seconds without a sign of life after which a call counts as failed; None takes the client's.
+    `model_timeout` is seconds without a sign of life after which a call counts as failed; None takes the client's.
     """
 
-    llm: str | None = None
-    base_url: str | None = None
-    api_key_env: str = DEFAULT_KEY
-    native: bool = False
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    prices: Path | None = None
-    yes: bool = False
-    workers: int = 8
-    model_timeout: float | None = None
+    llm: arguments.Llm = None
+    base_url: arguments.BaseUrl = None
+    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY
+    native: arguments.Native = False
+    max_calls: arguments.MaxCalls = None
+    max_tokens: arguments.MaxTokens = None
+    prices: arguments.Prices = None
+    yes: arguments.Yes = False
+    workers: arguments.Workers = 8
+    model_timeout: arguments.ModelTimeout = None
 
     def model(self) -> OpenAIChat | None:
         """The model; None without `--llm`. Raises what `language_model` does."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sire_core.cli import arguments
 from sire_core.cli.recipe_options import recipe_to_build, recipe_to_search
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
 
 _ORDER = "The index folder comes first, as in: sire query DIR QUESTION, sire add DIR SRC..."
 
-__all__ = ["IndexOptions", "check_folder", "chunker_of", "is_index", "manifest_of", "open_index"]
+__all__ = ["IndexOptions", "Reading", "check_folder", "chunker_of", "is_index", "manifest_of", "open_index"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Options of a command that takes documents: how they are read."""
+
+    media: arguments.Media = False
+    extractions: arguments.Extractions = None
+    max_failure_ratio: arguments.MaxFailureRatio = 0.1
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.change_commands import approval, existing_index, with_documents
 from sire_core.cli.changes import report_json
-from sire_core.cli.models import DEFAULT_KEY, Spending, say_usage
-from sire_core.cli.options import manifest_of, open_index
+from sire_core.cli.groups import grouped
+from sire_core.cli.models import Spending, say_usage
+from sire_core.cli.options import Reading, manifest_of, open_index
 from sire_core.cli.output import say, say_json
 from sire_core.cli.progress import reporting
 from sire_core.errors import IndexLockedError, StorageError
@@ -20,7 +21,8 @@ from sire_core.errors import IndexLockedError, StorageError
 __all__ = ["reembed"]
 
 
-def reembed(  # noqa: PLR0917 - typer passes every option by name
+@grouped
+def reembed(
     folder: arguments.Folder,
     embedder: Annotated[
         str,
@@ -30,20 +32,11 @@ def reembed(  # noqa: PLR0917 - typer passes every option by name
             help="The new one: `lexical`, `st:NAME_OR_FOLDER`, `openai:MODEL` or `file:PATH`.",
         ),
     ],
+    spending: Spending,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="DIR", help="Write a new folder, and leave DIR as it is.")
     ] = None,
     extractions: arguments.Extractions = None,
-    llm: arguments.Llm = None,
-    base_url: arguments.BaseUrl = None,
-    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
-    model_timeout: arguments.ModelTimeout = None,
-    native: arguments.Native = False,
-    max_calls: arguments.MaxCalls = None,
-    max_tokens: arguments.MaxTokens = None,
-    prices: arguments.Prices = None,
-    yes: arguments.Yes = False,
-    workers: arguments.Workers = 8,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Change the embedder of an index.
@@ -54,8 +47,7 @@ def reembed(  # noqa: PLR0917 - typer passes every option by name
 
     Example: sire reembed my-index --embedder st:all-MiniLM-L6-v2
     """
-    spending = Spending(llm, base_url, api_key_env, native, max_calls, max_tokens, prices, yes, workers, model_timeout)
-    options = existing_index(folder, embedder, spending, None, extractions)
+    options = existing_index(folder, embedder, spending, None, Reading(extractions=extractions))
     approve = approval(spending, with_documents)
     target = to or folder.with_name(f".{folder.resolve().name}.reembed")
     generation = manifest_of(folder).generation
