@@ -64,7 +64,7 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: BuildContext) -> 
 
 
 def _read(library: IndexFiles, plan: Plan) -> CorpusUpdate:
-    library.store.require_sound()  # what is committed next is computed from it
+    library.require_sound()  # what is committed next is computed from it
     stored = library.store.documents()
     change = plan(stored)
     old = library.store.chunks(stored)

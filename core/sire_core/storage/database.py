@@ -8,13 +8,13 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Union
 
 from sire_core.errors import IndexLockedError, StorageError
 
-__all__ = ["Database"]
+__all__ = ["Database", "FileStamp"]
 
 _VARIABLES = 900  # SQLite's smallest compiled-in limit on bound variables is 999
 
@@ -30,6 +30,10 @@ _ADVICE = {
     ("closed database",): "was closed by another thread while it was in use. Ask again: it is opened again.",
     ("unable to open",): "cannot be opened. Check that the folder exists and that you may write to it.",
 }
+
+
+FileStamp = tuple[int, ...]
+"""Inode, size and time of a file, and of its log where that holds something."""
 
 
 class Database:
@@ -60,6 +64,7 @@ class Database:
         self._upgrade = upgrade
         self._lock = threading.RLock()
         self._forked = False
+        self._known: FileStamp = ()
         self._opened = self._open()
         # Python warns of connections that are not closed; an `Index` does not have to be.
         self._finalizer = weakref.finalize(self, self._opened.close)
@@ -82,14 +87,45 @@ class Database:
     def leave_to_parent(self) -> None:
         """In a process that was just forked: let go of the parent's connection without closing it."""
         self._lock = threading.RLock()
+        self._known = ()
         if self.path is not None and self._finalizer.detach():
             _left.append(self._opened)
             self._forked = True
 
-    def close(self) -> None:
-        """Close the connection. Idempotent."""
+    def close(self) -> FileStamp:
+        """Close the connection. Idempotent.
+
+        Returns:
+            What the file looks like now, if all of it is known to be right (see `trust`); else nothing.
+        """
         with self._lock:
+            known = self._known and self._finalizer.alive and self._known == self.stamp()
             self._finalizer()
+            self._known = ()
+            return self.stamp() if known else ()
+
+    def stamp(self) -> FileStamp:
+        """Changes when anybody writes to the file or to its log; empty in memory."""
+        if self.path is None:
+            return ()
+        with suppress(OSError):
+            status = self.path.stat()
+            found: FileStamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+            log = self.path.with_name(self.path.name + "-wal")
+            with suppress(FileNotFoundError):
+                status = log.stat()
+                found += (status.st_ino, status.st_size, status.st_mtime_ns) if status.st_size else ()
+            return found
+        return ()
+
+    def trust(self, stamp: FileStamp) -> None:
+        """What the file held when it looked like this is known to be right, and so is what is added here.
+
+        Args:
+            stamp: Taken before the file was read.
+        """
+        with self._lock:
+            self._known = stamp
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -144,8 +180,10 @@ class Database:
         with self._lock:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
+                known = self._known and self._known == self.stamp()
                 yield self._connection
                 self._connection.execute("COMMIT")
+                self._known = self.stamp() if known else ()
             except BaseException as error:
                 if self._in_transaction():
                     self._connection.execute("ROLLBACK")

@@ -7,8 +7,8 @@ import os
 import shutil
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,11 @@ class Folder:
         """`sources.json`: the folders that the command line read documents from."""
         return self.path / "sources.json"
 
+    @property
+    def verified_file(self) -> Path:
+        """`verified.json`: what `index.sqlite` looked like when all of it was known to be right."""
+        return self.path / "verified.json"
+
     def sources(self) -> list[str]:
         """Folders that ids of documents are relative to, whatever part of them is read later.
 
@@ -86,6 +91,20 @@ class Folder:
         found = sorted({*known, *folders})
         if found != known:
             self._replace(self.sources_file, {"folders": found, "checksum": _checksum(found)})
+
+    def verified(self) -> list[int]:
+        """When all of `index.sqlite` was read last, and what it looked like; empty when nobody knows."""
+        try:
+            found = dict(json.loads(self.verified_file.read_text(encoding="utf-8")))
+            stamp = [int(number) for number in found["verified"]]
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            return []
+        return stamp if found.get("checksum") == _checksum(stamp) else []
+
+    def note_verified(self, stamp: Sequence[int]) -> None:
+        """Remember that for the next process; one that cannot be told reads everything again."""
+        with suppress(StorageError):
+            self._replace(self.verified_file, {"verified": list(stamp), "checksum": _checksum(list(stamp))})
 
     def pool(self, key: str, generation: int) -> Path:
         """Folder of the derived files of a pool."""
@@ -174,7 +193,8 @@ class Folder:
             partial.replace(target)
             sync_folder(self.path)
         except OSError as error:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):  # a read-only file system refuses even that
+                partial.unlink()
             raise StorageError(
                 f"Cannot write {target} ({error.strerror}). The index itself is safe: make room or fix the "
                 "permissions, then open it again."

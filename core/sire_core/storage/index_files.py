@@ -13,7 +13,7 @@ from sire_core.storage.calls import CallStore
 from sire_core.storage.folder import Folder, check_format
 from sire_core.storage.manifest import BuiltRecipe, Manifest
 from sire_core.storage.pools import Pools
-from sire_core.storage.store import CORPUS, Store
+from sire_core.storage.store import CORPUS, Store, Verified
 
 __all__ = ["IndexFiles"]
 
@@ -91,6 +91,15 @@ class IndexFiles:
         else:
             self._manifest = Manifest.from_json(self.store.manifest())
         return self._manifest
+
+    def require_sound(self) -> None:
+        """Make sure of everything in the store before anything is computed from it and written.
+
+        Raises:
+            StorageError: Something is not what was written.
+        """
+        at, *stamp = (self.folder.verified() if self.folder else []) or [0]
+        self.store.require_sound(Verified(tuple(stamp), at) if stamp else None)
 
     def counts(self, built: BuiltRecipe) -> dict[str, int]:
         """Number of units by kind in a recipe's pool."""
@@ -190,9 +199,13 @@ class IndexFiles:
     def close(self) -> None:
         """Close the files."""
         with self._lock:
-            for opened in (self._store, self._calls):
-                if opened is not None:
-                    opened.close()
+            if self._calls is not None:
+                self._calls.close()
+            known = self._store.close() if self._store is not None else None
+            if known is not None and self.folder is not None:
+                noted = [known.at, *known.stamp]
+                if noted != self.folder.verified():
+                    self.folder.note_verified(noted)
             self._store = self._calls = None
 
 

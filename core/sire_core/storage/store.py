@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +28,7 @@ from sire_core.storage.checked import (
     verified,
 )
 from sire_core.storage.commit import Commit
-from sire_core.storage.database import Database
+from sire_core.storage.database import Database, FileStamp
 from sire_core.storage.outbox import OUTBOX_SCHEMA, Outbox, note_changes
 from sire_core.storage.step_tables import STEP_SCHEMA, STEP_TABLES, StepTables, drop_tables, write_table
 from sire_core.types import Chunk, Edge, Unit, UnitKind
@@ -34,7 +36,7 @@ from sire_core.types import Chunk, Edge, Unit, UnitKind
 if TYPE_CHECKING:
     from sire_core.protocols import Delta
 
-__all__ = ["CORPUS", "NOTES", "Store"]
+__all__ = ["CORPUS", "NOTES", "Store", "Verified"]
 
 CORPUS = "corpus"
 """Owner of the chunk units; every recipe's pool holds them."""
@@ -85,8 +87,22 @@ _UNIT_COLUMNS = _UNITS.selected
 _UNIT_WIDTH = len(_UNITS.columns)
 _CHECKSUM = 4
 """Bytes behind every vector."""
+_WEEK = 7 * 24 * 3600
 _MANY = 1000
 """So many vectors are found by reading all; fewer are looked up one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """All that the file held was right.
+
+    Attributes:
+        stamp: What the file looked like.
+        at: When all of it was read last, in seconds.
+    """
+
+    stamp: FileStamp
+    at: int
 
 
 class Store:
@@ -99,10 +115,12 @@ class Store:
     def __init__(self, path: Path | None = None) -> None:
         self._db = Database(path, _SCHEMA + STEP_SCHEMA + OUTBOX_SCHEMA + SUMS_SCHEMA)
         self._sound = False
+        self._verified = 0
 
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
+    def close(self) -> Verified | None:
+        """Close the file; what is known of it, if all that it holds is known to be right."""
+        stamp = self._db.close()
+        return Verified(stamp, self._verified) if stamp and self._sound else None
 
     def copy_to(self, path: Path) -> None:
         """Write a copy of the file."""
@@ -150,14 +168,27 @@ class Store:
             found.append(f"{wrong:,} vectors are not what was written")
         return found
 
-    def require_sound(self) -> None:
-        """Read everything once before anything is derived from it and written.
+    def require_sound(self, known: Verified | None = None) -> None:
+        """Make sure of everything once before anything is derived from it and written.
+
+        What was verified and not touched since is not read again, for a week: disks lose bits at rest, too.
+
+        Args:
+            known: What the process before this one knew of the file.
 
         Raises:
             StorageError: Something is not what was written.
         """
-        if not self._sound and (found := self.check()):
+        if self._sound:
+            return
+        stamp, now = self._db.stamp(), int(time.time())
+        if known is not None and known.stamp == stamp and 0 <= now - known.at < _WEEK:
+            self._verified = known.at
+        elif found := self.check():
             raise damage(f"({found[0]}) it")
+        else:
+            self._verified = now
+        self._db.trust(stamp)
         self._sound = True
 
     def require_complete(self, owners: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 import json
 import logging
 import sqlite3
+import time
 from contextlib import closing
 
 import pytest
@@ -13,6 +14,7 @@ from sire_core.recipes import msrag, pagerank
 from sire_core.storage.check import check_folder
 from sire_core.storage.checked import SUMS_SCHEMA, CheckedTable, CheckedWrites, check_table
 from sire_core.storage.database import Database
+from sire_core.storage.store import Store
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Document
@@ -178,6 +180,47 @@ def test_what_the_embedder_learned_is_made_again_from_the_documents(tmp_path):
         index.build(DOCUMENTS)
         assert [hit.unit.id for hit in index.search("Who founded the Drava mill?", 3)] == before
     assert check_folder(tmp_path / "ix") == []
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    """How often everything was read."""
+    calls = []
+    check = Store.check
+    monkeypatch.setattr(Store, "check", lambda self: calls.append(self) or check(self))
+    return calls
+
+
+def test_what_was_verified_is_not_read_again_by_the_next_process(folder, checks, monkeypatch):
+    def change(number):
+        with opened(folder) as index:
+            index.add([Document(f"new{number}", f"Boris Veld {number} was born in Izola.", f"Boris {number}")])
+            index.delete([f"new{number}"])
+        return len(checks)
+
+    assert [change(number) for number in range(3)] == [1, 1, 1]  # the folder was copied: its files are others
+    with opened(folder) as index:
+        index.search("Who founded the Drava mill?")
+    assert change(3) == 1
+    noted = folder / "verified.json"
+    noted.write_text(noted.read_text().replace("1", "2", 1))
+    assert change(4) == 2
+    now = time.time()
+    monkeypatch.setattr("sire_core.storage.store.time.time", lambda: now + 8 * 24 * 3600)
+    assert [change(5), change(6)] == [3, 3]
+    assert sql(folder / "index.sqlite", "UPDATE units SET text='x' WHERE id=(SELECT min(id) FROM units)")[0]
+    with pytest.raises(StorageError, match=r"index\.sqlite is damaged"):
+        change(7)
+    assert len(checks) == 4
+
+
+def test_what_was_changed_under_an_open_index_is_not_vouched_for(folder):
+    with opened(folder) as index:
+        index.add([LATE])
+        sql(folder / "index.sqlite", "UPDATE units SET text='x' WHERE id=(SELECT min(id) FROM units)")
+        index.delete(["late"])
+    with pytest.raises(StorageError, match=r"index\.sqlite is damaged"), opened(folder) as index:
+        index.add([LATE])
 
 
 @pytest.mark.parametrize("embedder", [HashEmbedder(512), None], ids=["any", "fitted to the corpus"])
