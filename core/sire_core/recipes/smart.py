@@ -12,7 +12,7 @@ from sire_core.recipes.base import register
 from sire_core.settings import Chosen, Part, check_settings, setting
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Ranker
+    from sire_core.protocols import Organizer, Ranker
 
 __all__ = ["SmartBase", "smart"]
 
@@ -22,10 +22,11 @@ class SmartBase:
     """What SMART's reports stand beside.
 
     Attributes:
-        base: What ranks the passages: `dense`, `bm25`, `hybrid`, `pagerank` or `mix_recall`.
+        base: What ranks the passages: `dense`, `bm25`, `hybrid`, `pagerank`, `mix_recall` or `iier`: evidence chains
+            over an interaction graph of its own, with the defaults of that recipe.
     """
 
-    base: str = setting("dense", choices=("dense", "bm25", "hybrid", "pagerank", "mix_recall"))
+    base: str = setting("dense", choices=("dense", "bm25", "hybrid", "pagerank", "mix_recall", "iier"))
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -39,7 +40,7 @@ def smart(**settings: Any) -> Recipe:
 
     Args:
         **settings: Those of `Perspectives`, `KnowledgeGraph`, `ReportSelector` and `base`: `dense`, `bm25`, `hybrid`,
-            `pagerank` or `mix_recall`.
+            `pagerank`, `mix_recall` or `iier`.
 
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
@@ -59,7 +60,7 @@ def smart(**settings: Any) -> Recipe:
         name="smart",
         summary="passages of a base ranker, and reports on the entities they name from several perspectives",
         paper="SMART",
-        organizers=(graph, chosen.make(Perspectives)),
+        organizers=(*_below(base), graph, chosen.make(Perspectives)),
         ranker=_base(base),
         selectors=(chosen.make(ReportSelector),),
         config=chosen.config,
@@ -67,7 +68,21 @@ def smart(**settings: Any) -> Recipe:
     )
 
 
+def _below(base: str) -> tuple[Organizer, ...]:
+    """What a base ranker needs beside the knowledge graph."""
+    if base != "iier":
+        return ()
+    from sire_core.organize.interaction_graph import InteractionGraph
+
+    return (InteractionGraph(),)
+
+
 def _base(name: str) -> Ranker:
+    if name == "iier":
+        from sire_core.search.chains.evidence_chains import EvidenceChains
+        from sire_core.search.chains.scorers import HeuristicScorer
+
+        return EvidenceChains(scorer=HeuristicScorer())
     if name == "pagerank":
         from sire_core.search.rankers.pagerank import PageRank
 

@@ -27,7 +27,7 @@ QUESTIONS = (
 )
 
 
-@pytest.mark.parametrize("base", ["bm25", "hybrid", "pagerank", "mix_recall"])
+@pytest.mark.parametrize("base", ["bm25", "hybrid", "pagerank", "mix_recall", "iier"])
 @pytest.mark.parametrize("check", [check_order, check_filters], ids=lambda check: check.__name__)
 def test_any_base_keeps_the_promises(base, check):
     check(lambda: smart(base=base))
@@ -53,6 +53,18 @@ def test_the_passages_of_a_context_are_those_of_the_base_in_its_order(base):
             reports = [hit for hit in hits if hit.unit.kind.value == "report"]
             assert len(reports) == 8
             assert all(hit.path[0].step == "perspective" for hit in reports)
+
+
+def test_four_units_hold_a_report_and_a_search_may_name_its_perspective(tmp_path):
+    path = tmp_path / "index"
+    with Index(path, recipe=smart(), embedder=HashEmbedder()) as index:
+        index.build(CORPUS)
+        hits = index.search(QUESTIONS[0].question, 4, returns="units")
+        assert [hit.unit.kind.value for hit in hits] == ["chunk", "chunk", "chunk", "report"]
+        views = [tree["view"] for tree in index.stats()["perspectives"]["trees"]]
+    with Index(path, recipe=smart(perspective=views[1]), embedder=HashEmbedder()) as index:
+        told = index.search(QUESTIONS[0].question, 12, returns="units")
+        assert {hit.unit.metadata["view"] for hit in told if hit.unit.kind.value == "report"} == {views[1]}
 
 
 def test_explain_and_stats_show_the_trees():

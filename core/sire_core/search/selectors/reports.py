@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.errors import ConfigurationError
+from sire_core.algorithms.text import count_tokens
+from sire_core.errors import ConfigurationError, QueryError
 from sire_core.search.selectors.report_trees import ReportTrees
 from sire_core.settings import check_settings, setting
 from sire_core.types import Step, UnitKind
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportSelector"]
 
-_FIRST_BLOCK = 4
+_BLOCKS = ((3, 1), (1, 1), (12, 6))
+"""Hits and the reports behind them; each later block is three times the one before."""
 _OVERLAP = 0.2
 
 
@@ -27,17 +29,21 @@ _OVERLAP = 0.2
 class ReportSelector:
     """Puts reports behind the hits whose entities they are about; works over any ranker.
 
-    Reports are never hits of their own: the ranking's passages come in its order, in blocks of 4, 12, 36 ... hits, and
-    behind each block stand half as many reports: at most k // 3 of the first k, whatever k is. They are taken from the
-    ancestors of all entities that the hits so far name, in all trees, by cosine with the question + 0.2 * share of
-    these entities under the report, at most ceil(reports / trees) of each tree, none that says what a better one says.
-    A block whose hits name no entity is followed by the next hits. Reports that were not taken come behind everything
-    else.
+    Reports are never hits of their own: the ranking's passages come in its order, three hits and a report, one hit and
+    a report, then blocks of 12, 36, 108 ... hits with half as many reports behind each: at most k // 3 of the first k,
+    whatever k is. They are taken from the ancestors of all entities that the hits so far name, in all trees, by cosine
+    with the question + 0.2 * share of these entities under the report, at most ceil(reports / trees) of each tree, none
+    that says what a better one says. A block whose hits name no entity is followed by the next hits. Reports that were
+    not taken come behind everything else.
 
     Attributes:
         cap: Most reports of a context: `third`, as above; a number, which stops there; or None, as published:
             the first k hits of the ranking and then every ancestor's report, however many that makes.
         overlap: Weight of the share of the hits' entities that stand under a report.
+        cap_tokens: Most tokens of all reports of a context together; None for no bound but `cap`. One that does not
+            fit is passed over.
+        perspective: Only reports of this perspective: its number from 1, or the name of its view, as `stats` has them.
+            It is no part of what is built: one index serves searches of every perspective.
 
     Raises:
         ConfigurationError: `cap` is none of these.
@@ -45,6 +51,8 @@ class ReportSelector:
 
     cap: int | str | None = "third"
     overlap: float = setting(_OVERLAP, low=0.0)
+    cap_tokens: int | None = setting(None, low=1)
+    perspective: str = ""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -53,27 +61,56 @@ class ReportSelector:
             raise ConfigurationError(f"cap is 'third', a number of reports or None, not {self.cap!r}.")
 
     async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:
-        """Return a ranking whose first `k` are the context; with `cap=None` it is longer."""
+        """Return a ranking whose first `k` are the context; with `cap=None` it is longer.
+
+        Raises:
+            QueryError: There is no such perspective.
+        """
         import asyncio
 
         trees = await asyncio.to_thread(ReportTrees.of, view)
         if not trees.trees:
             return ranking
-        reports = _Reports(await view.embed_query(query), ranking, view, trees, self.overlap)
-        selected = _Selected(self, ranking, k, view, reports, trees.count)
+        kept = frozenset(trees.trees.values())
+        if self.perspective:
+            kept = await asyncio.to_thread(_named, self.perspective, trees, view)
+        reports = _Reports(await view.embed_query(query), ranking, view, trees, self, kept)
+        selected = _Selected(self, ranking, k, view, reports, len(kept))
         await selected.top(k)
         return selected
+
+
+def _named(wanted: str, trees: ReportTrees, view: View) -> frozenset[str]:
+    """Trees that a search means."""
+    first = {tree: at for at, tree in reversed(list(trees.trees.items()))}
+    units = dict(zip(first, view.units(list(first.values())), strict=True))
+    views = {tree: str(unit.metadata.get("view", "")) for tree, unit in units.items()}
+    found = frozenset(tree for tree in views if wanted in {views[tree], tree, tree.rpartition(" ")[2]})
+    if not found:
+        known = ", ".join(f"{tree.rpartition(' ')[2]} ({views[tree]})" for tree in sorted(views))
+        raise QueryError(f"There is no perspective {wanted!r}. This index has {known}.")
+    return found
 
 
 class _Reports:
     """Chooses among the reports above the hits seen so far."""
 
-    def __init__(self, question: FloatArray, ranking: Ranking, view: View, trees: ReportTrees, overlap: float) -> None:
+    def __init__(
+        self,
+        question: FloatArray,
+        ranking: Ranking,
+        view: View,
+        trees: ReportTrees,
+        settings: ReportSelector,
+        kept: frozenset[str],
+    ) -> None:
         self._question = question
         self._ranking = ranking
         self._view = view
         self._trees = trees
-        self._overlap = overlap
+        self._overlap = settings.overlap
+        self._left = settings.cap_tokens
+        self._kept = kept
         self._entities: dict[int, None] = {}
         self._per_tree: Counter[str] = Counter()
         self._texts: set[str] = set()
@@ -91,7 +128,8 @@ class _Reports:
             per_tree: How many of a tree at most, those chosen before included; None for no bound.
         """
         counts = self._trees.counts(self._entities)
-        candidates = np.array([at for at in counts if at not in self.notes], dtype=np.int64)
+        kept = (at for at in counts if at not in self.notes and self._trees.trees[at] in self._kept)
+        candidates = np.fromiter(kept, dtype=np.int64)
         if most < 1 or not len(candidates):
             return []
         # What a filter hides has no score in the ranking, and so stays hidden here.
@@ -107,6 +145,11 @@ class _Reports:
             text = self._view.units([report])[0].text
             if text in self._texts or (per_tree is not None and self._per_tree[tree] >= per_tree):
                 continue
+            if self._left is not None:
+                size = count_tokens(text)
+                if size > self._left:
+                    continue
+                self._left -= size
             self._texts.add(text)
             self._per_tree[tree] += 1
             chosen.append(report)
@@ -139,11 +182,11 @@ class _Selected:
         self._order: list[int] = []
         self._scores: list[float] = []
         self._read: list[tuple[int, float]] = []
-        self._reach = 2 * max(k, _FIRST_BLOCK)
+        self._reach = 2 * max(k, 4)
         self._hits = 0
         self._given = 0
-        self._block = _FIRST_BLOCK
-        self._left = _FIRST_BLOCK
+        self._block, *self._later = _BLOCKS
+        self._left = self._block[0]
         self._topped: set[int] = set()
         self._ended = False
 
@@ -185,12 +228,12 @@ class _Selected:
             if self._hits == self._k:
                 self._append(len(self._is_report), None)
         elif not self._left:
-            most = self._block // 2
+            most = self._block[1]
             if isinstance(self._cap, int):
                 most = min(most, self._cap - self._given)
             self._append(most, ceil((self._given + most) / self._trees))
-            self._block *= 3
-            self._left = self._block
+            self._block = self._later.pop(0) if self._later else (3 * self._block[0], 3 * self._block[1])
+            self._left = self._block[0]
 
     async def _next_hit(self) -> tuple[int, float] | None:
         """The ranking's next unit that is no report."""
