@@ -31,8 +31,9 @@ class WrittenIndex:
     rankings: dict
     asked: list = field(default_factory=list)
 
-    async def asearch(self, query, k, *, returns="units"):
+    async def asearch(self, query, k, *, filter=None, returns="units"):
         """Units as written; of passages what the bridges stand on, in their order."""
+        assert filter is None
         self.asked.append((query, k, returns))
         if returns == "units":
             return self.rankings[query][:k]

@@ -40,8 +40,8 @@ def test_the_users_own_table(tmp_path) -> None:
         load_prices(tmp_path / "missing.json")
 
 
-@pytest.mark.parametrize("native", [False, True])
-async def test_a_scripted_extraction_lands_inside_its_estimate(native: bool) -> None:
+@pytest.mark.parametrize("native", [None, "sirerag"])
+async def test_a_scripted_extraction_lands_inside_its_estimate(native: str | None) -> None:
     model = ScriptedModel()
     extractor = ModelExtractor(model, native=native)
     chunks = items(20)
