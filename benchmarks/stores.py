@@ -105,7 +105,9 @@ def langchain_stores(folder: Path, embedding: Embeddings) -> dict[str, Callable[
         import lancedb as library
         from langchain_community.vectorstores import LanceDB
 
-        return LanceDB(library.connect(str(folder / "lance")), embedding, table_name=name), True
+        connection = library.connect(str(folder / "lance"))
+        # Its default mode keeps the last batch of a large corpus only.
+        return LanceDB(connection, embedding, table_name=name, mode="append"), True
 
     return {
         "LangChain InMemoryVectorStore": memory,
