@@ -91,6 +91,7 @@ _FORMS = {
     "-INPUT-\nQuery: ": lambda prompt: json.dumps(
         {"named": _names(_between(prompt, "-INPUT-\nQuery: ", "\n")), "generic": []}
     ),
+    "identify any facts that should be grouped": lambda _: json.dumps({"grouped_facts": []}),
     "Current:\n": lambda prompt: json.dumps({"description": _between(prompt, "Current:\n", "\n\nUpdated")[:200]}),
     "knowledge triplets in the form of (subject, predicate, object)": _triplets,
     "separated by '^' symbols": lambda prompt: "^".join(_names(_between(prompt, "QUERY: ", "\n"))),

@@ -300,6 +300,39 @@ class Index:
             _logger.warning(hint)
         return hits
 
+    def search_many(
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - as above
+        returns: str = "passages",
+    ) -> list[list[Hit]]:
+        """Find evidence for several questions: hits by question, all of one generation.
+
+        One request to the embedder for up to 64 questions, and one matrix product with the vectors of the index, which
+        is read once for all of them. Scores may differ from those of `search` in the last digit.
+
+        Args:
+            queries: The questions.
+            k: See `search`, as for the rest.
+            filter: The same for all.
+            returns: "passages" or "units".
+        """
+        return _run(self.asearch_many(queries, k, filter=filter, returns=returns))
+
+    async def asearch_many(
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - as above
+        returns: str = "passages",
+    ) -> list[list[Hit]]:
+        """See `search_many`."""
+        snapshot = await self.asnapshot(filter=filter)
+        return await snapshot.asearch_many(list(queries), k, returns=returns)
+
     async def afilter_hint(self, filter: FilterLike) -> str:  # noqa: A002 - as above
         """Keys of a filter that no passage has, with the nearest ones that some have; empty when nothing is wrong."""
         from sire_core.search.filter_hint import filter_hint

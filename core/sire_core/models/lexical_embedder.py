@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
-import threading
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +35,8 @@ _FIT_TEXTS = 20_000
 _FIT_WORDS = 100_000
 _BATCH = 2048
 _FEW = 16
-# Large batches at once would only share the cores and multiply the memory; a question does not wait behind them.
-_one_large_batch = threading.Lock()
+_large: list[tuple[int, ThreadPoolExecutor]] = []
+"""The thread of large batches, by process: a fork has no threads."""
 # A change of a corpus embeds a few dozen texts at a time, which have most words in common: up to 15 MB are remembered.
 _KEPT_WORDS = 8192
 _kept: dict[str, FloatArray] = {}
@@ -166,7 +166,10 @@ class LexicalEmbedder:
             ConfigurationError: Not fitted yet.
         """
         fitted = self._fitted()
-        return await asyncio.to_thread(_transform, fitted, list(texts))
+        if len(texts) <= _FEW:
+            return await asyncio.to_thread(_embed_texts, fitted, list(texts))
+        work = _large_batches()
+        return await asyncio.get_running_loop().run_in_executor(work, _embed_texts, fitted, list(texts))
 
     def _fitted(self) -> _Fitted:
         if self._state is None:
@@ -234,9 +237,15 @@ def _damped(counts: sparse.csr_matrix) -> sparse.csr_matrix:
     return damped
 
 
-def _transform(fitted: _Fitted, texts: list[str]) -> FloatArray:
-    with contextlib.nullcontext() if len(texts) <= _FEW else _one_large_batch:
-        return _embed_texts(fitted, texts)
+def _large_batches() -> ThreadPoolExecutor:
+    """One thread for all large batches; a question does not wait behind them.
+
+    Several would only share the cores and multiply the memory, also one after the other: allocators keep what a thread
+    has freed for that thread, which is 100 MB of each that ever embedded a batch.
+    """
+    if not _large or _large[0][0] != os.getpid():
+        _large[:] = [(os.getpid(), ThreadPoolExecutor(1, "sire-embedding"))]
+    return _large[0][1]
 
 
 def _embed_texts(fitted: _Fitted, texts: list[str]) -> FloatArray:

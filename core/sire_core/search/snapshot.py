@@ -45,6 +45,13 @@ def found(hits: Sequence[Hit]) -> dict[str, Any]:
     return {"sire.hits": len(hits), "gen_ai.retrieval.documents": documents if records_content() else None}
 
 
+_TOGETHER = 64
+"""Questions that are embedded and compared at once."""
+
+_BATCH_CELLS = 2**25
+"""Cosines of a batch: 128 MB of float32."""
+
+
 @dataclass(frozen=True, slots=True)
 class PoolCounts:
     """Units by kind, documents and passages."""
@@ -179,6 +186,19 @@ class SearchSnapshot:
             hits = await self.select(query, await self.rank(query, k), k, returns=returns)
             span.set(found(hits))
         return hits
+
+    async def asearch_many(self, queries: Sequence[str], k: int = 10, *, returns: str = "passages") -> list[list[Hit]]:
+        """See `Index.search_many`."""
+        for query in queries:
+            check_query(query, k)
+        check_returns(returns)
+        found: list[list[Hit]] = []
+        together = min(_TOGETHER, max(1, _BATCH_CELLS // max(1, self.view.size)))
+        for first in range(0, len(queries), together):
+            some = queries[first : first + together]
+            snapshot = self if self.lexical else replace(self, view=await self.view.asking(some))
+            found += [await snapshot.asearch(query, k, returns=returns) for query in some]
+        return found
 
     def span(self, query: str, k: int) -> Span:
         """Begin the span of a search."""

@@ -67,6 +67,8 @@ class PoolView:
         self._carried: dict[str, Any] = {} if before is None else dict(before._carried)  # noqa: SLF001 - our own kind
         self._mapped: list[tuple[DerivedFiles, tuple[tuple[int, int, int], ...]]] = []
         self._lock = threading.RLock()
+        self._questions: dict[str, FloatArray] = {}
+        self._cosines: dict[str, FloatArray] = {}
 
     @property
     def generation(self) -> int:
@@ -127,6 +129,22 @@ class PoolView:
         twin._load_edges, twin._load_notes = load_edges, load_notes  # noqa: SLF001 - a copy of ourselves
         return twin
 
+    async def asking(self, queries: Sequence[str]) -> PoolView:
+        """This snapshot for some questions at once: one request to the embedder, one product with all vectors.
+
+        Args:
+            queries: Few enough that `size` numbers of each fit into memory.
+        """
+        asked = list(dict.fromkeys(queries))
+        if not self.size or not asked:
+            return self
+        raw = await self._embedder.embed(asked, "query")
+        questions = unit_rows(np.asarray(raw, dtype=np.float32))
+        self._check_length(questions[0])
+        twin = copy.copy(self)
+        twin._questions, twin._cosines = dict(zip(asked, questions, strict=True)), {}  # noqa: SLF001 - our own kind
+        return twin
+
     @property
     def embedder_fingerprint(self) -> str:
         """Fingerprint of the embedder that the vectors are of; empty when nothing was ever embedded."""
@@ -134,14 +152,19 @@ class PoolView:
 
     async def embed_query(self, query: str) -> FloatArray:
         """Unit-length vector of a question, `[dimension]`."""
+        if query in self._questions:
+            return self._questions[query]
         vectors = await self._embedder.embed([query], "query")
         question: FloatArray = unit_rows(np.asarray(vectors, dtype=np.float32))[0]
+        self._check_length(question)
+        return question
+
+    def _check_length(self, question: FloatArray) -> None:
         if self.size and len(question) != self.matrix.shape[1]:
             raise EmbedderMismatchError(
                 f"The embedder {self._embedder.fingerprint} answered a vector of length {len(question)}, but the index "
                 f"holds vectors of length {self.matrix.shape[1]}. Give the embedder that it was built with."
             )
-        return question
 
     async def embed_tokens(self, texts: Sequence[str], kind: str) -> list[FloatArray]:
         """Unit-length vectors of the tokens of texts, each `[tokens, d]`.
@@ -207,11 +230,23 @@ class PoolView:
             from sire_core.search.vectors.store_scores import store_scores
 
             return await store_scores(self._vectors, query, question, self, where)
+        if self._questions.get(query) is question:
+            return await self._cosines_of_all(query)
         if self.matrix.size > _INLINE:
             import asyncio
 
             return np.asarray(await asyncio.to_thread(np.dot, self.matrix, question), dtype=np.float32)
         return np.asarray(np.dot(self.matrix, question) if self.size else np.zeros(0), dtype=np.float32)
+
+    async def _cosines_of_all(self, query: str) -> FloatArray:
+        """Of a question that is asked with others: the product is made for the first of them, if any wants it."""
+        import asyncio
+
+        if not self._cosines:
+            questions = np.stack(list(self._questions.values()))
+            product = await asyncio.to_thread(np.dot, questions, self.matrix.T)
+            self._cosines.update(zip(self._questions, product, strict=True))
+        return self._cosines[query]
 
     @property
     def scans(self) -> bool:

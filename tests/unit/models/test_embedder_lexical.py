@@ -196,10 +196,10 @@ def test_signs_depend_on_the_key_alone_and_are_balanced():
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=8), st.lists(st.text(max_size=40), max_size=4))
 def test_any_text_gives_finite_rows_of_length_one_or_zero(corpus, others):
-    from sire_core.models.lexical_embedder import _transform
+    from sire_core.models.lexical_embedder import _embed_texts
 
     embedder = LexicalEmbedder().fit(corpus)
-    vectors = _transform(embedder._fitted(), corpus + others)
+    vectors = _embed_texts(embedder._fitted(), corpus + others)
     lengths = np.linalg.norm(vectors, axis=1)
     assert np.all(np.isclose(lengths, 1, atol=1e-4) | (lengths == 0))
 
