@@ -26,15 +26,8 @@ __all__ = ["EvalConfig", "Searchable", "evaluate", "scope_of"]
 class Searchable(Protocol):
     """The part of `Index` that the runner uses."""
 
-    async def asearch(
-        self,
-        query: str,
-        k: int,
-        *,
-        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the index's word
-        returns: str = "units",
-    ) -> Sequence[Hit]:
-        """The best `k` hits."""
+    async def asearch(self, query: str, k: int, *, returns: str = "units") -> Sequence[Hit]:
+        """The best `k` hits; with `filter` where questions bring one along, see `scope_of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +130,21 @@ def scope_of(question: Question) -> Mapping[str, Any] | None:
     return where if isinstance(where, dict) else None
 
 
+async def _search(index: Searchable, question: Question, k: int, returns: str) -> Sequence[Hit]:
+    where = scope_of(question)
+    scope: dict[str, Any] = {} if where is None else {"filter": where}
+    return await index.asearch(question.question, k, returns=returns, **scope)
+
+
 async def _ask(
     index: Searchable, question: Question, config: EvalConfig, scorer: BudgetScorer | None
 ) -> QuestionResult:
-    where = scope_of(question)
     start = time.perf_counter()
-    hits = await index.asearch(question.question, config.hits, filter=where, returns=config.returns)
+    hits = await _search(index, question, config.hits, config.returns)
     seconds = time.perf_counter() - start
     passages = hits
     if config.returns != "passages":
-        passages = await index.asearch(question.question, config.hits, filter=where, returns="passages")
+        passages = await _search(index, question, config.hits, "passages")
     brought: dict[str, str] = {}
     for hit in hits:
         for doc_id in hit.doc_ids:
@@ -186,6 +184,6 @@ async def _fill(
         # A tenth more than the mean length suggests, and at least one and a half times as many: two rounds at most
         # in practice, and an end in any case.
         k = max(ceil(1.1 * k * scorer.budget / max(context.tokens, 1)), ceil(1.5 * k))
-        hits = await index.asearch(question.question, k, filter=scope_of(question), returns=config.returns)
+        hits = await _search(index, question, k, config.returns)
         context = scorer.context(hit.unit.text for hit in hits)
     return context
