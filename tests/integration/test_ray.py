@@ -20,7 +20,7 @@ pytest.importorskip("ray")
 def cluster():
     import ray
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     yield RayRunner(part_size=8)
     ray.shutdown()
 
@@ -108,6 +108,7 @@ def test_ray_two_nodes_of_which_one_is_lost(tmp_path):
         for document in demo_documents()
     ]
     assert isinstance(documents[0], Document)
+    ray.shutdown()  # the cluster of the tests before
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     lost = nodes.add_node(num_cpus=1)
     ray.init(address=nodes.address, log_to_driver=False, configure_logging=False)

@@ -75,7 +75,7 @@ def delete(
     ] = False,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Remove documents and everything that was derived from them. With an unknown id nothing is removed.
+    """Remove documents and all that was derived from them. With an unknown id nothing is removed.
 
     Records and model answers about them are kept in case they come back, unless --purge is given. Summaries that knew
     them are written again: with --llm it shows what that will cost and asks before it spends.

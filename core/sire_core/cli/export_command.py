@@ -24,7 +24,9 @@ def export_training(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the draw.")] = 0,
     recipe: arguments.RecipeName = None,
 ) -> None:
-    """Write what a model extracted as training examples: the prompt of a passage and the record that it gave.
+    """Write what a model extracted as training examples.
+
+    An example is the prompt of a passage and the record that the model gave.
 
     SiReRAG trains a small model on 10,000 documents that a large one has labelled. The small one is then asked with the
     same prompts: sire index SRC --to DIR --llm SMALL --base-url URL.

@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from sire_core.storage.folder import Folder
-
 if TYPE_CHECKING:
     from sire_core.index import Index
 
@@ -23,6 +21,8 @@ def ids_of(given: Iterable[str], index: Index, folder: Path) -> list[str]:
         index: Holds the documents.
         folder: Its folder, which knows the folders that documents were read from.
     """
+    from sire_core.storage.folder import Folder
+
     known, roots = set(index.snapshot().document_ids()), Folder(folder).sources()
     return list(dict.fromkeys(_id_of(name, known, roots) for name in given))
 
@@ -43,6 +43,8 @@ def taken_names(names: Iterable[str], sources: Iterable[Path], folder: Path) -> 
         sources: What is read now.
         folder: The index folder.
     """
+    from sire_core.storage.folder import Folder
+
     now = [os.path.realpath(source) for source in sources if source.is_dir()]
     before = [root for root in Folder(folder).sources() if root not in now]
     # Of folders inside each other ids are paths below the outer one: no name is taken twice.

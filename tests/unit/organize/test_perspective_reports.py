@@ -125,7 +125,7 @@ def test_every_vertex_of_a_cluster_is_below_its_node_exactly_once(rows):
 def test_a_report_quotes_several_passages_and_names_what_is_central():
     node = ReportNode(0, 1, (), (0, 1, 2), {0: 2.0, 1: 2.0, 2: 3.0})
     report = extract_report(node, node.statements, BARBELL, 30)
-    assert report.title == "V2, V0, V1"
+    assert report.title == "V2, V1, V0"  # V1 and V0 weigh the same: who is named first
     assert report.text.splitlines()[0] == report.title
     assert set(report.passages) == {1, 2}
     assert all(said.text in report.text for said in BARBELL.read(report.statements).values())

@@ -99,7 +99,7 @@ def central_names(weights: Mapping[int, float], statements: Iterable[Statement])
         for vertex, name in statement.names.items():
             if vertex in weights:
                 spelt.setdefault(vertex, name)
-    first = sorted(spelt, key=lambda vertex: (-weights[vertex], vertex))[:_CENTRAL]
+    first = sorted(spelt, key=lambda vertex: -weights[vertex])[:_CENTRAL]  # of equals who is named first
     return ", ".join(dict.fromkeys(spelt[vertex] for vertex in first))
 
 

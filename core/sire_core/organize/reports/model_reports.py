@@ -127,7 +127,7 @@ def _entities(
                 names.setdefault(vertex, name)
     about = network.descriptions(names)
     found = []
-    for vertex in sorted(names, key=lambda vertex: (-node.telling[vertex], vertex)):
+    for vertex in sorted(names, key=lambda vertex: -node.telling[vertex]):  # of equals who is named first
         description, passage = about.get(vertex, ("", -1))
         entry = {"name": names[vertex], **({"description": description} if passage in passages else {})}
         if budget.takes(" ".join(entry.values())):
