@@ -76,8 +76,9 @@ def train_chains(  # noqa: PLR0917 - typer passes every option by name
 
     need_torch()
     check_target(to)
-    config = TrainingConfig(labels=labels, loss=loss, epochs=epochs, seed=seed)
     chosen = parse_settings(settings)
+    length = {name: chosen[name] for name in ("max_length",) if name in chosen}  # chains are tried at that length, too
+    config = TrainingConfig(labels=labels, loss=loss, epochs=epochs, seed=seed, **length)
     sets = [load_dataset(path) for path in (dataset_dir, *(tests or ()))]
     with reporting() as progress:
         trained = run_training(sets[0], sets[1:], questions, resolve_embedder(embedder), chosen, config, progress)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.errors import ConfigurationError, SireError, StorageError
+from sire_core.errors import ConfigurationError
+from sire_core.stores.client_calls import in_turn, valid_text
 from sire_core.stores.facts import Joined, Number, facts_of, narrow
 
 if TYPE_CHECKING:
@@ -106,17 +106,7 @@ class LanceStore:
 
     async def _run(self, work: Callable[[], T]) -> T:
         """In a thread, one after the other."""
-
-        def done() -> T:
-            try:
-                with self._lock:
-                    return work()
-            except SireError:
-                raise
-            except Exception as error:  # the library raises what its own parts do
-                raise StorageError(f"LanceDB failed ({error}). See to the place and ask again.") from error
-
-        return await asyncio.to_thread(done)
+        return await in_turn(self._lock, work, "LanceDB", "the place")
 
 
 def _schema(width: int) -> Any:
@@ -138,16 +128,12 @@ def _row(found: MirroredUnit) -> dict[str, Any]:
     return {
         "id": unit.id,
         "kind": unit.kind.value,
-        "title": _clean(unit.title),
-        "text": _clean(unit.text),
-        "doc_ids": [_clean(doc) for doc in found.doc_ids],
+        "title": valid_text(unit.title),
+        "text": valid_text(unit.text),
+        "doc_ids": [valid_text(doc) for doc in found.doc_ids],
         "facts": facts_of(found.metadata, found.differs),
         "vector": found.vector,
     }
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def _quoted(text: str) -> str:

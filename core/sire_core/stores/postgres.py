@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, StorageError
+from sire_core.stores.client_calls import valid_text
 from sire_core.stores.facts import Has, Joined, Number, facts_of, narrow, numbers_of
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def _row(found: MirroredUnit) -> tuple[Any, ...]:
 
 def _clean(text: str) -> str:
     """What PostgreSQL takes as text: no NUL, no half of a surrogate pair."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
+    return valid_text(text.replace("\0", ""))
 
 
 def _text(vector: FloatArray) -> str:

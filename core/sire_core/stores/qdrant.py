@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.errors import ConfigurationError, SireError, StorageError
+from sire_core.errors import ConfigurationError
 from sire_core.storage.uuids import from_uuid, to_uuid
+from sire_core.stores.client_calls import in_turn, valid_text
 from sire_core.stores.facts import Has, Joined, facts_of, narrow, numbers_of
 
 if TYPE_CHECKING:
@@ -115,33 +115,19 @@ class QdrantStore:
 
     async def _run(self, work: Callable[[], T]) -> T:
         """In a thread, one after the other: clients in memory and of folders are no more than lists."""
-
-        def done() -> T:
-            try:
-                with self._lock:
-                    return work()
-            except SireError:
-                raise
-            except Exception as error:  # the client lets through what its transports raise
-                raise StorageError(f"Qdrant failed ({error}). See to the server and ask again.") from error
-
-        return await asyncio.to_thread(done)
+        return await in_turn(self._lock, work, "Qdrant", "the server")
 
 
 def _payload(found: MirroredUnit) -> dict[str, Any]:
     unit = found.unit
     return {
         "kind": unit.kind.value,
-        "title": _clean(unit.title),
-        "text": _clean(unit.text),
-        "doc_ids": [_clean(doc) for doc in found.doc_ids],
+        "title": valid_text(unit.title),
+        "text": valid_text(unit.text),
+        "doc_ids": [valid_text(doc) for doc in found.doc_ids],
         "facts": facts_of(found.metadata, found.differs),
         "numbers": {_key(key): value for key, value in numbers_of(found.metadata).items()},
     }
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def _key(key: str) -> str:

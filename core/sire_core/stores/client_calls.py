@@ -1,0 +1,46 @@
+"""Calls of database clients that know neither event loops nor threads, and the texts that databases take."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from sire_core.errors import SireError, StorageError
+
+if TYPE_CHECKING:
+    import threading
+
+__all__ = ["in_turn", "valid_text"]
+
+T = TypeVar("T")
+
+
+async def in_turn(lock: threading.Lock, work: Callable[[], T], name: str, place: str) -> T:
+    """Do something in a thread, one after the other.
+
+    Args:
+        lock: Whoever holds it calls the client.
+        work: Calls it.
+        name: Of the database, for errors.
+        place: What the user should look after.
+
+    Raises:
+        StorageError: The client raised something; clients let through what their own parts do.
+    """
+
+    def done() -> T:
+        try:
+            with lock:
+                return work()
+        except SireError:
+            raise
+        except Exception as error:
+            raise StorageError(f"{name} failed ({error}). See to {place} and ask again.") from error
+
+    return await asyncio.to_thread(done)
+
+
+def valid_text(text: str) -> str:
+    """A text as UTF-8 can say it: halves of surrogate pairs become question marks."""
+    return text.encode("utf-8", "replace").decode()
