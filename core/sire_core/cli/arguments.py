@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "Allow",
+    "Answerer",
     "ApiKeyEnv",
     "AsJson",
     "BaseUrl",
@@ -50,7 +52,8 @@ Sources = Annotated[
     list[Path],
     typer.Argument(
         metavar="SRC",
-        help="Files (.txt, .md, .jsonl, .json) and folders of them. A JSON line is a document: "
+        help="Files (.txt, .md, .html, .jsonl, .json; with the extra `files` .pdf, .docx and others) and folders of "
+        "them. A JSON line is a document: "
         '{"id", "title", "text", "metadata"}.',
     ),
 ]
@@ -126,6 +129,13 @@ Llm = Annotated[
         help="Let this model extract and summarize. Default: no model; a folder that a model built needs the same one "
         "for changes, and none for questions.",
     ),
+]
+Answerer = Annotated[
+    str | None,
+    typer.Option("--llm", metavar="MODEL", help="The model that thinks and answers. Without one: the evidence."),
+]
+Allow = Annotated[
+    str | None, typer.Option("--allow", metavar="F", help="All that readers may see, as in --filter of sire query.")
 ]
 BaseUrl = Annotated[
     str | None,

@@ -8,10 +8,10 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.answers import answer_json, say_answer, say_piece, say_step
-from sire_core.cli.models import DEFAULT_KEY, language_model
-from sire_core.cli.options import IndexOptions, check_folder, open_index
+from sire_core.cli.groups import grouped
+from sire_core.cli.models import DEFAULT_KEY, Answering, Limits
+from sire_core.cli.options import Searching, check_folder, open_index
 from sire_core.cli.output import on_terminal, say_json
-from sire_core.cli.recipe_options import parse_settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["ask"]
 
 
-def ask(  # noqa: PLR0917 - typer passes every option by name
+@grouped
+def ask(
     folder: arguments.Folder,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
+    searching: Searching,
+    answering: Answering,
+    limits: Limits,
     via: Annotated[
         str,
         typer.Option(
@@ -50,25 +54,6 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
         ),
     ] = None,
     where: arguments.Filter = None,
-    recipe: arguments.RecipeName = None,
-    settings: arguments.SearchSettings = None,
-    ranker: arguments.Ranker = None,
-    embedder: arguments.Embedder = None,
-    llm: Annotated[
-        str | None,
-        typer.Option("--llm", metavar="MODEL", help="The model that thinks and answers. Without one: the evidence."),
-    ] = None,
-    base_url: arguments.BaseUrl = None,
-    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
-    model_timeout: arguments.ModelTimeout = None,
-    max_steps: Annotated[
-        int | None, typer.Option("--max-steps", min=0, help="Most rounds of thinking and searching.")
-    ] = None,
-    max_calls: Annotated[
-        int | None, typer.Option("--max-calls", min=0, help="Most requests to the model; one is kept for the answer.")
-    ] = None,
-    max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=0, help="Most tokens, in and out.")] = None,
-    timeout: Annotated[float | None, typer.Option("--timeout", help="Most seconds for everything.")] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Answer a question, with citations.
@@ -83,25 +68,16 @@ def ask(  # noqa: PLR0917 - typer passes every option by name
     JSON: {"question", "answer", "sufficient", "citations", "stop", "note", "steps", "hits", "usage"}; hits are those of
     `sire query --json`, citations their numbers from 1.
     """
-    from sire_core.reason import PassageSource, ReasoningLimits, reason, settings_of
+    from sire_core.reason import PassageSource, reason, settings_of
 
     check_folder(folder, question)
     strategy = settings_of(via, flavor)
-    # The limits are the reasoning's, not the client's: so one call is kept for the answer.
-    calls, tokens = (max_calls, max_tokens) if llm is None else (None, None)
-    model = language_model(llm, base_url, api_key_env, max_calls=calls, max_tokens=tokens, model_timeout=model_timeout)
+    model = answering.model()
+    limits.need_model(model)
     if model is None:
         via, strategy = "single", {"answer": False}
-    strategy["limits"] = ReasoningLimits(max_steps, max_calls, max_tokens, timeout)
-    options = IndexOptions(
-        folder=folder,
-        recipe=recipe,
-        settings=parse_settings(settings),
-        ranker=ranker,
-        embedder=embedder,
-        language_model=model,
-    )
-    with open_index(options) as index:
+    strategy["limits"] = limits.of_reasoning()
+    with open_index(searching.options(folder, model)) as index:
         shows = not as_json and model is not None
         streams = shows and on_terminal()
         steps = reason(via, PassageSource(index), question, k=k, filter=where, stream=streams, **strategy)

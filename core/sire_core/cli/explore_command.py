@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.models import DEFAULT_KEY, language_model
+from sire_core.cli.groups import grouped
+from sire_core.cli.models import Answering
 from sire_core.cli.options import IndexOptions, check_folder, open_index
 from sire_core.cli.output import note
 from sire_core.cli.recipe_options import parse_settings
@@ -19,25 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["explore"]
 
 
+@grouped
 def explore(
     folder: arguments.Folder,
+    answering: Answering,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8321,
     host: Annotated[
         str,
         typer.Option("--host", help="Address to listen on. On others than this machine's own a token has to be shown."),
     ] = "127.0.0.1",
-    allow: Annotated[
-        str | None,
-        typer.Option("--allow", metavar="F", help="All that the page may show, as in --filter of sire query."),
-    ] = None,
+    allow: arguments.Allow = None,
     embedder: arguments.Embedder = None,
-    llm: Annotated[
-        str | None,
-        typer.Option("--llm", metavar="MODEL", help="The model that thinks and answers, for the page Reason."),
-    ] = None,
-    base_url: arguments.BaseUrl = None,
-    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY,
-    model_timeout: arguments.ModelTimeout = None,
 ) -> None:
     """Show an index as a local web page. With the paths from questions to hits, documents, entities and trees.
 
@@ -49,7 +42,7 @@ def explore(
     from sire_core.explore.explorer import Explorer
     from sire_core.explore.server import serve
 
-    model = language_model(llm, base_url, api_key_env, model_timeout=model_timeout)
+    model = answering.model()
 
     def opened(recipe: str, settings: Sequence[str]) -> Index:
         options = IndexOptions(

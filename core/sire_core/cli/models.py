@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,10 +21,14 @@ if TYPE_CHECKING:
     from sire_core.models.openai.client import OpenAIChat
     from sire_core.models.prices import Price
     from sire_core.pipeline.estimate import Estimate
+    from sire_core.protocols import LanguageModel
+    from sire_core.reason.limits import ReasoningLimits
     from sire_core.types import BuildReport, Document
 
 __all__ = [
     "DEFAULT_KEY",
+    "Answering",
+    "Limits",
     "Spending",
     "ask_to_go_on",
     "estimate_json",
@@ -82,6 +86,59 @@ class Spending:
         return partial(approve_cost, price=find_price(self.llm, self.prices), yes=self.yes)
 
 
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Options of a command that answers: which model does. `model_timeout` as in `Spending`."""
+
+    llm: arguments.Answerer = None
+    base_url: arguments.BaseUrl = None
+    api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY
+    model_timeout: arguments.ModelTimeout = None
+
+    def model(self) -> OpenAIChat | None:
+        """The model; None without `--llm`. Raises what `language_model` does."""
+        return language_model(self.llm, self.base_url, self.api_key_env, model_timeout=self.model_timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Options of a command that answers: how far it may go for one question."""
+
+    max_steps: Annotated[
+        int | None, typer.Option("--max-steps", metavar="N", min=0, help="Most rounds of thinking and searching.")
+    ] = None
+    max_calls: Annotated[
+        int | None,
+        typer.Option("--max-calls", metavar="N", min=0, help="Most requests to the model; one is kept for the answer."),
+    ] = None
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", metavar="N", min=0, help="Most tokens, in and out.")
+    ] = None
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="SECONDS", help="Most seconds for everything.")
+    ] = None
+
+    def of_reasoning(self) -> ReasoningLimits:
+        """As strategies take them.
+
+        Raises:
+            ConfigurationError: A limit makes no sense.
+        """
+        from sire_core.reason.limits import ReasoningLimits
+
+        return ReasoningLimits(self.max_steps, self.max_calls, self.max_tokens, self.timeout)
+
+    def need_model(self, model: LanguageModel | None) -> None:
+        """Refuse limits of what will not be asked.
+
+        Raises:
+            ConfigurationError: There is no model, and a limit of requests or tokens.
+        """
+        given = {"--max-calls": self.max_calls, "--max-tokens": self.max_tokens}
+        if model is None:
+            _refuse(given)
+
+
 def language_model(
     llm: str | None,
     base_url: str | None = None,
@@ -118,9 +175,7 @@ def language_model(
             "--max-tokens": max_tokens,
             "--model-timeout": model_timeout,
         }
-        useless = [name for name, value in given.items() if value is not None]
-        if useless:
-            raise ConfigurationError(f"{', '.join(useless)} needs --llm MODEL: no model is asked without it.")
+        _refuse(given)
         return None
     if base_url is not None and not base_url.startswith(("http://", "https://")):
         raise ConfigurationError("--base-url is an address with http:// or https://, as in http://localhost:11434/v1.")
@@ -135,6 +190,13 @@ def language_model(
         concurrency=workers,
         timeout=_MODEL_TIMEOUT if model_timeout is None else model_timeout,
     )
+
+
+def _refuse(given: Mapping[str, object]) -> None:
+    """Refuse options that say something about a model where there is none; None was not given."""
+    useless = [name for name, value in given.items() if value is not None]
+    if useless:
+        raise ConfigurationError(f"{', '.join(useless)} needs --llm MODEL: no model is asked without it.")
 
 
 def _key(base_url: str | None, name: str) -> str | None:

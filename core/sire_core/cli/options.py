@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sire_core.cli import arguments
-from sire_core.cli.recipe_options import recipe_to_build, recipe_to_search
+from sire_core.cli.recipe_options import parse_settings, recipe_to_build, recipe_to_search
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 
 if TYPE_CHECKING:
@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
 _ORDER = "The index folder comes first, as in: sire query DIR QUESTION, sire add DIR SRC..."
 
-__all__ = ["IndexOptions", "Reading", "check_folder", "chunker_of", "is_index", "manifest_of", "open_index"]
+__all__ = [
+    "IndexOptions",
+    "Reading",
+    "Searching",
+    "check_folder",
+    "chunker_of",
+    "is_index",
+    "manifest_of",
+    "open_index",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,39 @@ class IndexOptions:
     writes: bool = False
     allow: str | None = None
     runner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Searching:
+    """Options of a command that asks an index: how is searched."""
+
+    recipe: arguments.RecipeName = None
+    settings: arguments.SearchSettings = None
+    ranker: arguments.Ranker = None
+    embedder: arguments.Embedder = None
+
+    def options(
+        self, folder: Path, language_model: LanguageModel | None = None, allow: str | None = None
+    ) -> IndexOptions:
+        """All that is said about the index in a folder.
+
+        Args:
+            folder: The index folder.
+            language_model: What a recipe with a filter or reranker of its own may ask.
+            allow: What readers may see.
+
+        Raises:
+            ConfigurationError: A setting is not KEY=VALUE.
+        """
+        return IndexOptions(
+            folder=folder,
+            recipe=self.recipe,
+            settings=parse_settings(self.settings),
+            ranker=self.ranker,
+            embedder=self.embedder,
+            language_model=language_model,
+            allow=allow,
+        )
 
 
 def open_index(options: IndexOptions, progress: Progress | None = None) -> Index:

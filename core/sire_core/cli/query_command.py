@@ -9,9 +9,9 @@ import typer
 
 from sire_core.algorithms.wording import shorten
 from sire_core.cli import arguments
-from sire_core.cli.options import IndexOptions, check_folder, open_index
+from sire_core.cli.groups import grouped
+from sire_core.cli.options import Searching, check_folder, open_index
 from sire_core.cli.output import can_be_written, note, say, say_json, some
-from sire_core.cli.recipe_options import parse_settings
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -22,15 +22,13 @@ __all__ = ["hit_json", "query", "say_hit"]
 _TEXT = 320
 
 
-def query(  # noqa: PLR0917 - typer passes every option by name
+@grouped
+def query(
     folder: arguments.Folder,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
+    searching: Searching,
     k: arguments.K = 10,
     where: arguments.Filter = None,
-    recipe: arguments.RecipeName = None,
-    settings: arguments.SearchSettings = None,
-    ranker: arguments.Ranker = None,
-    embedder: arguments.Embedder = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Whole texts, and for every hit why it was chosen and what it stands on.")
     ] = False,
@@ -51,10 +49,7 @@ def query(  # noqa: PLR0917 - typer passes every option by name
     check_folder(folder, question)
     if html is not None and not can_be_written(html):
         raise ConfigurationError(f"{html} cannot be written. Name a file in a folder that exists.")
-    options = IndexOptions(
-        folder=folder, recipe=recipe, settings=parse_settings(settings), ranker=ranker, embedder=embedder
-    )
-    with open_index(options) as index:
+    with open_index(searching.options(folder)) as index:
         if html is not None:
             index.show(question, k, filter=where, returns=returns).save(html)
             note(f"Wrote {html}")
