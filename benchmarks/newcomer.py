@@ -32,8 +32,8 @@ QUESTION = "Where was the engineer born who designed the harbour crane of Tormun
 NEEDED = ("crane.md", "people/engineer.html")
 FILES = {
     "crane.md": (
-        "# The harbour crane of Tormund Quay\n\nThe crane lifts forty tonnes. It was designed by **Ysolde Ferrant** and "
-        "has stood on the quay since 1911.\n\n## Upkeep\n\nIts chains are greased in spring.\n"
+        "# The harbour crane of Tormund Quay\n\nThe crane lifts forty tonnes. It was designed by **Ysolde Ferrant** "
+        "and has stood on the quay since 1911.\n\n## Upkeep\n\nIts chains are greased in spring.\n"
     ),
     "people/engineer.html": (
         "<!doctype html><html><head><title>Ysolde Ferrant</title></head><body><nav><a href='/'>Home</a></nav>"
@@ -49,11 +49,11 @@ PDF_TEXT = "The lighthouse of Greywater was lit by gas until 1950. Its keeper wa
 def pdf(text: str) -> bytes:
     """A page with one line of text, as the PDF standard has it at its smallest."""
     stream = f"BT /F1 12 Tf 60 760 Td ({text}) Tj ET".encode("latin-1")
+    fonts = b"<< /Font << /F1 5 0 R >> >>"
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 842] /Contents 4 0 R"
-        b" /Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 842] /Contents 4 0 R /Resources %s >>" % fonts,
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
