@@ -2,38 +2,124 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.output import say, say_json
+from sire_core.cli.eval_options import read_questions_option
+from sire_core.cli.groups import grouped
+from sire_core.cli.output import note, say, say_json
 from sire_core.cli.progress import reporting
 from sire_core.cli.recipe_options import parse_settings
-from sire_core.cli.training import check_target, run_training
+from sire_core.cli.training import Taught, check_target, run_training
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sire_core.search.chains.training import TrainingConfig
 
 __all__ = ["train_chains"]
 
+_SCORERS = ("light", "encoder")
 
-def train_chains(  # noqa: PLR0917 - typer passes every option by name
-    dataset_dir: Annotated[
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """Options of how a scorer is trained. Without `--epochs` 40 passes of the light one, 3 of the encoder."""
+
+    scorer: Annotated[
+        str,
+        typer.Option(
+            "--scorer",
+            metavar="light|encoder",
+            help="`light`: over the index's vectors, searches without torch. `encoder`: the paper's, a text encoder "
+            "trained with it; needs torch and transformers to search, too.",
+        ),
+    ] = "light"
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder", metavar="NAME_OR_FOLDER", help="The text encoder to train, such as roberta-base in the paper."
+        ),
+    ] = None
+    encoder_tokens: Annotated[
+        int, typer.Option("--encoder-tokens", metavar="N", min=8, help="Longest text that the encoder reads.")
+    ] = 512
+    labels: Annotated[
+        str,
+        typer.Option(
+            "--labels",
+            metavar="all_shortest|one_path",
+            help="Right steps: all that are on a shortest path, or one path's alone, as in the paper.",
+        ),
+    ] = "all_shortest"
+    max_hops: Annotated[
+        int,
+        typer.Option(
+            "--max-hops",
+            metavar="N",
+            min=0,
+            help="Gold passages further apart teach nothing; 0 for no bound, as in the paper.",
+        ),
+    ] = 2
+    loss: Annotated[str, typer.Option("--loss", metavar="listwise|bce", help="What is minimized.")] = "listwise"
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", metavar="N", min=1, help="Passes over the questions at most.")
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same checkpoint.")] = 0
+
+    def config(self, max_length: int | None) -> TrainingConfig:
+        """How is trained.
+
+        Args:
+            max_length: Passages of a chain; None for the default.
+
+        Raises:
+            ConfigurationError: A value makes no sense, alone or beside the others.
+        """
+        from sire_core.search.chains.training import EncoderConfig, TrainingConfig
+
+        if self.scorer not in _SCORERS:
+            raise ConfigurationError(f"--scorer is one of {', '.join(_SCORERS)}, not {self.scorer!r}.")
+        if (self.scorer == "encoder") != bool(self.encoder):
+            raise ConfigurationError("--scorer encoder and --encoder NAME_OR_FOLDER go together; give both or none.")
+        common: dict[str, Any] = {
+            "labels": self.labels,
+            "loss": self.loss,
+            "max_hops": self.max_hops or None,
+            "seed": self.seed,
+        }
+        common |= {} if max_length is None else {"max_length": max_length}
+        if self.encoder is not None:
+            encoder = EncoderConfig(self.encoder, self.encoder_tokens)
+            common |= {"epochs": 3, "patience": 2, "batch": 8, "encoder": encoder}
+        return TrainingConfig(**common | ({} if self.epochs is None else {"epochs": self.epochs}))
+
+
+@grouped
+def train_chains(
+    place: Annotated[
         Path,
         typer.Argument(
-            metavar="DATASET",
+            metavar="DATASET_or_INDEX",
             help="A folder with corpus.jsonl and questions*.jsonl, or an official HotpotQA, 2WikiMultiHopQA or MuSiQue "
-            "file. Questions need their gold passages ('supporting').",
+            "file. Or an index folder, with --questions FILE: its own graph, whoever made it. Questions need their "
+            "gold passages ('supporting').",
         ),
     ],
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="Where the checkpoint goes (safetensors).")],
+    lesson: Lesson,
     questions: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             "--questions",
-            metavar="all|even|odd",
-            help="Questions to learn from, by their place from 0; the rate on the others is measured.",
+            metavar="all|even|odd|FILE",
+            help="Questions to learn from, by their place from 0; the rate on the others is measured. For an index "
+            "also their file.",
         ),
-    ] = "all",
+    ] = None,
     tests: Annotated[
         list[Path] | None,
         typer.Option("--test", metavar="DATASET", help="Measure on this data set, too; may be repeated."),
@@ -43,50 +129,63 @@ def train_chains(  # noqa: PLR0917 - typer passes every option by name
         typer.Option(
             "--embedder",
             metavar="SPEC",
-            help="Whose vectors it is trained on; the index needs the same. As for `sire index`. Default: lexical.",
+            help="Makes the vectors of a data set; the light scorer needs the same in the index. As for `sire index`. "
+            "Default: lexical.",
         ),
     ] = None,
+    extractions: arguments.Extractions = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of iier, such as `max_length=4`; may be repeated."),
-    ] = None,
-    labels: Annotated[
-        str,
         typer.Option(
-            "--labels", metavar="all_shortest|one_path", help="Right steps: of all shortest paths, or of one."
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of iier's graph, seeds or chain length, such as `max_length=4`; may be repeated.",
         ),
-    ] = "all_shortest",
-    loss: Annotated[str, typer.Option("--loss", metavar="listwise|bce", help="What is minimized.")] = "listwise",
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the questions at most.")] = 40,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same checkpoint.")] = 0,
+    ] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Train a scorer for the chains of iier.
 
-    Used with `sire index --recipe iier --set scorer=neural --set checkpoint=FILE`. Learns from
-    shortest paths between gold passages over frozen vectors, and stops by the share of gold passages that chains find
-    on a fifth of the questions. Needs torch: pip install "sire-rag[torch]". Searching with it does not.
+    Used with `sire index --recipe iier --set scorer=neural --set checkpoint=FILE`, or with `sire query` and `sire eval`
+    and the same settings. Learns from shortest paths between gold passages, and stops by the share of gold passages
+    that chains find on a fifth of the questions. As published: --scorer encoder --labels one_path --max-hops 0.
+    Needs torch: pip install "sire-rag[torch]". Searching with the light scorer does not.
 
     Example: sire train-chains data/2wiki --to chains.safetensors --questions even --test data/hotpotqa
     """
-    from sire_core.evaluate.datasets import load_dataset
-    from sire_core.models.embedders import resolve_embedder
-    from sire_core.search.chains.neural_scorer import write_checkpoint
-    from sire_core.search.chains.training import TrainingConfig, need_torch
+    from sire_core.search.chains.checkpoint import write_checkpoint
+    from sire_core.search.chains.training import need_torch
 
     need_torch()
     check_target(to)
     chosen = parse_settings(settings)
-    length = {name: chosen[name] for name in ("max_length",) if name in chosen}  # chains are tried at that length, too
-    config = TrainingConfig(labels=labels, loss=loss, epochs=epochs, seed=seed, **length)
-    sets = [load_dataset(path) for path in (dataset_dir, *(tests or ()))]
+    half, file = read_questions_option(questions)
+    taught = Taught(place, half, file, tuple(tests or ()), embedder, extractions, chosen)
+    config = lesson.config(chosen.get("max_length"))
     with reporting() as progress:
-        trained = run_training(sets[0], sets[1:], questions, resolve_embedder(embedder), chosen, config, progress)
+        trained = run_training(taught, config, progress)
     card = write_checkpoint(to, trained.weights, trained.card)
+    _warn(card["metrics"])
     if as_json:
-        say_json(card)
+        say_json({name: value for name, value in card.items() if name != "encoder"})  # its vocabulary is long
     else:
         _say_card(to, card)
+
+
+def _measured(metrics: dict[str, Any], validation: str) -> dict[str, dict[str, float]]:
+    """Match rates by what they were measured on."""
+    return {validation: metrics["validation_match_rate"], **metrics["match_rate"]}
+
+
+def _warn(metrics: dict[str, Any]) -> None:
+    """Say where the heuristic, which costs nothing, finds more."""
+    for name, rates in _measured(metrics, "the validation questions").items():
+        if rates["neural"] < rates["heuristic"]:
+            note(
+                f"On {name} the trained scorer finds {rates['neural']:.1f} % of the gold passages, the heuristic "
+                f"{rates['heuristic']:.1f} %: stay with scorer=heuristic, or train on more questions.",
+                "yellow",
+            )
 
 
 def _say_card(path: Path, card: dict[str, Any]) -> None:
@@ -95,8 +194,7 @@ def _say_card(path: Path, card: dict[str, Any]) -> None:
         f"{path}: learned from {data['decisions']:,} steps of {data['questions']:,} questions of {data['name']}, "
         f"stopped at epoch {metrics['epoch']}, digest {card['digest']}"
     )
-    validation = f"validation, {data['validation_questions']}"
-    rows = {validation: metrics["validation_match_rate"], **metrics["match_rate"]}
+    rows = _measured(metrics, f"validation, {data['validation_questions']}")
     head = "share of gold passages on chains"
     width = max(map(len, (head, *rows)))
     say(f"\n{head:<{width}} {'neural':>8} {'heuristic':>10} {'random':>8}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import BoolArray, FloatArray, IntArray
 
-__all__ = ["SHARPNESS", "LightScorer", "train_epochs"]
+__all__ = ["SHARPNESS", "LightScorer", "deterministic", "train_epochs"]
 
 SHARPNESS = 15.0
 """Logits per unit of score. Scores keep the size of the heuristic's, whose steps differ by hundredths."""
@@ -93,7 +93,7 @@ def train_epochs(
         seed: Of the first weights and the order.
     """
     pair, edge = rows
-    with _deterministic(seed):
+    with deterministic(seed):
         model = LightScorer(pair.shape[1], edge.shape[1], start, hidden)
     first_values = [parameter.detach().clone() for parameter in model.parameters()]
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.0)
@@ -101,7 +101,7 @@ def train_epochs(
     bounds = np.searchsorted(owners, np.arange(int(owners[-1]) + 2))
     yield model.arrays()
     for _ in range(epochs):
-        with _deterministic(seed):
+        with deterministic(seed):
             order = rng.permutation(len(bounds) - 1)
             for first in range(0, len(order), batch):
                 chosen = order[first : first + batch]
@@ -119,13 +119,19 @@ def train_epochs(
 
 
 @contextmanager
-def _deterministic(seed: int) -> Iterator[None]:
-    """One thread and a seed while the block runs; torch's own are as before when it ends."""
-    threads = torch.get_num_threads()
+def deterministic(seed: int, threads: int | None = 1) -> Iterator[None]:
+    """A seed while the block runs, and a number of threads; torch's own are as before when it ends.
+
+    Args:
+        seed: Of torch's random numbers.
+        threads: None for as many as torch has.
+    """
+    before = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        torch.set_num_threads(1)
+        if threads is not None:
+            torch.set_num_threads(threads)
         try:
             yield
         finally:
-            torch.set_num_threads(threads)
+            torch.set_num_threads(before)

@@ -25,7 +25,7 @@ class ChainScoring:
 
     Attributes:
         scorer: `heuristic`, `neural`, `llm` or `random`.
-        checkpoint: File of the trained scorer, for `neural`.
+        checkpoint: File of the trained scorer, for `neural`; of either kind that `sire train-chains` makes.
         seed: Of the scorer `random` and of the order `shuffle`.
 
     Raises:
@@ -105,8 +105,7 @@ def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
                 "The neural scorer needs a checkpoint; train one with `sire train-chains DATASET --to FILE`, or use "
                 "scorer='heuristic'."
             )
-        from sire_core.search.chains.neural_scorer import load_neural_scorer
+        from sire_core.search.chains.checkpoint import load_chain_scorer
 
-        scorer: ChainScorer = load_neural_scorer(checkpoint)
-        return scorer
+        return load_chain_scorer(checkpoint)
     raise ConfigurationError(f"The scorer is one of {', '.join(SCORERS)}, not {name!r}.")

@@ -67,16 +67,62 @@ def test_questions_that_share_a_page_with_held_out_ones_are_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--questions", "half"), "--questions is one of"),
         (("--labels", "longest"), "labels is one of"),
         (("--loss", "hinge"), "loss is one of"),
-        (("--set", "scorer=neural"), "needs a checkpoint"),
+        (("--set", "scorer=neural"), "scorer has no effect on training"),
+        (("--set", "order=chain"), "order has no effect on training"),
+        (("--set", "n_simm=3"), "no setting"),
+        (("--scorer", "large"), "--scorer is one of"),
+        (("--scorer", "encoder"), "go together"),
+        (("--questions", "asked.jsonl"), "is for an index folder"),
     ],
 )
 def test_mistakes_are_found_before_anything_is_trained(tmp_path, words, said):
     pytest.importorskip("torch", reason="the torch extra is missing")
     data = data_set(tmp_path / "painters")
     assert said in run("train-chains", data, "--to", tmp_path / "x", *words, code=1).stderr
+
+
+def test_an_index_teaches_over_the_graph_that_it_serves(tmp_path):
+    pytest.importorskip("torch", reason="the torch extra is missing")
+    data, file, ix = data_set(tmp_path / "painters"), tmp_path / "chains.safetensors", tmp_path / "ix"
+    # Recorded keywords: no passage shares one with another, so that titles and nearest passages make no edge either.
+    rows = [{"id": f"p{i}", "entities": [f"painter {i}"], "triples": [], "model": "m"} for i in range(6)]
+    rows += [{"id": f"t{i}", "entities": [f"place {i}"], "triples": [], "model": "m"} for i in range(3)]
+    (tmp_path / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    recorded = ("--extractions", tmp_path / "said.jsonl")
+    sparse = ("--set", "n_sim=0", "--set", "title_keywords=false")
+    run("index", data / "corpus.jsonl", "--to", ix, "--recipe", "iier", *sparse, *recorded, "--no-chunking")
+    asked = ("--questions", data / "questions.jsonl")
+    run("train-chains", ix, "--to", file, code=1).stderr.index("--questions FILE")
+    assert "leave --test" in run("train-chains", ix, "--to", file, *asked, "--embedder", "lexical", code=1).stderr
+    assert "over an index" in run("train-chains", ix, "--to", file, *asked, "--set", "n_sim=3", code=1).stderr
+    assert "nothing to learn from" in run("train-chains", ix, "--to", file, *asked, code=1).stderr
+    # The same extractions over a data set: no edge there, either.
+    assert "nothing to learn from" in run("train-chains", data, "--to", file, *recorded, *sparse, code=1).stderr
+    dense = tmp_path / "dense"
+    run("index", data / "corpus.jsonl", "--to", dense, "--recipe", "iier", "--no-chunking")
+    card = json.loads(run("train-chains", dense, "--to", file, *asked, "--epochs", 1, "--json").stdout)
+    assert (card["kind"], card["data"]["name"], card["config"]["max_hops"]) == ("light", "dense", 2)
+    neural = ("--set", "scorer=neural", "--set", f"checkpoint={file}")
+    assert json.loads(run("query", dense, "Where was Ada Holm born?", *neural, "--json").stdout)
+
+
+def test_what_is_worse_than_the_heuristic_is_said(tmp_path, monkeypatch):
+    pytest.importorskip("torch", reason="the torch extra is missing")
+    from sire_core.search.chains.scorers import HeuristicScorer
+
+    async def rate(view, questions, scorer, max_length):
+        return 80.0 if isinstance(scorer, HeuristicScorer) else 70.0
+
+    monkeypatch.setattr("sire_core.search.chains.examples.match_rate", rate)
+    data = data_set(tmp_path / "painters")
+    words = ("train-chains", data, "--to", tmp_path / "x", "--epochs", 1, "--set", "max_length=2", "--test", data)
+    said = run(*words).stderr
+    assert "On painters, 6 the trained scorer finds 70.0 % of the gold passages, the heuristic 80.0 %" in " ".join(
+        said.split()
+    )
+    assert "stay with scorer=heuristic" in said
 
 
 def test_a_target_in_no_folder(tmp_path):

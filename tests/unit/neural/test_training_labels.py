@@ -45,9 +45,10 @@ def test_decisions_that_every_answer_fits_are_left_out():
     assert [d.chain for d in path_labels(*I5, [0, 5], "one_path").decisions] == [(0,), (0, 1, 3), (5, 3)]
 
 
-def test_another_passage_of_evidence_is_right_too():
+def test_oracle_I5_evidence_off_the_path_is_wrong_as_published_and_right_by_ours():
     graph = csr(5, [(0, 1), (0, 2), (0, 3), (1, 4)])
-    assert labels_at(path_labels(*graph, [0, 4, 2], "one_path"), (0,)) == ([1, 2], [3])
+    assert labels_at(path_labels(*graph, [0, 4, 2], "one_path"), (0,)) == ([1], [2, 3])
+    assert labels_at(path_labels(*graph, [0, 4, 2], "all_shortest"), (0,)) == ([1, 2], [3])
 
 
 def test_pairs_without_a_path_are_counted_and_skipped():

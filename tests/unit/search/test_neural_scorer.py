@@ -9,9 +9,9 @@ import pytest
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.recipes.iier import iier
+from sire_core.search.chains.checkpoint import FORMAT, load_chain_scorer, read_checkpoint, write_checkpoint
 from sire_core.search.chains.features import EDGE_FEATURES, PAIR_FEATURES
 from sire_core.search.chains.graph import ChainGraph
-from sire_core.search.chains.neural_scorer import FORMAT, load_neural_scorer, read_checkpoint, write_checkpoint
 from sire_core.search.chains.walk import ChainQuestion, frontier
 from sire_core.testing.hash_embedder import HashEmbedder
 
@@ -101,7 +101,7 @@ def test_the_recipe_walks_with_a_checkpoint(checkpoint):
 
 
 def test_scores_are_those_of_the_formula(view, checkpoint):
-    scorer = load_neural_scorer(checkpoint)
+    scorer = load_chain_scorer(checkpoint)
     state, graph = state_of(view)
     scores = asyncio.run(scorer.score(state, graph, view))
     assert scores.shape == state.candidates.shape
@@ -135,7 +135,7 @@ def test_a_scorer_of_another_embedder_is_refused_with_both_names(tmp_path, view,
     write_checkpoint(path, weights(), card(**about))
     state, graph = state_of(view)
     with pytest.raises(EmbedderMismatchError) as caught:
-        asyncio.run(load_neural_scorer(path).score(state, graph, view))
+        asyncio.run(load_chain_scorer(path).score(state, graph, view))
     assert all(word in str(caught.value) for word in words)
 
 
@@ -176,37 +176,37 @@ def test_a_broken_file(tmp_path, content):
     path = tmp_path / "broken"
     path.write_bytes(content)
     with pytest.raises(StorageError, match="damaged or no checkpoint"):
-        load_neural_scorer(path)
+        load_chain_scorer(path)
 
 
 def test_a_cut_file_and_a_changed_weight(checkpoint):
     whole = checkpoint.read_bytes()
     checkpoint.write_bytes(whole[:-20])
     with pytest.raises(StorageError, match="damaged"):
-        load_neural_scorer(checkpoint)
+        load_chain_scorer(checkpoint)
     checkpoint.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(StorageError, match="not those that its card was written for"):
-        load_neural_scorer(checkpoint)
+        load_chain_scorer(checkpoint)
 
 
 def test_a_file_of_something_else(tmp_path):
     path = tmp_path / "foreign.safetensors"
     safetensors.save_file({"x": np.zeros(2, np.float32)}, str(path))
     with pytest.raises(StorageError, match="no card"):
-        load_neural_scorer(path)
+        load_chain_scorer(path)
     safetensors.save_file({"x": np.zeros(2, np.float32)}, str(path), metadata={"card": json.dumps([1])})
     with pytest.raises(StorageError, match="format"):
-        load_neural_scorer(path)
+        load_chain_scorer(path)
 
 
 def test_weights_or_features_that_do_not_fit(tmp_path):
     path = tmp_path / "chains.safetensors"
     write_checkpoint(path, {**weights(), "score.2.weight": np.zeros((1, 7), np.float32)}, card())
     with pytest.raises(StorageError, match="does not hold the weights"):
-        load_neural_scorer(path)
+        load_chain_scorer(path)
     write_checkpoint(path, weights(), card(pair_features=["question"]))
     with pytest.raises(StorageError, match="other features"):
-        load_neural_scorer(path)
+        load_chain_scorer(path)
 
 
 def test_a_place_that_cannot_be_written(tmp_path):
@@ -219,7 +219,7 @@ def test_without_safetensors_it_says_what_to_install(checkpoint, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "safetensors", None)
     with pytest.raises(ConfigurationError, match=r'pip install "sire-rag\[torch\]"'):
-        load_neural_scorer(checkpoint)
+        load_chain_scorer(checkpoint)
 
 
 def test_searching_needs_no_torch(checkpoint, monkeypatch, view):
@@ -227,4 +227,4 @@ def test_searching_needs_no_torch(checkpoint, monkeypatch, view):
 
     monkeypatch.setitem(sys.modules, "torch", None)
     state, graph = state_of(view)
-    assert len(asyncio.run(load_neural_scorer(checkpoint).score(state, graph, view)))
+    assert len(asyncio.run(load_chain_scorer(checkpoint).score(state, graph, view)))

@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from sire_core.search.chains.scorers import ChainScorer
     from sire_core.search.view import PoolView
 
-__all__ = ["Examples", "KnownQuestion", "known_questions", "make_examples", "match_rate", "without_shared_evidence"]
+__all__ = [
+    "Examples",
+    "KnownQuestion",
+    "TextStep",
+    "known_questions",
+    "make_examples",
+    "match_rate",
+    "text_steps",
+    "without_shared_evidence",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +145,8 @@ def make_examples(view: View, questions: Sequence[KnownQuestion], labels: str, m
     """
     graph = ChainGraph.of(view)
     titles = title_keywords(graph, view)
-    parts: list[tuple[FloatArray, FloatArray, BoolArray]] = []
-    unreachable = 0
-    for known in questions:
-        found = path_labels(graph.indptr, graph.neighbors, known.evidence, labels, max_hops=max_hops)
-        unreachable += found.unreachable
-        parts += [_rows(graph, titles, known, decision) for decision in found.decisions]
-    if not parts:
-        raise CorpusError(
-            "There is nothing to learn from: no question has two gold passages ('supporting') that the interaction "
-            "graph joins. Give questions with two or more, or a graph with more edges (a larger n_sim)."
-        )
+    decisions, unreachable = _labelled(graph, questions, labels, max_hops)
+    parts = [_rows(graph, titles, known, decision) for known, decision in decisions]
     pairs, edges, positives = zip(*parts, strict=True)
     return Examples(
         np.concatenate(pairs),
@@ -155,6 +155,94 @@ def make_examples(view: View, questions: Sequence[KnownQuestion], labels: str, m
         np.repeat(np.arange(len(parts)), [len(right) for right in positives]),
         unreachable,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TextStep:
+    """A chain that has to go on, as texts: what a text encoder learns from.
+
+    Attributes:
+        question: The question.
+        path: Passages of the chain, one after the other.
+        candidates: Passages that it could take.
+        edges: What joins the last passage of the chain with each, float32 `[c, 3]`, see `graph.FEATURES`.
+        positive: Which of them are right, `[c]`.
+    """
+
+    question: str
+    path: str
+    candidates: tuple[str, ...]
+    edges: FloatArray
+    positive: BoolArray
+
+
+def text_steps(
+    view: View,
+    questions: Sequence[KnownQuestion],
+    labels: str,
+    max_hops: int | None,
+    most: int,
+    rng: np.random.Generator,
+) -> tuple[tuple[TextStep, ...], int]:
+    """Label the shortest paths of questions, as `make_examples` does, for an encoder.
+
+    Args:
+        view: The pool.
+        questions: To learn from.
+        labels: See `labels.LABELS`.
+        max_hops: See `path_labels`.
+        most: Candidates of a step at most: the right ones, of the others half by similarity to the question, half by
+            chance.
+        rng: Of that chance.
+
+    Returns:
+        The steps, and how many pairs of evidence gave none.
+
+    Raises:
+        CorpusError: See `make_examples`.
+    """
+    graph = ChainGraph.of(view)
+    decisions, unreachable = _labelled(graph, questions, labels, max_hops)
+
+    def texts(nodes: Sequence[int] | IntArray) -> tuple[str, ...]:
+        return tuple(unit.index_text for unit in view.units(graph.positions[np.asarray(nodes)]))
+
+    steps = []
+    for known, decision in decisions:
+        wrong = np.flatnonzero(~decision.positive)
+        near = wrong[np.argsort(-known.question.cosines[decision.candidates[wrong]], kind="stable")]
+        room = max(1, most - int(decision.positive.sum()))
+        hard, rest = near[: (room + 1) // 2], near[(room + 1) // 2 :]
+        drawn = rng.permutation(rest)[: room - len(hard)]
+        kept = np.sort(np.concatenate((np.flatnonzero(decision.positive), hard, drawn)))
+        chosen = decision.candidates[kept]
+        edges = np.stack([graph.edge(decision.chain[-1], node) for node in chosen.tolist()])
+        path = "\n".join(texts(decision.chain))
+        steps.append(TextStep(known.question.query, path, texts(chosen), edges, decision.positive[kept]))
+    return tuple(steps), unreachable
+
+
+def _labelled(
+    graph: ChainGraph, questions: Sequence[KnownQuestion], labels: str, max_hops: int | None
+) -> tuple[list[tuple[KnownQuestion, Decision]], int]:
+    """Every decision with its question, and how many pairs of evidence gave none.
+
+    Raises:
+        CorpusError: There is no decision.
+    """
+    found: list[tuple[KnownQuestion, Decision]] = []
+    unreachable = 0
+    for known in questions:
+        paths = path_labels(graph.indptr, graph.neighbors, known.evidence, labels, max_hops=max_hops)
+        unreachable += paths.unreachable
+        found += [(known, decision) for decision in paths.decisions]
+    if not found:
+        raise CorpusError(
+            "There is nothing to learn from: no question has two gold passages ('supporting') that the interaction "
+            "graph joins within --max-hops. Give questions with two or more, a graph with more edges (a larger n_sim), "
+            "or more hops."
+        )
+    return found, unreachable
 
 
 def _rows(

@@ -25,8 +25,8 @@ __all__ = [
 ]
 
 LABELS = ("all_shortest", "one_path")
-"""`one_path` (the paper): the next node of the extracted path is right, every other candidate wrong. `all_shortest`:
-every candidate is right that is one hop nearer to the target."""
+"""`one_path` (the paper): the next node of the extracted path is right, every other one wrong, even other evidence.
+`all_shortest`: every candidate is right that is one hop nearer to the target, and so is other evidence."""
 UNREACHABLE = np.iinfo(np.int32).max
 
 
@@ -111,8 +111,7 @@ def path_labels(
 ) -> PathLabels:
     """Decisions along a shortest path from every passage of evidence to every other one (oracle I5).
 
-    A candidate that is another passage of evidence is right, too. Decisions that any answer, or none, would fit are
-    left out.
+    Decisions that any answer, or none, would fit are left out.
 
     Args:
         indptr: See `hops_to`.
@@ -166,8 +165,9 @@ def step_labels(
         candidates: `[c]`, none of them in the chain.
         hops: To the target, from `hops_to`.
         here: Hops from the chain's last node.
-        evidence: Passages of evidence; those among the candidates are right.
-        following: The only other right one (`one_path`); None: all that are one hop nearer (`all_shortest`).
+        evidence: Passages of evidence; those among the candidates are right in `all_shortest`.
+        following: The only right one (`one_path`); None: all that are one hop nearer, and evidence (`all_shortest`).
     """
-    right = candidates == following if following is not None else hops[candidates] == here - 1
-    return np.asarray(right | np.isin(candidates, evidence))
+    if following is not None:
+        return np.asarray(candidates == following)
+    return np.asarray((hops[candidates] == here - 1) | np.isin(candidates, evidence))

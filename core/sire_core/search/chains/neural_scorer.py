@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
+from sire_core.errors import EmbedderMismatchError, StorageError
 from sire_core.search.chains.features import (
     EDGE_FEATURES,
     PAIR_FEATURES,
@@ -28,116 +24,7 @@ if TYPE_CHECKING:
     from sire_core.search.chains.graph import ChainGraph
     from sire_core.search.chains.scorers import WalkState
 
-__all__ = [
-    "FORMAT",
-    "NeuralScorer",
-    "load_neural_scorer",
-    "read_checkpoint",
-    "score_features",
-    "scorer_digest",
-    "write_checkpoint",
-]
-
-FORMAT = "chain-scorer/1"
-"""`format` of every card; another one is another meaning of the weights."""
-_CARD = "card"
-_AGAIN = "Train it again with `sire train-chains DATASET --to FILE`."
-
-
-def scorer_digest(weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> str:
-    """Digest of the weights and of all that the card says besides it; the same training gives the same one."""
-    rest = {name: value for name, value in card.items() if name != "digest"}
-    found = hashlib.blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=16)
-    for name in sorted(weights):
-        array = np.ascontiguousarray(weights[name], dtype="<f4")
-        found.update(f"\0{name}\0{array.shape}\0".encode())
-        found.update(array.tobytes())
-    return found.hexdigest()
-
-
-def write_checkpoint(
-    path: str | Path, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Write a scorer; the file appears whole or not at all.
-
-    Args:
-        path: Where to; an existing file is replaced.
-        weights: float32 arrays by name.
-        card: JSON values: data, config, metrics, and what the weights need.
-
-    Returns:
-        The card as it was written, with `format` and `digest`.
-
-    Raises:
-        ConfigurationError: The library is missing.
-        StorageError: The file cannot be written.
-    """
-    library = _safetensors()
-    full = {**json.loads(json.dumps(card)), "format": FORMAT}
-    full["digest"] = scorer_digest(weights, full)
-    path = Path(path)
-    part = path.with_name(f".{path.name}.part")
-    arrays = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in weights.items()}
-    try:
-        try:
-            # One entry: with several, the library writes them in no fixed order.
-            library.save_file(arrays, str(part), metadata={_CARD: json.dumps(full, sort_keys=True)})
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-    except (OSError, library.SafetensorError) as error:
-        raise StorageError(f"{path} cannot be written ({error}). Name a file in a folder that exists.") from error
-    return full
-
-
-def read_checkpoint(path: str | Path) -> tuple[Mapping[str, NDArray[np.float32]], Mapping[str, Any]]:
-    """Read a scorer: weights by name and the card.
-
-    Raises:
-        ConfigurationError: The library is missing.
-        StorageError: The file is missing, damaged, or no scorer.
-    """
-    library = _safetensors()
-    if not Path(path).is_file():
-        raise StorageError(
-            f"There is no checkpoint {Path(path).absolute()}. Give its full path, or train one: `sire train-chains`."
-        )
-    try:
-        with library.safe_open(str(path), framework="numpy") as file:
-            card = json.loads((file.metadata() or {})[_CARD])
-            weights = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118 - no mapping
-    except KeyError as error:
-        raise StorageError(f"{path} is a safetensors file, but of no chain scorer: it has no card. {_AGAIN}") from error
-    except (OSError, ValueError, library.SafetensorError) as error:
-        raise StorageError(f"{path} is damaged or no checkpoint ({error}). {_AGAIN}") from error
-    if not isinstance(card, dict) or card.get("format") != FORMAT:
-        found = card.get("format") if isinstance(card, dict) else card
-        raise StorageError(f"{path} has the format {found!r}, this version reads {FORMAT!r}. {_AGAIN}")
-    if any(array.dtype != np.float32 for array in weights.values()) or card.get("digest") != scorer_digest(
-        weights, card
-    ):
-        raise StorageError(f"{path} is damaged: its weights are not those that its card was written for. {_AGAIN}")
-    return MappingProxyType(weights), MappingProxyType(card)
-
-
-class _Library:
-    """The three names of safetensors that are used here."""
-
-    def __init__(self) -> None:
-        from safetensors import SafetensorError, safe_open
-        from safetensors.numpy import save_file
-
-        self.SafetensorError: type[Exception] = SafetensorError
-        self.safe_open: Any = safe_open
-        self.save_file: Any = save_file
-
-
-def _safetensors() -> _Library:
-    try:
-        return _Library()
-    except ImportError as error:
-        raise ConfigurationError('Trained scorers need safetensors: pip install "sire-rag[torch]"') from error
-
+__all__ = ["NeuralScorer", "score_features"]
 
 _PAIRS, _EDGES = len(PAIR_FEATURES), len(EDGE_FEATURES)
 
@@ -153,11 +40,29 @@ class NeuralScorer:
     Attributes:
         weights: `edge.0`, `edge.2` (MLP of the edge), `score.0`, `score.2` (MLP of the step), each with `.weight`
             `[out, in]` and `.bias` `[out]`, and `direct.weight` (linear part, `[1, pair + edge features]`).
-        card: See `scorer_checkpoint`; `embedder`, `dimension` and `digest` are used.
+        card: See `checkpoint`; `embedder`, `dimension` and `digest` are used.
     """
 
     weights: Mapping[str, NDArray[np.float32]]
     card: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> NeuralScorer:
+        """The scorer of a checkpoint.
+
+        Raises:
+            StorageError: Weights or features are others than this version computes.
+        """
+        known = (list(PAIR_FEATURES), list(EDGE_FEATURES))
+        if card.get("kind") != "light" or (card.get("pair_features"), card.get("edge_features")) != known:
+            raise StorageError(
+                "was trained on other features than this version computes. Train it again with `sire train-chains "
+                "DATASET --to FILE`."
+            )
+        shapes = {name: array.shape for name, array in weights.items()}
+        if not _fits(shapes) or not all(np.isfinite(array).all() for array in weights.values()):
+            raise StorageError(f"does not hold the weights of a chain scorer ({shapes}). Train it again.")
+        return cls(weights, card)
 
     @property
     def fingerprint(self) -> str:
@@ -190,26 +95,6 @@ class NeuralScorer:
                 f"{given or 'another embedder'} ({found} numbers). Train one for this embedder with `sire train-chains "
                 "DATASET --to FILE --embedder SPEC`, or use scorer='heuristic'."
             )
-
-
-def load_neural_scorer(path: str | Path) -> NeuralScorer:
-    """Read a trained scorer.
-
-    Raises:
-        ConfigurationError: safetensors is missing.
-        StorageError: The file is missing, damaged, or of another version.
-    """
-    weights, card = read_checkpoint(path)
-    known = (list(PAIR_FEATURES), list(EDGE_FEATURES))
-    if card.get("kind") != "light" or (card.get("pair_features"), card.get("edge_features")) != known:
-        raise StorageError(
-            f"{path} was trained on other features than this version computes. Train it again with `sire train-chains "
-            "DATASET --to FILE`."
-        )
-    shapes = {name: array.shape for name, array in weights.items()}
-    if not _fits(shapes) or not all(np.isfinite(array).all() for array in weights.values()):
-        raise StorageError(f"{path} does not hold the weights of a chain scorer ({shapes}). Train it again.")
-    return NeuralScorer(weights, card)
 
 
 def score_features(weights: Mapping[str, NDArray[np.float32]], pair: FloatArray, edge: FloatArray) -> FloatArray:

@@ -1,16 +1,18 @@
-"""Training the scorer of evidence chains over frozen vectors (IIER section 3.2)."""
+"""Training the scorers of evidence chains: over frozen vectors, or with the paper's text encoder (IIER 3.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.neural.chain_loss import LOSSES
-from sire_core.search.chains.examples import make_examples, match_rate
+from sire_core.search.chains.checkpoint import scorer_digest, scorer_of
+from sire_core.search.chains.examples import make_examples, match_rate, text_steps
 from sire_core.search.chains.features import EDGE_FEATURES, PAIR_FEATURES
 from sire_core.search.chains.labels import LABELS
 from sire_core.search.chains.neural_scorer import NeuralScorer
@@ -21,14 +23,42 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import Progress
     from sire_core.search.chains.examples import KnownQuestion
+    from sire_core.search.chains.scorers import ChainScorer
     from sire_core.search.view import PoolView
 
-__all__ = ["FIRST_WEIGHTS", "TrainedScorer", "TrainingConfig", "need_torch", "train_scorer"]
+__all__ = ["FIRST_WEIGHTS", "EncoderConfig", "TrainedScorer", "TrainingConfig", "need_torch", "train_scorer"]
 
 _START = {"question": 0.5, "chain": 0.2, "newly_covered": 0.2, "structural": 0.05, "similarity": 0.05, "keywords": 0.1}
 FIRST_WEIGHTS = tuple(_START.get(name, 0.0) for name in (*PAIR_FEATURES, *EDGE_FEATURES))
 """The heuristic that training starts as. Not the weights that `HeuristicScorer` was tuned to since: its large weight of
 shared keywords leaves training little to decide (3 points less of the evidence in cross-validation)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderConfig:
+    """The paper's scorer: one text encoder for question, path and passage, trained with the MLPs over its vectors.
+
+    Attributes:
+        folder: A folder of transformers or sentence-transformers, or a name that transformers knows (the paper has
+            roberta-base).
+        tokens: Longest text; a path keeps its last tokens.
+        candidates: Candidates of a step at most that are learned from.
+        rate: Learning rate of the encoder; that of the MLPs is the configuration's.
+
+    Raises:
+        ConfigurationError: A value makes no sense.
+    """
+
+    folder: str
+    tokens: int = 512
+    candidates: int = 32
+    rate: float = 2e-5
+
+    def __post_init__(self) -> None:
+        if not self.folder or self.tokens < 8 or self.candidates < 2 or self.rate <= 0:
+            raise ConfigurationError(
+                "An encoder has a name or a folder, at least 8 tokens and 2 candidates, and a positive rate."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +68,18 @@ class TrainingConfig:
     Attributes:
         labels: `all_shortest`, or `one_path` as in the paper.
         loss: `listwise` or `bce`.
-        max_hops: Pairs of gold passages further apart teach nothing; chosen by cross-validation.
+        max_hops: Pairs of gold passages further apart teach nothing, chosen by cross-validation; None as in the paper:
+            all that a path joins do.
         max_length: Passages of a chain at most, when the match rate is measured.
         validation: Share of the questions whose match rate decides when to stop.
         epochs: Passes over the decisions at most.
         patience: Passes without a better match rate after which training stops.
         batch: Decisions per step.
         rate: Learning rate of AdamW.
-        hold: Weight of the squared distance from the heuristic that training starts as.
-        hidden: Width of the scoring MLP.
+        hold: Weight of the squared distance from the heuristic that training starts as; not of an encoder.
+        hidden: Width of the scoring MLP; that of an encoder's is its own.
         seed: Of the split, the first weights and the order.
+        encoder: Train the paper's scorer with this encoder; None trains the light one over the index's vectors.
 
     Raises:
         ConfigurationError: A value makes no sense.
@@ -55,7 +87,7 @@ class TrainingConfig:
 
     labels: str = "all_shortest"
     loss: str = "listwise"
-    max_hops: int = 2
+    max_hops: int | None = 2
     max_length: int = 5
     validation: float = 0.2
     epochs: int = 40
@@ -65,12 +97,14 @@ class TrainingConfig:
     hold: float = 1e-3
     hidden: int = 32
     seed: int = 0
+    encoder: EncoderConfig | None = None
 
     def __post_init__(self) -> None:
         for name, known in (("labels", LABELS), ("loss", LOSSES)):
             if getattr(self, name) not in known:
                 raise ConfigurationError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}.")
-        if min(self.epochs, self.patience, self.batch, self.hidden, self.max_hops) < 1 or self.max_length < 2:
+        hops = 1 if self.max_hops is None else self.max_hops
+        if min(self.epochs, self.patience, self.batch, self.hidden, hops) < 1 or self.max_length < 2:
             raise ConfigurationError(
                 "epochs, patience, batch, hidden and max_hops must be at least 1, max_length at least 2."
             )
@@ -83,7 +117,7 @@ class TrainedScorer:
     """What training made.
 
     Attributes:
-        weights: See `NeuralScorer`.
+        weights: See `NeuralScorer` and `EncoderScorer`.
         card: Says how they came about; `write_checkpoint` adds format and digest.
     """
 
@@ -91,9 +125,9 @@ class TrainedScorer:
     card: Mapping[str, Any]
 
     @property
-    def scorer(self) -> NeuralScorer:
+    def scorer(self) -> ChainScorer:
         """Ready to walk with."""
-        return NeuralScorer(self.weights, self.card)
+        return scorer_of(self.weights, {**self.card, "digest": scorer_digest(self.weights, self.card)})
 
 
 async def train_scorer(
@@ -119,6 +153,42 @@ async def train_scorer(
     config = config or TrainingConfig()
     need_torch()
     learn, check = _split(questions, config)
+    lessons = _light(view, learn, config) if config.encoder is None else _encoder(view, learn, config, config.encoder)
+    best: tuple[float, int, Mapping[str, NDArray[np.float32]]] = (-1.0, 0, {})
+    for epoch, (scorer, weights) in enumerate(lessons.passes):
+        rate = await match_rate(view, check, scorer, config.max_length)
+        if rate > best[0]:
+            best = rate, epoch, weights()
+        if progress is not None:
+            progress("epochs", epoch, config.epochs)
+        if epoch - best[1] >= config.patience:
+            break
+    card = lessons.card
+    rates = {"neural": best[0]}
+    for name, scorer in (("heuristic", HeuristicScorer()), ("random", RandomScorer(config.seed))):
+        rates[name] = await match_rate(view, check, scorer, config.max_length)
+    card["data"] = {
+        **(data or {}),
+        "questions": len(learn),
+        "validation_questions": len(check),
+        **lessons.counts,
+    }
+    card["metrics"] = {"epoch": best[1], "validation_match_rate": {name: round(r, 2) for name, r in rates.items()}}
+    return TrainedScorer(best[2], card)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lessons:
+    """A scorer before its first pass over what it learns from, and after each, with a way to keep its weights."""
+
+    card: dict[str, Any]
+    counts: Mapping[str, int]
+    passes: Iterator[tuple[ChainScorer, Callable[[], Mapping[str, NDArray[np.float32]]]]]
+
+
+def _light(view: PoolView, learn: Sequence[KnownQuestion], config: TrainingConfig) -> _Lessons:
+    from sire_core.neural.chain_network import train_epochs
+
     examples = make_examples(view, learn, config.labels, config.max_hops)
     card = {
         "kind": "light",
@@ -128,10 +198,7 @@ async def train_scorer(
         "dimension": view.matrix.shape[1],
         "config": asdict(config),
     }
-    best: tuple[float, int, Mapping[str, NDArray[np.float32]]] = (-1.0, 0, {})
-    from sire_core.neural.chain_network import train_epochs
-
-    steps = train_epochs(
+    passes = train_epochs(
         (examples.pair, examples.edge),
         examples.positive,
         examples.owners,
@@ -144,27 +211,35 @@ async def train_scorer(
         loss=config.loss,
         seed=config.seed,
     )
-    for epoch, weights in enumerate(steps):
-        rate = await match_rate(view, check, NeuralScorer(weights, card), config.max_length)
-        if rate > best[0]:
-            best = rate, epoch, weights
-        if progress is not None:
-            progress("epochs", epoch, config.epochs)
-        if epoch - best[1] >= config.patience:
-            break
-    rates = {"neural": best[0]}
-    for name, scorer in (("heuristic", HeuristicScorer()), ("random", RandomScorer(config.seed))):
-        rates[name] = await match_rate(view, check, scorer, config.max_length)
-    card["data"] = {
-        **(data or {}),
-        "questions": len(learn),
-        "validation_questions": len(check),
-        "decisions": examples.decisions,
-        "candidates": len(examples.owners),
-        "pairs_without_path": examples.unreachable,
-    }
-    card["metrics"] = {"epoch": best[1], "validation_match_rate": {name: round(r, 2) for name, r in rates.items()}}
-    return TrainedScorer(best[2], card)
+    counts = _counts(examples.decisions, len(examples.owners), examples.unreachable)
+    return _Lessons(card, counts, ((NeuralScorer(weights, card), partial(dict, weights)) for weights in passes))
+
+
+def _encoder(
+    view: PoolView, learn: Sequence[KnownQuestion], config: TrainingConfig, encoder: EncoderConfig
+) -> _Lessons:
+    from sire_core.neural.chain_encoder import EncoderScorer, train_encoder
+    from sire_core.search.chains.encoder_scorer import EncoderChainScorer
+
+    rng = np.random.default_rng([config.seed, 2])
+    steps, unreachable = text_steps(view, learn, config.labels, config.max_hops, encoder.candidates, rng)
+    model = EncoderScorer.from_folder(encoder.folder, encoder.tokens, config.seed)
+    card = {"kind": "encoder", "encoder": model.about(), "config": asdict(config)}
+    passes = train_encoder(
+        model,
+        steps,
+        epochs=config.epochs,
+        batch=config.batch,
+        rates=(encoder.rate, config.rate),
+        loss=config.loss,
+        seed=config.seed,
+    )
+    counts = _counts(len(steps), sum(len(step.candidates) for step in steps), unreachable)
+    return _Lessons(card, counts, ((EncoderChainScorer(made, {}), made.arrays) for made in passes))
+
+
+def _counts(decisions: int, candidates: int, unreachable: int) -> dict[str, int]:
+    return {"decisions": decisions, "candidates": candidates, "pairs_without_path": unreachable}
 
 
 def _split(
