@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, SupportsIndex, cast
+
+from sire_core.errors import ConfigurationError
 
 __all__ = [
+    "BUILT_IN_KINDS",
     "BuildReport",
     "Chunk",
     "Document",
@@ -212,7 +216,7 @@ class ExtractionRecord:
 
 
 class UnitKind(str, Enum):
-    """What a unit of the pool is."""
+    """What a unit of the pool is: one of these, or a kind of your own (`define`)."""
 
     CHUNK = "chunk"
     SIM_SUMMARY = "sim_summary"
@@ -228,6 +232,39 @@ class UnitKind(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+    @classmethod
+    def define(cls, name: str) -> UnitKind:
+        """A kind of your own, for units of your own organizers; or the one that has this name already.
+
+        An index that holds units of it can be read in any process. Where kinds are given by name (quotas, adapters),
+        it is known after this.
+
+        Args:
+            name: Lower-case letters, digits and underscores, at most 32.
+
+        Raises:
+            ConfigurationError: It is no such name.
+        """
+        known = cls._value2member_map_.get(name)
+        if known is None:
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
+                raise ConfigurationError(
+                    f"{name!r} is no name of a kind: up to 32 lower-case letters, digits and underscores, a letter first."
+                )
+            known = str.__new__(cls, name)
+            known._name_, known._value_ = name.upper(), name
+            cls._member_names_.append(known.name)
+            cls._member_map_[known.name] = cls._value2member_map_[name] = known
+        return cast("UnitKind", known)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        """Pickled by name, so that a process that has not defined it can read it."""
+        return UnitKind.define, (self.value,)
+
+
+BUILT_IN_KINDS: tuple[str, ...] = tuple(kind.value for kind in UnitKind)
+"""The names of the kinds that nobody has to define."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
-from sire_core.storage.pool import KIND_NAMES, Pool
+from sire_core.storage.pool import Pool
 from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
 from sire_core.types import Edge, Hit, Step, Unit, UnitKind
 
@@ -93,7 +93,7 @@ class PoolView:
     @property
     def kind_names(self) -> Sequence[str]:
         """`UnitKind` values by code."""
-        return KIND_NAMES
+        return self.pool.kind_names
 
     @property
     def ids(self) -> NDArray[np.bytes_]:
@@ -301,7 +301,7 @@ class PoolView:
 
     def _units_of_chunks(self) -> IntArray:
         """Position of the chunk unit of every chunk number."""
-        chunk_units = np.flatnonzero(self.pool.kinds == KIND_NAMES.index(UnitKind.CHUNK.value))
+        chunk_units = np.flatnonzero(self.pool.kinds == self.kind_names.index(UnitKind.CHUNK.value))
         places = np.zeros(len(self.pool.chunk_ids), dtype=np.int64)
         for position in chunk_units.tolist():
             places[self.pool.indices[self.pool.indptr[position] : self.pool.indptr[position + 1]]] = position

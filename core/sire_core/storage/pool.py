@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from sire_core.errors import StorageError
 from sire_core.storage.derived import DerivedFiles
 from sire_core.storage.store import CORPUS, Store
-from sire_core.types import Chunk, Unit, UnitKind
+from sire_core.types import BUILT_IN_KINDS, Chunk, Unit, UnitKind
 
-__all__ = ["KIND_NAMES", "Pool", "corpus_columns", "pool_row"]
+__all__ = ["Pool", "corpus_columns", "pool_row"]
 
-KIND_NAMES: tuple[str, ...] = tuple(kind.value for kind in UnitKind)
-_KINDS = {kind.value: kind for kind in UnitKind}
 _ARRAYS = (
     *("matrix", "ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
     *("chunk_ids", "chunk_documents", "chunk_metadata"),
@@ -35,7 +33,7 @@ class Pool:
         generation: Generation of the index it was made from.
         matrix: Unit-length vectors, float32 `[n, d]`.
         ids: Unit ids, `[n]`.
-        kinds: Codes into `KIND_NAMES`, `[n]`.
+        kinds: Codes into `kind_names`, `[n]`.
         levels: `[n]`.
         ranks: Who made a unit: 0 for the corpus, then the organizers in the recipe's order, `[n]`.
         indptr: CSR of provenance, `[n + 1]`.
@@ -47,6 +45,7 @@ class Pool:
         rows: Units as JSON, one after the other.
         documents: Document ids by number, as JSON bytes; parsed when they are needed.
         metadata: The different metadata that chunks have, as JSON bytes; parsed when they are needed.
+        kind_names: Names of kinds by code: those that are built in, then the user's own.
         files: The files that the arrays are mapped from; None in memory.
         stamp: Of the files, when they were verified.
     """
@@ -66,6 +65,7 @@ class Pool:
     rows: NDArray[np.uint8]
     documents: bytes
     metadata: bytes
+    kind_names: tuple[str, ...] = BUILT_IN_KINDS
     files: DerivedFiles | None = None
     stamp: tuple[tuple[int, int, int], ...] = ()
 
@@ -88,7 +88,7 @@ class Pool:
             documents = [documents[first[number]] for number in dict.fromkeys([numbers[i] for i in order])]
         return Unit(
             row["id"],
-            _KINDS[row["kind"]],
+            UnitKind.define(row["kind"]),
             row["text"],
             tuple(chunk_ids),
             row["level"],
@@ -121,9 +121,11 @@ class Pool:
             arrays = {name: np.asarray(np.load(directory / f"{name}.npy", mmap_mode="r")) for name in _ARRAYS}
             arrays["rows"] = np.asarray(np.memmap(directory / "rows.bin", dtype=np.uint8, mode="r"))
             documents, metadata = ((directory / name).read_bytes() for name in ("documents.json", "metadata.json"))
+            kind_names = tuple(json.loads((directory / "kinds.json").read_bytes()))
         except (OSError, ValueError, EOFError) as error:  # tidied away since
             raise StorageError(f"The derived files in {directory} cannot be read ({error}).") from error
-        return cls(generation=generation, documents=documents, metadata=metadata, files=files, stamp=stamp, **arrays)
+        given = {"documents": documents, "metadata": metadata, "kind_names": kind_names, "files": files}
+        return cls(generation=generation, stamp=stamp, **given, **arrays)
 
     @classmethod
     def make(cls, store: Store, owners: Sequence[str], generation: int) -> Pool:
@@ -151,6 +153,7 @@ class Pool:
         (directory / "rows.bin").write_bytes(self.rows.data if len(self.rows) else b" ")
         (directory / "documents.json").write_bytes(self.documents)
         (directory / "metadata.json").write_bytes(self.metadata)
+        (directory / "kinds.json").write_text(json.dumps(self.kind_names), encoding="utf-8")
 
     def intact(self) -> bool:
         """Whether nobody touched the files since they were verified; true in memory."""
@@ -162,12 +165,13 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
     chunks = store.chunks()
     number = {chunk.id: i for i, chunk in enumerate(chunks)}
     doc_of = {chunk.id: chunk.doc_id for chunk in chunks}
+    codes = {name: code for code, name in enumerate(BUILT_IN_KINDS)}
     found: list[tuple[tuple[int, int, int, str], int, NDArray[np.int64], bytes]] = []
     for rank, owner in enumerate(owners):
         for unit in store.each_unit(owner):
             stands_on = np.array([number[chunk] for chunk in unit.chunk_ids], dtype=np.int64)
             key = (rank, unit.level, int(stands_on.min()), unit.id)
-            found.append((key, KIND_NAMES.index(unit.kind.value), stands_on, pool_row(unit, doc_of)))
+            found.append((key, codes.setdefault(unit.kind.value, len(codes)), stands_on, pool_row(unit, doc_of)))
     found.sort(key=itemgetter(0))
     place = {key[3]: i for i, (key, *_) in enumerate(found)}
     matrix = np.empty((len(found), store.dimension() if found else 0), dtype=np.float32)
@@ -183,6 +187,7 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
         "indices": np.concatenate([np.empty(0, np.int64), *(stands_on for _, _, stands_on, _ in found)]),
         "offsets": np.cumsum([0, *(len(row) for *_, row in found)], dtype=np.int64),
         "rows": np.frombuffer(b"".join(row for *_, row in found), dtype=np.uint8),
+        "kind_names": tuple(codes),
         **corpus_columns(chunks, list(store.documents())),
     }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
-from sire_core.storage.pool import KIND_NAMES, Pool, corpus_columns, pool_row
+from sire_core.storage.pool import Pool, corpus_columns, pool_row
 from sire_core.storage.store import CORPUS
 
 if TYPE_CHECKING:
@@ -94,9 +94,11 @@ def _merged(
 ) -> dict[str, Any]:
     numbers = [[number[chunk] for chunk in unit.chunk_ids] for unit in new.units]
     firsts = np.minimum.reduceat(indices, np.cumsum(lengths) - lengths)
+    codes = {name: code for code, name in enumerate(pool.kind_names)}
+    kinds = [codes.setdefault(unit.kind.value, len(codes)) for unit in new.units]
     columns = {
         "ids": np.concatenate([pool.ids[kept], np.array([unit.id for unit in new.units], dtype="S24")]),
-        "kinds": np.concatenate([pool.kinds[kept], _bytes([KIND_NAMES.index(unit.kind.value) for unit in new.units])]),
+        "kinds": np.concatenate([pool.kinds[kept], _bytes(kinds)]),
         "levels": np.concatenate([pool.levels[kept], _bytes([unit.level for unit in new.units])]),
         "ranks": np.concatenate([pool.ranks[kept], _bytes(new.ranks)]),
     }
@@ -117,6 +119,7 @@ def _merged(
         "indices": flat[ranges(starts[order], counts[order])],
         "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         "rows": np.concatenate([_slice(pool, start, stop) if stop else rows[start] for start, stop in runs]),
+        "kind_names": tuple(codes),
         **corpus_columns(change.chunks, [stored.id for stored in change.documents]),
     }
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from sire_core.errors import StorageError
 from sire_core.storage.derived import DerivedFiles
-from sire_core.storage.pool import KIND_NAMES, Pool
+from sire_core.storage.pool import Pool
 from sire_core.storage.pool_update import PoolChange, updated
+from sire_core.types import BUILT_IN_KINDS
 
 if TYPE_CHECKING:
     from sire_core.storage.folder import Folder
@@ -65,8 +66,8 @@ class Pools:
         if self._folder is None:
             return None
         directory = self._folder.pool(built.pool, generation)
-        # Rows hold kinds as places in a list: files of another list are not read, but made again from the store.
-        return DerivedFiles(directory, f"{directory.name} of {commit}, {' '.join(KIND_NAMES)}")
+        # Readers count on a code for every kind that is built in: files without one are made again from the store.
+        return DerivedFiles(directory, f"{directory.name} of {commit}, {' '.join(BUILT_IN_KINDS)}")
 
     def _at_hand(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> Pool | None:
         """The pool of a generation if it was made before; in a folder it is the one that lies there now."""

@@ -397,7 +397,7 @@ def _unit(row: tuple[Any, ...]) -> Unit:
     verified(row, _UNIT_WIDTH)
     return Unit(
         id=found,
-        kind=UnitKind(kind),
+        kind=UnitKind.define(kind),
         text=text,
         chunk_ids=tuple(json.loads(chunk_ids)),
         level=level,

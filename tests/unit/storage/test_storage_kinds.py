@@ -4,10 +4,10 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import StorageError
-from sire_core.search import view
-from sire_core.storage import pool, pool_update, pools
+from sire_core.storage import pool, pools
 from sire_core.storage.folder import FORMAT
 from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import BUILT_IN_KINDS
 
 DOCUMENTS = [
     Document(f"d{i}", f"{name} was born in Port Amber. {name} sailed to Varn.", name)
@@ -30,9 +30,9 @@ def test_a_kind_inserted_in_the_middle_does_not_change_what_old_units_are(tmp_pa
         index.search("Port Amber")
     before = kinds(tmp_path)
     assert len({kind for kind, _ in before.values()}) > 1
-    names = ("motto", *pool.KIND_NAMES)
-    for module in (pool, pool_update, pools, view):
-        monkeypatch.setattr(module, "KIND_NAMES", names)
+    names = ("motto", *BUILT_IN_KINDS)
+    for module in (pool, pools):
+        monkeypatch.setattr(module, "BUILT_IN_KINDS", names)
     assert kinds(tmp_path) == before
 
 

@@ -123,8 +123,7 @@ class ExcludeKinds:
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
         """Rank the units that pass the filter and are of other kinds."""
-        names = list(view.kind_names)
-        kept = ~np.isin(view.kinds, [names.index(kind) for kind in self.kinds])
+        kept = ~np.isin(view.kinds, [code for code, kind in enumerate(view.kind_names) if kind in self.kinds])
         return _Stripped(await self.ranker.rank(query, n, view, where), kept)
 
 

@@ -68,8 +68,8 @@ class Lexical:
 
     def _indexed(self, view: View) -> IntArray:
         """Positions of the units that are indexed; one at least, since an index needs something."""
-        names = list(view.kind_names)
-        kept = np.flatnonzero(~np.isin(view.kinds, [names.index(kind) for kind in self.leave_out]))
+        codes = [code for code, kind in enumerate(view.kind_names) if kind in self.leave_out]
+        kept = np.flatnonzero(~np.isin(view.kinds, codes))
         return np.asarray(kept if len(kept) else [0], dtype=np.int64)
 
     def _index(self, view: View) -> Any:

@@ -1,0 +1,82 @@
+"""Kinds of units that a user defines: stored by name, read by every process, and known where kinds are named."""
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from sire_core import Document, Index
+from sire_core.algorithms.quotas import Band
+from sire_core.derive.plain import PlainDerivation
+from sire_core.errors import ConfigurationError
+from sire_core.protocols import Recipe
+from sire_core.search.selectors.quota import Quota
+from sire_core.search.vectors.flat import Flat
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import Unit, UnitKind
+
+FIRST, SECOND = UnitKind.define("first_words"), UnitKind.define("second_words")
+
+
+def words(passages):
+    """The first two words of every passage; of one that is named Zoe, no second."""
+    units = []
+    for passage in passages:
+        first, second = passage.unit.text.split()[:2]
+        units.append(Unit("", FIRST, first, passage.unit.chunk_ids))
+        if first != "Zoe":
+            units.append(Unit("", SECOND, second, passage.unit.chunk_ids))
+    return units, []
+
+
+def opened(path):
+    organizer = PlainDerivation("words", words, needs_records=False)
+    quota = Quota(bands=(("first_words", Band(high=1)),))
+    recipe = Recipe("words", "words", "", organizers=(organizer,), ranker=Flat(), selectors=(quota,))
+    return Index(path, recipe=recipe, embedder=HashEmbedder())
+
+
+def kinds(index):
+    view = index.view()
+    units = view.units(range(view.size))
+    assert [str(unit.kind) for unit in units] == [view.kind_names[code] for code in view.kinds]
+    return sorted((unit.kind.value, unit.text) for unit in units if unit.kind is not UnitKind.CHUNK)
+
+
+def test_a_pool_with_kinds_of_ones_own_follows_changes_and_is_read_again(tmp_path):
+    with opened(tmp_path) as index:
+        index.build([Document("a", "Zoe sang.")])
+        assert kinds(index) == [("first_words", "Zoe")]
+        index.add([Document("b", "Bob swam.")])  # brings a kind that this pool did not have
+        expected = [("first_words", "Bob"), ("first_words", "Zoe"), ("second_words", "swam.")]
+        assert kinds(index) == expected
+        hits = index.search("Zoe and Bob", 4, returns="units")
+        assert [hit.unit.kind for hit in hits].count(FIRST) == 1  # the quota names it
+    with opened(tmp_path) as index:
+        assert kinds(index) == expected
+        assert index.stats()["kinds"] == {"chunk": 2, "first_words": 2, "second_words": 1}
+
+
+def test_a_process_that_never_heard_of_a_kind_reads_it(tmp_path):
+    with opened(tmp_path) as index:
+        index.build([Document("a", "Ann sang."), Document("b", "Bob swam.")])
+    code = "import sys; from sire_core.testing.contents import read_contents as read\n"
+    code += "import json; print(json.dumps(sorted({unit.kind for unit in read(sys.argv[1]).units.values()})))"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == ["chunk", "first_words", "second_words"]
+
+
+def test_a_kind_is_one_object_under_one_name():
+    assert UnitKind.define("first_words") is FIRST
+    assert UnitKind("first_words") is FIRST
+    assert UnitKind.define("chunk") is UnitKind.CHUNK
+    assert copy.deepcopy(FIRST) is FIRST
+    assert pickle.loads(pickle.dumps([FIRST, UnitKind.AKU])) == [FIRST, UnitKind.AKU]
+    assert FIRST in list(UnitKind)
+    with pytest.raises(ConfigurationError, match="'No kind' is no name"):
+        UnitKind.define("No kind")
+    with pytest.raises(ValueError, match="chnk"):  # a name that nobody defined is a slip
+        UnitKind("chnk")
