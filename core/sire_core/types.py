@@ -250,7 +250,7 @@ class UnitKind(str, Enum):
         if known is None:
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
                 raise ConfigurationError(
-                    f"{name!r} is no name of a kind: up to 32 lower-case letters, digits and underscores, a letter first."
+                    f"{name!r} names no kind: up to 32 lower-case letters, digits and underscores, a letter first."
                 )
             known = str.__new__(cls, name)
             known._name_, known._value_ = name.upper(), name

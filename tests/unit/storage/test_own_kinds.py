@@ -76,7 +76,7 @@ def test_a_kind_is_one_object_under_one_name():
     assert copy.deepcopy(FIRST) is FIRST
     assert pickle.loads(pickle.dumps([FIRST, UnitKind.AKU])) == [FIRST, UnitKind.AKU]
     assert FIRST in list(UnitKind)
-    with pytest.raises(ConfigurationError, match="'No kind' is no name"):
+    with pytest.raises(ConfigurationError, match="'No kind' names no kind"):
         UnitKind.define("No kind")
     with pytest.raises(ValueError, match="chnk"):  # a name that nobody defined is a slip
         UnitKind("chnk")
