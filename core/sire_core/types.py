@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, SupportsIndex, cast
+from typing import Any, cast
 
 from sire_core.errors import ConfigurationError
 
@@ -258,7 +258,7 @@ class UnitKind(str, Enum):
             cls._member_map_[known.name] = cls._value2member_map_[name] = known
         return cast("UnitKind", known)
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+    def __reduce_ex__(self, proto: object) -> tuple[Any, ...]:
         """Pickled by name, so that a process that has not defined it can read it."""
         return UnitKind.define, (self.value,)
 

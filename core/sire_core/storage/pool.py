@@ -118,14 +118,13 @@ class Pool:
         files.verify()
         directory = files.directory
         try:
-            arrays = {name: np.asarray(np.load(directory / f"{name}.npy", mmap_mode="r")) for name in _ARRAYS}
-            arrays["rows"] = np.asarray(np.memmap(directory / "rows.bin", dtype=np.uint8, mode="r"))
-            documents, metadata = ((directory / name).read_bytes() for name in ("documents.json", "metadata.json"))
-            kind_names = tuple(json.loads((directory / "kinds.json").read_bytes()))
+            parts: dict[str, Any] = {name: np.asarray(np.load(directory / f"{name}.npy", "r")) for name in _ARRAYS}
+            parts["rows"] = np.asarray(np.memmap(directory / "rows.bin", dtype=np.uint8, mode="r"))
+            parts |= {name: (directory / f"{name}.json").read_bytes() for name in ("documents", "metadata")}
+            parts["kind_names"] = tuple(json.loads((directory / "kinds.json").read_bytes()))
         except (OSError, ValueError, EOFError) as error:  # tidied away since
             raise StorageError(f"The derived files in {directory} cannot be read ({error}).") from error
-        given = {"documents": documents, "metadata": metadata, "kind_names": kind_names, "files": files}
-        return cls(generation=generation, stamp=stamp, **given, **arrays)
+        return cls(generation=generation, files=files, stamp=stamp, **parts)
 
     @classmethod
     def make(cls, store: Store, owners: Sequence[str], generation: int) -> Pool:
