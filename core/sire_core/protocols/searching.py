@@ -68,6 +68,9 @@ class View(Protocol):
     async def embed_query(self, query: str) -> FloatArray:
         """Unit-length vector of a question, `[dimension]`."""
 
+    async def embed_queries(self, queries: Sequence[str]) -> FloatArray:
+        """Unit-length vectors of questions or parts of one, `[queries, dimension]`, from one call of the embedder."""
+
     async def embed_tokens(self, texts: Sequence[str], kind: str) -> list[FloatArray]:
         """Unit-length vectors of the tokens of texts, each `[tokens, d]`; an error where the embedder has none."""
 

@@ -138,9 +138,7 @@ class PoolView:
         asked = list(dict.fromkeys(queries))
         if not self.size or not asked:
             return self
-        raw = await self._embedder.embed(asked, "query")
-        questions = unit_rows(np.asarray(raw, dtype=np.float32))
-        self._check_length(questions[0])
+        questions = await self.embed_queries(asked)
         twin = copy.copy(self)
         twin._questions, twin._cosines = dict(zip(asked, questions, strict=True)), {}  # noqa: SLF001 - our own kind
         return twin
@@ -152,19 +150,17 @@ class PoolView:
 
     async def embed_query(self, query: str) -> FloatArray:
         """Unit-length vector of a question, `[dimension]`."""
-        if query in self._questions:
-            return self._questions[query]
-        vectors = await self._embedder.embed([query], "query")
-        question: FloatArray = unit_rows(np.asarray(vectors, dtype=np.float32))[0]
-        self._check_length(question)
-        return question
+        return self._questions[query] if query in self._questions else (await self.embed_queries([query]))[0]
 
-    def _check_length(self, question: FloatArray) -> None:
-        if self.size and len(question) != self.matrix.shape[1]:
+    async def embed_queries(self, queries: Sequence[str]) -> FloatArray:
+        """Unit-length vectors of questions or parts of one, `[queries, dimension]`, from one call of the embedder."""
+        vectors: FloatArray = unit_rows(np.asarray(await self._embedder.embed(queries, "query"), dtype=np.float32))
+        if self.size and vectors.shape[1] != self.matrix.shape[1]:
             raise EmbedderMismatchError(
-                f"The embedder {self._embedder.fingerprint} answered a vector of length {len(question)}, but the index "
-                f"holds vectors of length {self.matrix.shape[1]}. Give the embedder that it was built with."
+                f"The embedder {self._embedder.fingerprint} answered vectors of length {vectors.shape[1]}, but the "
+                f"index holds vectors of length {self.matrix.shape[1]}. Give the embedder that it was built with."
             )
+        return vectors
 
     async def embed_tokens(self, texts: Sequence[str], kind: str) -> list[FloatArray]:
         """Unit-length vectors of the tokens of texts, each `[tokens, d]`.

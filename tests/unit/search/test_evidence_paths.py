@@ -50,6 +50,33 @@ def test_a_passage_is_reached_over_the_sentence_that_names_it(documents: tuple[D
     assert ranked(documents, rounds=0) != ["orla", "tobin"], "the second passage shares no word with the question"
 
 
+def test_steps_are_read_with_the_question_in_one_more_batch() -> None:
+    """What `read_steps` sends to the embedder, and that it moves the end of a step."""
+    from sire_core.recipes import sire
+
+    class Recording(HashEmbedder):
+        asked: list[list[str]]
+
+        async def embed(self, texts: Sequence[str], kind: str = "document") -> NDArray[np.float32]:
+            if kind == "query":
+                self.asked.append(list(texts))
+            return await super().embed(texts, kind)
+
+    scores = {}
+    for number in (0, 24):
+        embedder = Recording()
+        embedder.asked = []
+        with Index(recipe=sire(read_steps=number), embedder=embedder) as index:
+            index.build(PAGES)
+            hits = index.search(QUESTION, 4)
+        scores[number] = {hit.doc_ids[0]: hit.score for hit in hits}
+        assert embedder.asked[0] == [QUESTION]
+        assert len(embedder.asked) == (2 if number else 1)
+    assert f"{QUESTION} In 1931 she married Tobin Marsh." in embedder.asked[1]
+    assert len(embedder.asked[1]) <= 24
+    assert scores[0]["tobin"] != scores[24]["tobin"]
+
+
 def test_the_path_shows_the_sentence() -> None:
     with Index(recipe="sire") as index:
         index.build(PAGES)

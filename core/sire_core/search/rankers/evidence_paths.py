@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["EvidencePaths"]
 
 _LONGEST_SENTENCE = 240
+_FIT = 2.0  # weight of how well the end of a step fits what was read with the question, on the even questions
 _BEHIND = -1000.0  # what was never a candidate comes behind all that were, by cosine
 
 
@@ -49,12 +50,16 @@ class EvidencePaths:
         first: How many passages are followed in a round.
         widest: A name that more passages mention leads only to those that are about it.
         pool: How many of the best passages by vectors, and as many by words, are candidates.
+        read_steps: How many of the best steps are read with the question: the question and the step's sentence are
+            embedded together, and the passage at its end is compared with that. One more batch of embeddings for each
+            question; 0 leaves it out.
     """
 
     rounds: int = setting(2, low=0)
     first: int = setting(15, low=1)
     widest: int = setting(40, low=1)
     pool: int = setting(200, low=1)
+    read_steps: int = setting(0, low=0)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -71,24 +76,37 @@ class EvidencePaths:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         allowed = view.allowed(where)
         cosines = await view.cosines(query, await view.embed_query(query), where)
-        return await asyncio.to_thread(self._rank, query, cosines, view, allowed)
+        ways = await asyncio.to_thread(self._ways, query, cosines, view, allowed)
+        if ways is None:
+            return ScoredRanking(cosines, allowed, lambda _: ())
+        if self.read_steps and len(ways.steps):
+            ways = await self._read(query, ways, view)
+        return await asyncio.to_thread(ways.ranking, view, cosines, allowed)
 
-    def _rank(self, query: str, cosines: FloatArray, view: View, allowed: BoolArray | None) -> Ranking:
+    def _ways(self, query: str, cosines: FloatArray, view: View, allowed: BoolArray | None) -> _Ways | None:
+        """The candidates and the steps to them; None when there are no passages."""
         index = EvidenceIndex.of(view)
-        scores = cosines + np.float32(_BEHIND)
         if not len(index.chunks):
-            return ScoredRanking(scores, allowed, lambda _: ())
+            return None
         inside = None if allowed is None else allowed[index.chunks]
         evidence = QuestionEvidence(query, index, cosines[index.chunks], view.matrix, inside, self.pool)
-        reached = self.follow(evidence, Weights.of(view.embedder_fingerprint))
-        scores[index.chunks[reached.passages]] = reached.scores
-        return ScoredRanking(scores, allowed, _Reasons(view, evidence, reached, cosines).path)
-
-    def follow(self, evidence: QuestionEvidence, weights: Weights) -> Reached:
-        """Scores of the candidates and of all that the steps reach."""
+        weights = Weights.of(view.embedder_fingerprint)
         passages, own, leads = self.evidence(evidence, weights)
-        scores, best = _mixed(passages, own, leads, weights)
-        return Reached(passages, scores.astype(np.float32), best)
+        return _Ways.of(evidence, passages, own, leads, weights)
+
+    async def _read(self, query: str, ways: _Ways, view: View) -> _Ways:
+        """Steps whose ends fit the question and the sentence together count for more."""
+        read = best_first(ways.steps.astype(np.float32), self.read_steps)
+        index, leads = ways.evidence.index, ways.leads
+        sentences = [
+            _sentence(view, index, source, sentence)
+            for source, sentence in zip(leads.sources[read].tolist(), leads.sentences[read].tolist(), strict=True)
+        ]
+        asked = await view.embed_queries([f"{query} {sentence}" for sentence in sentences])
+        fit = np.einsum("ij,ij->i", asked, view.matrix[index.chunks[leads.targets[read]]], dtype=np.float64)
+        steps = ways.steps.copy()
+        steps[read] += _FIT * (fit - fit.mean())
+        return replace(ways, steps=steps)
 
     def evidence(self, evidence: QuestionEvidence, weights: Weights) -> tuple[Ints, Floats, Leads]:
         """What the last round ranks by.
@@ -111,49 +129,78 @@ class EvidencePaths:
             passages = np.union1d(evidence.candidates, leads.targets)
             own = evident[np.searchsorted(known, passages)]
             if last > 1:
-                scores, _ = _mixed(passages, own, leads, weights)
+                scores = _Ways.of(evidence, passages, own, leads, weights).scores()
         return passages, own, leads
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """Passages with their scores.
+class _Ways:
+    """Passages and the steps that lead to them.
 
     Attributes:
-        passages: Ascending, `[passages]`.
-        scores: `[passages]`.
-        best: The best step to a passage, where it says more than the passage itself: passage, sentence, entity.
+        evidence: What the question says of all passages.
+        passages: Candidates and all that steps reach, ascending, `[passages]`.
+        alone: Scores of the passages by themselves, `[passages]`.
+        leads: The steps.
+        target: Row of `passages` at the end of each step, `[steps]`.
+        steps: Scores of the steps, `[steps]`.
     """
 
+    evidence: QuestionEvidence
     passages: Ints
-    scores: FloatArray
-    best: Mapping[int, tuple[int, int, int]]
+    alone: Floats
+    leads: Leads
+    target: Ints
+    steps: Floats
+
+    @classmethod
+    def of(cls, evidence: QuestionEvidence, passages: Ints, own: Floats, leads: Leads, weights: Weights) -> _Ways:
+        """Scores of passages with the evidence `own`, `[passages, features]`, and of steps between them."""
+        target = np.searchsorted(passages, leads.targets)
+        steps = leads.features @ weights.step + (own @ weights.target)[target]
+        return cls(evidence, passages, own @ weights.own, leads, target, steps)
+
+    def scores(self) -> Floats:
+        """Own evidence and steps in one score, `[passages]`: the logarithm of the sum of their exponentials."""
+        most = self.alone.copy()
+        np.maximum.at(most, self.target, self.steps)
+        total = np.exp(self.alone - most)
+        total += np.bincount(self.target, np.exp(self.steps - most[self.target]), minlength=len(most))
+        found: Floats = most + np.log(total)
+        return found
+
+    def best(self) -> dict[int, tuple[int, int, int]]:
+        """By passage the best step to it, where it says more than the passage itself: passage, sentence, entity."""
+        most = self.alone.copy()
+        np.maximum.at(most, self.target, self.steps)
+        leads = self.leads
+        return {
+            int(leads.targets[i]): (int(leads.sources[i]), int(leads.sentences[i]), int(leads.entities[i]))
+            for i in np.flatnonzero((self.steps >= most[self.target]) & (self.steps > self.alone[self.target])).tolist()
+        }
+
+    def ranking(self, view: View, cosines: FloatArray, allowed: BoolArray | None) -> Ranking:
+        """All units: what was reached by its score, the rest behind by cosine."""
+        scores = cosines + np.float32(_BEHIND)
+        scores[self.evidence.index.chunks[self.passages]] = self.scores().astype(np.float32)
+        return ScoredRanking(scores, allowed, _Reasons(view, self.evidence, self.best(), cosines).path)
 
 
-def _mixed(
-    passages: Ints, own: Floats, leads: Leads, weights: Weights
-) -> tuple[Floats, dict[int, tuple[int, int, int]]]:
-    """Own evidence and steps in one score."""
-    alone = own @ weights.own
-    target = np.searchsorted(passages, leads.targets)
-    steps = leads.features @ weights.step + (own @ weights.target)[target]
-    most = alone.copy()
-    np.maximum.at(most, target, steps)
-    total = np.exp(alone - most) + np.bincount(target, np.exp(steps - most[target]), minlength=len(passages))
-    best = {
-        int(leads.targets[i]): (int(leads.sources[i]), int(leads.sentences[i]), int(leads.entities[i]))
-        for i in np.flatnonzero((steps >= most[target]) & (steps > alone[target])).tolist()
-    }
-    return most + np.log(total), best
+def _sentence(view: View, index: EvidenceIndex, passage: int, sentence: int) -> str:
+    """The text of a sentence of a passage."""
+    [unit] = view.units([int(index.chunks[passage])])
+    return passage_sentences(unit.text)[sentence - int(index.sentences.of(passage)[0])]
 
 
 class _Reasons:
     """How a passage was reached; worked out for the hits only."""
 
-    def __init__(self, view: View, evidence: QuestionEvidence, reached: Reached, cosines: FloatArray) -> None:
+    def __init__(
+        self, view: View, evidence: QuestionEvidence, best: Mapping[int, tuple[int, int, int]], cosines: FloatArray
+    ) -> None:
         self._view = view
         self._evidence = evidence
-        self._reached = reached
+        self._best = best
         self._cosines = cosines
         self._graph = EntityGraph.of(view)
         self._labels, self._entity_ids = view.derived("evidence names", evidence.index.display)
@@ -183,8 +230,8 @@ class _Reasons:
     def _steps(self, passage: int) -> tuple[Step, ...]:
         chain: list[tuple[int, int, int, int]] = []
         seen = {passage}
-        while passage in self._reached.best:
-            source, sentence, entity = self._reached.best[passage]
+        while passage in self._best:
+            source, sentence, entity = self._best[passage]
             if source in seen:
                 break
             chain.insert(0, (source, sentence, entity, passage))
@@ -194,8 +241,8 @@ class _Reasons:
         for source, sentence, entity, target in chain:
             ids = (self._passage_id(source), self._entity_ids[entity], self._passage_id(target))
             name = self._name(entity, source, target)
-            note = f"names {name}: {excerpt(self._sentence(source, sentence), name, _LONGEST_SENTENCE)}"
-            steps.append(Step("entity", ids, note))
+            text = _sentence(self._view, self._evidence.index, source, sentence)
+            steps.append(Step("entity", ids, f"names {name}: {excerpt(text, name, _LONGEST_SENTENCE)}"))
         return tuple(steps)
 
     def _named(self, passage: int) -> tuple[Step, ...]:
@@ -213,11 +260,6 @@ class _Reasons:
         """How one of some passages spells a name; others may call it what a filter hides."""
         spelled = (self._graph.name_in(passage, entity) for passage in passages)
         return next((name for name in spelled if name), self._labels[entity] or "it")
-
-    def _sentence(self, passage: int, sentence: int) -> str:
-        index = self._evidence.index
-        [unit] = self._view.units([int(index.chunks[passage])])
-        return passage_sentences(unit.text)[sentence - int(index.sentences.of(passage)[0])]
 
     def _passage_id(self, passage: int) -> str:
         return self._id(int(self._evidence.index.chunks[passage]))

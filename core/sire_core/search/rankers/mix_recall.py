@@ -114,12 +114,14 @@ class MixRecall:
         """Vectors of the entities and of the relations that the model finds; None leaves it to the question's own."""
         if self.extraction != "llm" or view.language_model is None:
             return None
-        from sire_core.search.rankers.question_items import find_items, item_vectors
+        from sire_core.search.rankers.question_items import find_items
 
         items = await find_items(query, view.language_model)
         if not items.entities and not items.relations:
             return None
-        return await item_vectors(items.entities, view), await item_vectors(items.relations, view)
+        both = (*items.entities, *items.relations)
+        vectors = await view.embed_queries(both) if both else np.empty((0, view.matrix.shape[1]), dtype=np.float32)
+        return vectors[: len(items.entities)], vectors[len(items.entities) :]
 
     def _rank(
         self,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 from pydantic import BaseModel, Field
 
 from sire_core.errors import RefusalError
 from sire_core.protocols import Prompt
 
 if TYPE_CHECKING:
-    from sire_core.protocols import FloatArray, LanguageModel, View
+    from sire_core.protocols import LanguageModel
 
-__all__ = ["QuestionItems", "find_items", "item_vectors"]
+__all__ = ["QuestionItems", "find_items"]
 
 _INSTRUCTIONS = (
     "The data is a question. List the named entities it names (people, places, works, organizations, dates) and the "
@@ -49,13 +47,6 @@ async def find_items(query: str, model: LanguageModel) -> QuestionItems:
     except RefusalError:
         return QuestionItems()
     return QuestionItems(entities=_clean(answer.parsed.entities), relations=_clean(answer.parsed.relations))
-
-
-async def item_vectors(items: Sequence[str], view: View) -> FloatArray:
-    """Unit-length vectors of items as questions, `[len(items), dimension]`."""
-    if not items:
-        return np.empty((0, view.matrix.shape[1]), dtype=np.float32)
-    return np.stack(await asyncio.gather(*(view.embed_query(item) for item in items)))
 
 
 def _clean(items: Sequence[str]) -> list[str]:
