@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from sire_core.bars import ProgressLike, progress_of
+from sire_core.configuration import Configuration
 from sire_core.errors import ConfigurationError, SnapshotExpiredError
 from sire_core.filters import Filter, both, parse_filter
-from sire_core.session import Configuration, Session
+from sire_core.session import Session
 from sire_core.types import BuildReport, Document, Failure, Hit
 
 if TYPE_CHECKING:

@@ -1,35 +1,27 @@
-"""`Session`: what an `Index` was configured with, and what it has open."""
+"""`Session`: what an `Index` has open, and everything that it does with files."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sire_core.errors import ConfigurationError, EmbedderMismatchError, IndexLockedError
-from sire_core.extraction.choice import EXTRACTIONS
+from sire_core.configuration import Configuration, registered_recipe
+from sire_core.errors import ConfigurationError, IndexLockedError
+from sire_core.pool_reader import PoolReader
 
 if TYPE_CHECKING:
     from sire_core.corpus.changes import StoredDocument
-    from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.filters import Filter
     from sire_core.models.prices import Price
-    from sire_core.models.usage import UsageLimits
     from sire_core.pipeline.apply import Plan
     from sire_core.pipeline.build_context import BuildContext
     from sire_core.pipeline.estimate import Estimate
     from sire_core.protocols import (
         Embedder,
-        Extractor,
-        LanguageModel,
-        Mirror,
-        Progress,
         Recipe,
-        Runner,
-        UnitStore,
         VectorIndex,
     )
     from sire_core.search.view import PoolView
@@ -37,92 +29,10 @@ if TYPE_CHECKING:
     from sire_core.storage.manifest import BuiltRecipe, Manifest
     from sire_core.types import BuildReport, Chunk, Document, Failure, Passage
 
-__all__ = ["Configuration", "Session"]
+__all__ = ["Session"]
 
-_TRIES = 5
 _POLL = 0.05
 """Seconds between two looks at a lock that somebody else holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """The arguments of `Index`; see there."""
-
-    path: Path | None
-    recipe: Recipe | str | None
-    language_model: LanguageModel | None
-    embedder: Embedder | str | None
-    extractor: Extractor | None
-    chunker: SentenceChunker | str | None
-    seed: int
-    workers: int
-    max_failure_ratio: float
-    progress: Progress
-    limits: UsageLimits | None = None
-    extraction: str = "joint"
-    mirrors: tuple[Mirror, ...] = ()
-    store: UnitStore | None = None
-    lock_timeout: float = 10.0
-    allow: Filter | None = None
-    runner: Runner | str | None = None
-
-    def __post_init__(self) -> None:
-        if self.workers < 1:
-            raise ConfigurationError(f"workers must be at least 1, not {self.workers}.")
-        if not self.lock_timeout >= 0:
-            raise ConfigurationError(f"lock_timeout is a number of seconds of at least 0, not {self.lock_timeout}.")
-        if self.extraction not in EXTRACTIONS:
-            raise ConfigurationError(f"extraction is one of {', '.join(EXTRACTIONS)}, not {self.extraction!r}.")
-        names = [mirror.name for mirror in self.mirrors]
-        if len(set(names)) < len(names):
-            raise ConfigurationError(f"Two vector stores have the same name: {', '.join(names)}. Name them apart.")
-        if isinstance(self.chunker, str) and self.chunker != "sentences":
-            raise ConfigurationError(f"chunker is a SentenceChunker, None or 'sentences', not {self.chunker!r}.")
-
-    @property
-    def recipe_object(self) -> Recipe | None:
-        """The recipe, when one was given as an object."""
-        return None if isinstance(self.recipe, str) else self.recipe
-
-    @property
-    def recipe_name(self) -> str:
-        """The recipe's name, when only that was given."""
-        return self.recipe if isinstance(self.recipe, str) else ""
-
-    def recipe_to_build(self, manifest: Manifest) -> Recipe:
-        """The given recipe; else the folder's latest (of that name); else the default."""
-        from sire_core.recipes.base import DEFAULT_RECIPE, recipe_by_name
-
-        if self.recipe_object is not None:
-            return self.recipe_object
-        name = self.recipe_name
-        known = [built for built in manifest.recipes if not name or built.name == name]
-        return _registered(known[-1]) if known else recipe_by_name(name or DEFAULT_RECIPE)
-
-    def embedder_for(self, manifest: Manifest) -> Embedder:
-        """The given embedder; else what the folder was built with; else the zero-download default.
-
-        Raises:
-            EmbedderMismatchError: The folder was built with an embedder that has to be given.
-        """
-        from sire_core.models.embedders import resolve_embedder
-
-        if self.embedder is not None:
-            return resolve_embedder(self.embedder)
-        if manifest.embedder and not manifest.embedder_spec:
-            raise EmbedderMismatchError(
-                f"This index was built with the embedder {manifest.embedder}, which cannot be made from its name. "
-                "Pass it: Index(path, embedder=...)."
-            )
-        return resolve_embedder(manifest.embedder_spec or None)
-
-    def chunker_object(self) -> SentenceChunker | None:
-        """What cuts documents; None takes them whole."""
-        if isinstance(self.chunker, str):
-            from sire_core.corpus.chunker import SentenceChunker
-
-            return SentenceChunker()
-        return self.chunker
 
 
 class Session:
@@ -137,8 +47,8 @@ class Session:
         self._configuration = configuration
         self._opened = opened
         self._library: IndexFiles | None = None
-        self._reader: tuple[tuple[int, int], PoolView, Recipe] | None = None
         self._lock = threading.RLock()
+        self._pool = PoolReader(configuration, self.files, self._open_files, self.built, lambda: self.vectors)
 
     def files(self, *, create: bool = False) -> IndexFiles:
         """The open index.
@@ -155,10 +65,8 @@ class Session:
                 self._library = IndexFiles(self._configuration.path, create=create)
             return self._library
 
-    @property
-    def _is_open(self) -> bool:
-        session = self._opened or self
-        return session._library is not None  # noqa: SLF001 - a session like this one
+    def _open_files(self) -> IndexFiles | None:
+        return (self._opened or self)._library  # noqa: SLF001 - a session like this one
 
     def built(self) -> tuple[Manifest, BuiltRecipe]:
         """The manifest, and the recipe in it that the configuration means."""
@@ -175,89 +83,15 @@ class Session:
 
     async def areader(self) -> tuple[PoolView, Recipe]:
         """See `reader`; deriving a pool does not hold up the event loop."""
-        import asyncio
-
-        reader = self._reader
-        if reader is not None and self._is_open and reader[0] == self.files().stamp() and reader[1].intact():
-            return reader[1], reader[2]
-        return await asyncio.to_thread(self.reader)
+        return await self._pool.acurrent()
 
     def reader(self) -> tuple[PoolView, Recipe]:
         """The pool as of now and the recipe that ranks it; read again when another generation was published."""
-        stamp = self.files().stamp()
-        reader = self._reader
-        if reader is None or reader[0] != stamp or not reader[1].intact():
-            with self._lock:
-                if self._reader is None or self._reader[0] != stamp or not self._reader[1].intact():
-                    self._reader = (stamp, *self._read())
-                reader = self._reader
-        return reader[1], reader[2]
+        return self._pool.current()
 
     async def asnapshot(self) -> tuple[PoolView, Recipe]:
         """As `areader`, but what the view reads later is of the same generation, however late that is."""
-        import asyncio
-
-        return await asyncio.to_thread(self._held)
-
-    def _held(self) -> tuple[PoolView, Recipe]:
-        from sire_core.storage.later_reads import LaterReads
-
-        library = self.files()
-        for _ in range(_TRIES):
-            view, recipe = self.reader()
-            _, built = self.built()
-            if library.folder is None or not built.owners:
-                break  # nothing is read later, or nobody else could hold it
-            later = LaterReads.held(library.folder.index_file, tuple(built.owners))
-            if later.generation == view.generation:
-                return view.reading(later.edges, later.notes), recipe
-            later.close()  # a commit came in between
-        return view, recipe
-
-    def _read(self) -> tuple[PoolView, Recipe]:
-        from sire_core.search.view import PoolView
-        from sire_core.storage.later_reads import LaterReads
-
-        library = self.files()
-        while True:
-            with library.store.snapshot():
-                manifest, built = self.built()
-                commit = library.store.commits()[0]
-                pool = library.pools.get(built, manifest.generation)
-            try:
-                embedder = self._embedder(manifest)
-                break
-            except EmbedderMismatchError:
-                # A writer that fitted the embedder again drops the old state when it has committed: look again.
-                if library.refresh().generation == manifest.generation:
-                    raise
-        recipe = self._configuration.recipe_object or _registered(built)
-        if embedder is not None:
-            recipe.check_embedder(embedder)
-        model = self._configuration.language_model
-        later = LaterReads(library.store, commit, tuple(built.owners))
-        before = None if self._reader is None else self._reader[1]
-        return PoolView(pool, embedder, model, later.edges, later.notes, self.vectors, before), recipe
-
-    def _embedder(self, manifest: Manifest) -> Any:
-        from sire_core.models.embedders import restore
-
-        if not manifest.embedder:  # nothing was ever embedded
-            return None
-        given = self._configuration.embedder_for(manifest)
-        embedder = restore(given, "embedder", manifest.embedder, self.files().calls)
-        same = embedder.fingerprint.split(":", 1)[0] == manifest.embedder.split(":", 1)[0]
-        if same and not getattr(embedder, "fitted", True):
-            raise EmbedderMismatchError(
-                f"What the embedder {manifest.embedder} has learned of this corpus is not in calls.sqlite, which is "
-                "damaged or missing. Restore it from a backup, or give the documents again (sire index)."
-            )
-        if embedder.fingerprint != manifest.embedder:
-            raise EmbedderMismatchError(
-                f"This index was built with the embedder {manifest.embedder}, not with {embedder.fingerprint}. "
-                "Give that one, or build into another folder."
-            )
-        return embedder
+        return await self._pool.aheld()
 
     @property
     def vectors(self) -> VectorIndex | None:
@@ -423,7 +257,7 @@ class Session:
         chunker = SentenceChunker(**manifest.chunker) if manifest.chunker else None
         report: BuildReport | None = None
         for built in manifest.recipes:
-            recipe = _registered(built)
+            recipe = registered_recipe(built)
             configuration = replace(
                 self._configuration, path=path, recipe=recipe, embedder=embedder, chunker=chunker, seed=manifest.seed
             )
@@ -456,7 +290,7 @@ class Session:
         from sire_core.storage.manifest import Manifest
 
         path = self._configuration.path
-        there = self._is_open or (path is not None and (path / "index.sqlite").exists())
+        there = self._open_files() is not None or (path is not None and (path / "index.sqlite").exists())
         library = self.files() if there else None
         workers = self._workers(library.manifest() if library else Manifest())
         return await estimate_build(library, documents, workers, price)
@@ -486,8 +320,8 @@ class Session:
 
     def close(self) -> None:
         """Let go of files."""
+        self._pool.forget()
         with self._lock:
-            self._reader = None
             if self._library is not None:
                 self._library.close()
                 self._library = None
@@ -501,9 +335,3 @@ def _as_given(chunk: Chunk, document: StoredDocument) -> str | Passage:
     missing = object()
     own = {key: value for key, value in chunk.metadata.items() if document.metadata.get(key, missing) != value}
     return Passage(chunk.text, chunk.source_id, title, own) if chunk.source_id or title or own else chunk.text
-
-
-def _registered(built: BuiltRecipe) -> Recipe:
-    from sire_core.recipes.base import recipe_by_name
-
-    return recipe_by_name(built.name, **dict(built.config))

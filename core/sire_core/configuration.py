@@ -1,0 +1,107 @@
+"""`Configuration`: the arguments of an `Index`, and what they mean for a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sire_core.errors import ConfigurationError, EmbedderMismatchError
+from sire_core.extraction.choice import EXTRACTIONS
+
+if TYPE_CHECKING:
+    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.filters import Filter
+    from sire_core.models.usage import UsageLimits
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Progress, Recipe, Runner, UnitStore
+    from sire_core.storage.manifest import BuiltRecipe, Manifest
+
+__all__ = ["Configuration", "registered_recipe"]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The arguments of `Index`; see there."""
+
+    path: Path | None
+    recipe: Recipe | str | None
+    language_model: LanguageModel | None
+    embedder: Embedder | str | None
+    extractor: Extractor | None
+    chunker: SentenceChunker | str | None
+    seed: int
+    workers: int
+    max_failure_ratio: float
+    progress: Progress
+    limits: UsageLimits | None = None
+    extraction: str = "joint"
+    mirrors: tuple[Mirror, ...] = ()
+    store: UnitStore | None = None
+    lock_timeout: float = 10.0
+    allow: Filter | None = None
+    runner: Runner | str | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise ConfigurationError(f"workers must be at least 1, not {self.workers}.")
+        if not self.lock_timeout >= 0:
+            raise ConfigurationError(f"lock_timeout is a number of seconds of at least 0, not {self.lock_timeout}.")
+        if self.extraction not in EXTRACTIONS:
+            raise ConfigurationError(f"extraction is one of {', '.join(EXTRACTIONS)}, not {self.extraction!r}.")
+        names = [mirror.name for mirror in self.mirrors]
+        if len(set(names)) < len(names):
+            raise ConfigurationError(f"Two vector stores have the same name: {', '.join(names)}. Name them apart.")
+        if isinstance(self.chunker, str) and self.chunker != "sentences":
+            raise ConfigurationError(f"chunker is a SentenceChunker, None or 'sentences', not {self.chunker!r}.")
+
+    @property
+    def recipe_object(self) -> Recipe | None:
+        """The recipe, when one was given as an object."""
+        return None if isinstance(self.recipe, str) else self.recipe
+
+    @property
+    def recipe_name(self) -> str:
+        """The recipe's name, when only that was given."""
+        return self.recipe if isinstance(self.recipe, str) else ""
+
+    def recipe_to_build(self, manifest: Manifest) -> Recipe:
+        """The given recipe; else the folder's latest (of that name); else the default."""
+        from sire_core.recipes.base import DEFAULT_RECIPE, recipe_by_name
+
+        if self.recipe_object is not None:
+            return self.recipe_object
+        name = self.recipe_name
+        known = [built for built in manifest.recipes if not name or built.name == name]
+        return registered_recipe(known[-1]) if known else recipe_by_name(name or DEFAULT_RECIPE)
+
+    def embedder_for(self, manifest: Manifest) -> Embedder:
+        """The given embedder; else what the folder was built with; else the zero-download default.
+
+        Raises:
+            EmbedderMismatchError: The folder was built with an embedder that has to be given.
+        """
+        from sire_core.models.embedders import resolve_embedder
+
+        if self.embedder is not None:
+            return resolve_embedder(self.embedder)
+        if manifest.embedder and not manifest.embedder_spec:
+            raise EmbedderMismatchError(
+                f"This index was built with the embedder {manifest.embedder}, which cannot be made from its name. "
+                "Pass it: Index(path, embedder=...)."
+            )
+        return resolve_embedder(manifest.embedder_spec or None)
+
+    def chunker_object(self) -> SentenceChunker | None:
+        """What cuts documents; None takes them whole."""
+        if isinstance(self.chunker, str):
+            from sire_core.corpus.chunker import SentenceChunker
+
+            return SentenceChunker()
+        return self.chunker
+
+
+def registered_recipe(built: BuiltRecipe) -> Recipe:
+    """The recipe of a folder, made again from its name and settings."""
+    from sire_core.recipes.base import recipe_by_name
+
+    return recipe_by_name(built.name, **dict(built.config))
