@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +11,8 @@ import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.algorithms.wording import count
-from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
+from sire_core.errors import ConfigurationError, EmbedderMismatchError
+from sire_core.search.structures import Structures
 from sire_core.storage.pool import Pool
 from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
 from sire_core.types import Edge, Hit, Step, Unit, UnitKind
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, Embedder, FloatArray, IntArray, LanguageModel, Ranking, VectorIndex
-    from sire_core.storage.derived import DerivedFiles
 
 __all__ = ["PoolView"]
 
@@ -63,10 +61,8 @@ class PoolView:
         self._load_edges = load_edges
         self._load_notes = load_notes
         self._vectors = vectors
-        self._derived: dict[str, Any] = {}
-        self._carried: dict[str, Any] = {} if before is None else dict(before._carried)  # noqa: SLF001 - our own kind
-        self._mapped: list[tuple[DerivedFiles, tuple[tuple[int, int, int], ...]]] = []
-        self._lock = threading.RLock()
+        carried = None if before is None else before._structures  # noqa: SLF001 - our own kind
+        self._structures: Structures = Structures(pool.files, carried)
         self._questions: dict[str, FloatArray] = {}
         self._cosines: dict[str, FloatArray] = {}
 
@@ -318,56 +314,24 @@ class PoolView:
 
     def derived(self, name: str, make: Callable[[], Any]) -> Any:
         """A structure derived from this snapshot, made once and shared by queries."""
-        try:
-            return self._derived[name]
-        except KeyError:
-            with self._lock:
-                if name not in self._derived:
-                    self._derived[name] = make()
-                return self._derived[name]
+        return self._structures.derived(name, make)
 
     def carried(self, name: str, make: Callable[[T | None], T]) -> T:
-        """A structure that is made from the one which the snapshot before had, where there was one.
-
-        Args:
-            name: Of the structure.
-            make: Makes it; from nothing when it is given None.
-        """
-        found: T = self.derived(name, lambda: make(self._carried.get(name)))
-        self._carried[name] = found
-        return found
+        """A structure made from the one which the snapshot before had; see `Structures.carried`."""
+        return self._structures.carried(name, make)
 
     def kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
-        """A structure derived from this snapshot, made once and kept in files for the next process.
+        """A structure made once and kept in files for the next process; see `Structures.kept`."""
+        return self._structures.kept(name, make, save, load)
 
-        Args:
-            name: Of the structure and of the folder of its files.
-            make: Makes it.
-            save: Writes it as files into a folder.
-            load: Reads them.
-        """
-        found: T = self.derived(name, lambda: self._kept(name, make, save, load))
-        return found
-
-    def _kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
-        files = self.pool.files.part(name) if self.pool.files is not None else None
-        if files is None:
-            return make()
-        if files.directory.is_dir():
-            stamp = files.stamp()
-            with suppress(Exception):  # whatever is wrong with files that can be made again: they are made again
-                files.verify()
-                found = load(files.directory)
-                self._mapped.append((files, stamp))
-                return found
-        made = make()
-        with suppress(StorageError):  # a folder that cannot be written costs time only
-            files.write(lambda directory: save(made, directory))
-        return made
+    @property
+    def made(self) -> Collection[str]:
+        """Names of the structures that somebody wanted so far."""
+        return self._structures.names
 
     def intact(self) -> bool:
         """Whether nobody touched the files of this snapshot since they were verified."""
-        return self.pool.intact() and all(files.stamp() == stamp for files, stamp in self._mapped)
+        return self.pool.intact() and self._structures.intact()
 
 
 def _cited(places: IntArray, ranking: Ranking) -> IntArray:

@@ -36,13 +36,13 @@ def test_a_graph_read_from_the_note_is_that_of_the_edges(tmp_path):
         assert view.note("graph-1")
         noted = shown(view)
         assert all(noted)
-        assert "edges" not in view._derived
+        assert "edges" not in view.made
     assert forget_notes(tmp_path / "i")
     with Index(tmp_path / "i", recipe=iier(), embedder=HashEmbedder()) as index:
         view = index.view()
         assert view.note("graph-1") is None
         assert shown(view) == noted
-        assert view._derived["edges"]
+        assert "edges" in view.made
 
 
 def test_a_snapshot_reads_the_graph_of_its_own_generation(tmp_path):
