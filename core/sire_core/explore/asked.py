@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["Asked", "aask"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Asked(ShownQuestion):
     """A question and what was found, as a page, as a picture or as a file. Notebooks display it."""
+
+    def __repr__(self) -> str:
+        found = ", ".join(hit.title or hit.id for hit in self.hits)
+        return f"Asked({self.question!r}, {self.recipe}: {found or 'nothing found'}; save('FILE.html') writes it)"
 
     def _repr_html_(self) -> str:
         """For Jupyter and marimo."""
