@@ -104,7 +104,7 @@ SearchSettings = Annotated[
 Ranker = Annotated[
     str | None,
     typer.Option(
-        "--ranker", metavar="dense|bm25|hybrid|late", help="Rank with this instead of the recipe's own ranker."
+        "--ranker", metavar="dense|bm25|tfidf|hybrid|late", help="Rank with this instead of the recipe's own ranker."
     ),
 ]
 Extractions = Annotated[

@@ -146,10 +146,11 @@ def answer_config(
         if reader != ReaderConfig():
             raise ConfigurationError("--reader-prompt and --context-tokens need --answer single, ircot or self-ask.")
         return None
-    from sire_core.evaluate.answering import CLOSED_BOOK, AnswerConfig
+    from sire_core.evaluate.answering import AnswerConfig
+    from sire_core.evaluate.reading_alone import CLOSED_BOOK, GOLDEN
     from sire_core.reason import STRATEGIES
 
-    known = (*STRATEGIES, CLOSED_BOOK)
+    known = (*STRATEGIES, CLOSED_BOOK, GOLDEN)
     if via not in known:
         raise ConfigurationError(f"--answer {via}: choose one of {', '.join(known)}.")
     if model is None:

@@ -45,8 +45,8 @@ _MODEL_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
-    """Options of a command that changes an index: what it may ask of a model.
+class Calls:
+    """Options of a command that asks a model.
 
     `model_timeout` is seconds without a sign of life after which a call counts as failed; None takes the client's.
     """
@@ -57,8 +57,6 @@ class Spending:
     native: arguments.Native = False
     max_calls: arguments.MaxCalls = None
     max_tokens: arguments.MaxTokens = None
-    prices: arguments.Prices = None
-    yes: arguments.Yes = False
     workers: arguments.Workers = 8
     model_timeout: arguments.ModelTimeout = None
 
@@ -74,6 +72,14 @@ class Spending:
             workers=self.workers,
             model_timeout=self.model_timeout,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Spending(Calls):
+    """Options of a command that changes an index: what it may ask of a model, and whether it has to be asked first."""
+
+    prices: arguments.Prices = None
+    yes: arguments.Yes = False
 
     def approval(self) -> Callable[[Index, Sequence[Document]], None] | None:
         """Asks whether a build of these documents may be paid, see `approve_cost`; None where nothing is paid.

@@ -10,7 +10,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.worker_pool import bounded_map
-from sire_core.errors import ConfigurationError
 from sire_core.evaluate.answer import (
     acc,
     acc_at,
@@ -22,10 +21,12 @@ from sire_core.evaluate.answer import (
     word_coverage,
 )
 from sire_core.evaluate.bootstrap import mean_interval
+from sire_core.evaluate.reading_alone import CLOSED_BOOK, GOLDEN, gold_passages, read_alone
 from sire_core.evaluate.retrieval import provenance_ranking, recall_at_k
 from sire_core.evaluate.runner import scope_of
 from sire_core.evaluate.task_scores import task_of, task_scores, with_dr
 from sire_core.reason.reader import ReaderConfig
+from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,12 +34,10 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet, Question
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel, Progress
-    from sire_core.reason.steps import Answer, StopReason
+    from sire_core.reason.steps import Answer
+    from sire_core.types import Document
 
-__all__ = ["CLOSED_BOOK", "AnswerConfig", "AnsweredQuestion", "answer_questions", "answer_scores"]
-
-CLOSED_BOOK = "closed-book"
-"""The way to answer that searches nothing."""
+__all__ = ["AnswerConfig", "AnsweredQuestion", "answer_questions", "answer_scores"]
 
 _KS = (2, 5, 10, 20)
 _CITATION = re.compile(r"\s*\[\d+\]")
@@ -49,7 +48,8 @@ class AnswerConfig:
     """How answers are made.
 
     Attributes:
-        via: A strategy of `sire_core.reason`: `single`, `ircot` or `self-ask`; or `closed-book`, which reads nothing.
+        via: A strategy of `sire_core.reason`: `single`, `ircot` or `self-ask`; `closed-book`, which reads nothing, or
+            `golden`, which reads the gold passages.
         flavor: Of the strategy; see `settings_of`. None takes its first.
         k: Hits that an answer is read from.
         workers: Questions under way at once.
@@ -90,6 +90,8 @@ class AnsweredQuestion:
         seconds: Wall seconds of searches and calls.
         question: What was asked.
         golds: Accepted answers.
+        findings: Share of its citations that are reports (SMART, table 6); None where no report was read, or nothing
+            was cited.
         task: Scores that the question's data set alone has; see `task_scores`.
     """
 
@@ -112,6 +114,7 @@ class AnsweredQuestion:
     seconds: float = 0.0
     question: str = ""
     golds: tuple[str, ...] = ()
+    findings: float | None = None
     task: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -135,10 +138,11 @@ async def answer_questions(
     questions = [question for question in dataset.measurable if question.answers]
     # The official scripts of these two give no credit to a wrong yes or no.
     overlap = f1_hotpot if dataset.name.lower().startswith(("hotpot", "2wiki")) else f1
+    documents = {document.id: document for document in dataset.documents} if config.via == GOLDEN else {}
     answered: dict[int, AnsweredQuestion] = {}
 
     async def one(number: int) -> AnsweredQuestion:
-        return await _answer(index, questions[number], config, overlap)
+        return await _answer(index, questions[number], config, overlap, documents)
 
     async with contextlib.aclosing(bounded_map(one, range(len(questions)), config.workers)) as results:
         async for batch in results:
@@ -175,6 +179,9 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
     timed = [a.seconds for a in answered if a.tokens]  # what was answered before took no time
     if timed:
         scores["TPQ"] = round(fmean(timed), 3)
+    cited = [a.findings for a in answered if a.findings is not None]
+    if cited:
+        scores["findings"] = round(100 * fmean(cited), 1)
     covered = [a.perspectives for a in answered if a.perspectives is not None]
     if covered:
         scores["perspectives"] = round(100 * fmean(covered), 1)
@@ -218,38 +225,18 @@ async def _reasoned(index: Index, question: Question, reader: ReaderConfig, conf
     return (await collect(thinking)).answer
 
 
-async def _from_memory(question: Question, reader: ReaderConfig, model: LanguageModel | None) -> Answer:
-    """The answer of a model that sees no passage (SiReRAG's table 9, IIER's table 1)."""
-    from sire_core.reason.calls import ModelCalls, StoppedError
-    from sire_core.reason.limits import ReasoningLimits
-    from sire_core.reason.reader import ReadAnswer, read
-    from sire_core.reason.steps import Answer, ReasoningUsage
-
-    if model is None:
-        raise ConfigurationError("A closed book needs a language model: AnswerConfig(model=...).")
-    calls = ModelCalls(model, ReasoningLimits(), keep=True)
-    how = replace(reader, prompt="paper") if reader.prompt == "ours" else reader
-    found = ReadAnswer()
-    stop: StopReason = "answered"
-    try:
-        async with contextlib.aclosing(read(calls, question.question, [], config=how)) as parts:
-            async for part in parts:
-                if isinstance(part, ReadAnswer):
-                    found = part
-    except StoppedError as stopped:
-        stop = stopped.stop
-    used = calls.usage
-    usage = ReasoningUsage(used.calls, used.input_tokens, used.output_tokens, 0)
-    return Answer(found.text, stop, (), (), found.sufficient, usage, "")
-
-
 async def _answer(
-    index: Index, question: Question, config: AnswerConfig, overlap: Callable[[str, str], float]
+    index: Index,
+    question: Question,
+    config: AnswerConfig,
+    overlap: Callable[[str, str], float],
+    documents: Mapping[str, Document],
 ) -> AnsweredQuestion:
     reader = replace(config.reader, **task_of(question))
     start = time.perf_counter()
-    if config.via == CLOSED_BOOK:
-        answer = await _from_memory(question, reader, config.model or index.language_model)
+    if config.via in (CLOSED_BOOK, GOLDEN):
+        passages = gold_passages(question, documents) if config.via == GOLDEN else []
+        answer = await read_alone(question, passages, reader, config.model or index.language_model)
     else:
         answer = await _reasoned(index, question, reader, config)
     seconds = time.perf_counter() - start
@@ -278,8 +265,16 @@ async def _answer(
         seconds=seconds,
         question=question.question,
         golds=question.answers,
+        findings=_findings(answer),
         task=await task_scores(text, question, config.model or index.language_model),
     )
+
+
+def _findings(answer: Answer) -> float | None:
+    """Share of the citations that name a report."""
+    if not answer.citations or all(hit.unit.kind is not UnitKind.REPORT for hit in answer.hits):
+        return None
+    return fmean(answer.hits[number - 1].unit.kind is UnitKind.REPORT for number in answer.citations)
 
 
 def _covered(text: str, question: Question) -> float | None:

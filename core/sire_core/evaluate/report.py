@@ -44,7 +44,21 @@ _MODES = {
     "missing": "Relations that passages state and the graph lacks, and that it has wrong, in percent, by a model",
     "judge": "Answers that a model finds better than those of the first row, in percent",
 }
-_ANSWERS = ("EM", "F1", "Acc", "accuracy", "STR-EM", "ROUGE-L", "D-F1", "DR", "calls", "TPQ", "TPER")
+_ANSWERS = (
+    "EM",
+    "F1",
+    "Acc",
+    "accuracy",
+    "STR-EM",
+    "ROUGE-L",
+    "D-F1",
+    "DR",
+    "perspectives",
+    "findings",
+    "calls",
+    "TPQ",
+    "TPER",
+)
 
 __all__ = [
     "format_ablations",

@@ -60,7 +60,7 @@ class PoolRanker:
     """The rankers that work over any pool.
 
     Attributes:
-        ranker: `dense`, `bm25`, `hybrid` or `late` (late interaction).
+        ranker: `dense`, `bm25`, `tfidf`, `hybrid` or `late` (late interaction).
         ann_threshold: Pools of at least so many units are searched through codes instead of scanned; see `Flat`.
         instruction: Appended to the question before it is embedded, or its words are looked up, as SiReRAG's released
             notebooks do with their answer instruction.
@@ -69,13 +69,13 @@ class PoolRanker:
         ConfigurationError: A setting is not allowed, or has no effect.
     """
 
-    ranker: str = setting("dense", choices=("dense", "bm25", "hybrid", "late"))
+    ranker: str = setting("dense", choices=("dense", "bm25", "tfidf", "hybrid", "late"))
     ann_threshold: int | None = setting(None, low=1)
     instruction: str = ""
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.ranker in ("bm25", "late"):
+        if self.ranker in ("bm25", "tfidf", "late"):
             refuse_unused(self, f"ranker={self.ranker!r}", ("ann_threshold",))
 
     def make(self) -> Ranker:
@@ -92,6 +92,10 @@ class PoolRanker:
             from sire_core.search.rankers.late_interaction import LateInteraction
 
             found = LateInteraction()
+        elif self.ranker == "tfidf":
+            from sire_core.search.rankers.tfidf import TfIdf
+
+            found = TfIdf()
         else:
             found = Lexical() if self.ranker == "bm25" else Hybrid((dense, Lexical()))
         return Instructed(found, self.instruction) if self.instruction else found

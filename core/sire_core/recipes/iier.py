@@ -46,9 +46,10 @@ class ChainScoring:
 def iier(**settings: Any) -> Recipe:
     """IIER: chains of passages, from seeds that cover the question's keywords along links between passages.
 
-    As published: `kw_min=3, title_keywords=False, seed_match="strict", similar_seeds=0, order="chain"` with the scorer
-    `neural`. By default one shared keyword makes an edge, and titles are keywords: the five keywords of a short passage
-    rarely have three in common with those of another one, and its title is what other passages name.
+    As published: `kw_min=3, title_keywords=False, seed_match="strict", similar_seeds=0, order="chain", fill=False` with
+    the scorer `neural`. By default one shared keyword makes an edge, and titles are keywords: the five keywords of a
+    short passage rarely have three in common with those of another one, and its title is what other passages name. An
+    answer over `order="chain"` is told which passages form a chain.
 
     Args:
         **settings: Those of `InteractionGraph`, `EvidenceChains` and `ChainScoring`.
@@ -58,6 +59,7 @@ def iier(**settings: Any) -> Recipe:
         StorageError: The checkpoint cannot be read.
     """
     from sire_core.organize.interaction_graph import InteractionGraph
+    from sire_core.search.chains.evidence_chain import ChainLines
     from sire_core.search.chains.evidence_chains import EvidenceChains
 
     chosen = Chosen(settings, Part(InteractionGraph), Part(ChainScoring), Part(EvidenceChains))
@@ -71,6 +73,7 @@ def iier(**settings: Any) -> Recipe:
         paper="IIER, Guo et al. 2024",
         organizers=(chosen.make(InteractionGraph),),
         ranker=ranker,
+        context=ChainLines() if ranker.order == "chain" else None,
         native="iier",
         config=chosen.config,
         texts=chosen.texts,

@@ -127,7 +127,7 @@ def test_settings_of_the_search_are_laid_over_those_of_the_build(tmp_path):
         ),
         ({"settings": {"nope": 2}}, "There is no setting 'nope'"),
         ({"settings": {"depth": "x"}}, "depth is a whole number of at least 0"),
-        ({"ranker": "nope"}, "ranker is one of dense, bm25, hybrid, late"),
+        ({"ranker": "nope"}, "ranker is one of dense, bm25, tfidf, hybrid, late"),
         ({"recipe": "iier", "ranker": "bm25"}, r"iier ranks in its own way and takes no --ranker \(these do: flat, "),
         ({"recipe": "flat", "settings": {"ranker": "bm25"}}, "it holds: raptor, iier"),
     ],

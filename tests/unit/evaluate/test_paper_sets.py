@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sire_core import Index
+from sire_core import Document, Index
 from sire_core.errors import CorpusError
 from sire_core.evaluate.answering import AnswerConfig, answer_questions, answer_scores
 from sire_core.evaluate.datasets import load_dataset
@@ -176,6 +176,13 @@ def test_closed_book_and_self_ask_are_rows_and_time_is_per_unit(tmp_path):
     assert scores["EM"] == 50.0
     assert scores["TPQ"] > 0
 
+    # Gold passages and nothing else, without a search (IIER, table 1).
+    found, calls = answers(dataset, lambda call: "Otto Kell", via="golden", reader=ReaderConfig("paper"))
+    assert [(answered.calls, answered.retrievals, answered.documents) for answered in found] == [
+        (1, 0, question.supporting) for question in dataset.questions
+    ]
+    assert [len(call.fields["passages"]) for call in calls] == [len(q.supporting) for q in dataset.questions]
+
     def follow(call):
         return json.dumps({"followups": []}) if call.schema and "followups" in str(call.schema) else "river"
 
@@ -186,6 +193,22 @@ def test_closed_book_and_self_ask_are_rows_and_time_is_per_unit(tmp_path):
     own = Row(Setup("SiReRAG", pool=30, family="sirerag"), "d", 1, (5,), None, (), answers={"TPQ": 2.0})
     assert [row.answers["TPER"] for row in with_tper([base, own])] == [1.0, 0.667]
     assert with_tper([own]) == [own]
+
+
+def test_tf_idf_weighs_rare_words_and_lengths():
+    documents = [
+        Document("long", "river " + "mill " * 9),
+        Document("short", "river mill"),
+        Document("rare", "amber mill"),
+        Document("none", "bridge"),
+    ]
+    with Index(recipe=flat(ranker="tfidf"), embedder=HashEmbedder(), chunker=None) as index:
+        index.build(documents)
+        hits = index.search("Amber, mill?", 4)
+        assert [hit.doc_ids[0] for hit in hits] == ["rare", "long", "short", "none"]
+        assert hits[0].score == pytest.approx(1.0)
+        assert "TF-IDF 1.000" in hits[0].path[0].note
+        assert [hit.doc_ids[0] for hit in index.search("river", 1)] == ["short"]
 
 
 @pytest.mark.parametrize("ranker", ["dense", "bm25", "hybrid"])

@@ -129,6 +129,9 @@ def test_reports_of_a_build_quote_their_passages_and_stand_in_trees(tmp_path):
         alike = index.stats()["perspectives"]
     assert {tree["view"] for tree in alike["trees"]} == {"relations"}
     assert stats["corrected_nmi"][0] < 0.6 * alike["corrected_nmi"][0]
+    pairs = stats["corrected_pairs"]
+    assert set(pairs) == {"1-2", "1-3", "2-3"}
+    assert sum(pairs.values()) / 3 == pytest.approx(stats["corrected_nmi"][0], abs=1e-3)
     json.dumps(stats)
 
 

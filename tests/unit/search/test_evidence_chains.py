@@ -248,3 +248,30 @@ def test_a_pool_without_the_graph_is_ranked_by_its_seeds_and_similarity():
         chains = asyncio.run(EvidenceChains().chains(QUESTION, view))
     assert chains
     assert all(len(chain.chunk_ids) == 1 for chain in chains)
+
+
+def test_contexts_as_published_are_chains_alone_and_told_apart(folder):
+    from sire_core.reason import collect, reason
+
+    alone = {"keywords": "rules", "fill": False}
+    with opened(folder, similar_seeds=0, order="chain", max_length=1, **alone) as index:
+        assert names(index.search(QUESTION, 20)) == ["film"]  # length 1 is the seeds, and nothing beside them
+    found = {}
+    for order in ("chain", "iterative", "shuffle"):
+        seen = []
+        model = ScriptedModel(lambda call, seen=seen: seen.append(call.fields.get("background")) or "Anna Vale")
+        with opened(folder, model, order=order, max_length=2, **alone) as index:
+            found[order] = names(index.search(QUESTION, 20))
+            answer = asyncio.run(collect(reason("single", index, QUESTION, k=20))).answer
+            background = seen[-1]
+            assert [hit.doc_ids[0] for hit in answer.hits] == found[order]
+        if order == "chain":
+            # Two seeds, two passages each: a passage of both chains stands in both.
+            assert found[order] == ["film", "vale"]
+            assert background == ["chain of evidence 1: passages 1, 2", "chain of evidence 2: passages 2, 1"]
+        else:
+            assert background is None
+    assert len(set(map(frozenset, found.values()))) == 1
+    assert 2 <= len(found["chain"]) <= 4
+    with opened(folder, similar_seeds=0, **alone) as index:
+        assert len(index.search(QUESTION, 20, filter="tenant=a")) < 20

@@ -13,6 +13,7 @@ from sire_core.algorithms.structural_entropy import one_dimensional_entropy
 if TYPE_CHECKING:
     from sire_core.algorithms.perspectives import Perspective
     from sire_core.algorithms.undirected import UndirectedGraph
+    from sire_core.protocols import BoolArray, IntArray
 
 __all__ = ["describe_trees"]
 
@@ -32,7 +33,8 @@ def describe_trees(
         `clusters` and `modularity` by level, `information` (bits), `entropy` (its H) and `share` (information over
         H1), all in that view; over all trees: `modularity`, the mean over trees at each level, then over levels, `nmi`,
         the mean over levels and pairs of trees, and `corrected_nmi` by level: the mean over pairs of trees, corrected
-        for chance, over the largest component of the relations; both None for one tree.
+        for chance, over the largest component of the relations; both None for one tree; `corrected_pairs`, the first
+        level of that by pair of trees, named by their numbers from 1.
     """
     filled = [one.tree.filled() for one in found]
     # A vertex without edges is alone at every level in every tree: it says nothing of how much trees agree.
@@ -66,4 +68,14 @@ def describe_trees(
         "modularity": round(fmean(qualities), 4) if qualities else None,
         "nmi": round(fmean(agreement), 4) if agreement else None,
         "corrected_nmi": [round(value, 4) for value in corrected] or None,
+        "corrected_pairs": _first_levels(filled, held),
+    }
+
+
+def _first_levels(filled: Sequence[Sequence[IntArray]], held: IntArray | BoolArray) -> dict[str, float]:
+    """How much two trees agree at their finest level beyond chance, by pair."""
+    with_levels = [(number, levels[0]) for number, levels in enumerate(filled, 1) if levels]
+    return {
+        f"{one}-{two}": round(corrected_information(left[held], right[held]), 4)
+        for (one, left), (two, right) in combinations(with_levels, 2)
     }

@@ -12,9 +12,10 @@ from sire_core.errors import ConfigurationError
 from sire_core.types import Step
 
 if TYPE_CHECKING:
+    from sire_core.protocols import View
     from sire_core.types import Hit
 
-__all__ = ["CHAIN", "SEED", "EvidenceChain", "chain_context", "chains_in", "fit"]
+__all__ = ["CHAIN", "SEED", "WHOLE", "ChainLines", "EvidenceChain", "chain_context", "chains_in", "fit"]
 
 
 def fit(tokens: Sequence[int], budget: int, policy: str = "skip") -> list[int]:
@@ -51,6 +52,8 @@ SEED = "seed"
 """Step of the passage at which a chain starts."""
 CHAIN = "chain"
 """Step of every further passage of a chain."""
+WHOLE = "whole_chain"
+"""Step that names all passages of a chain that the hit is on; the note is the chain's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,20 @@ def chains_in(hits: Sequence[Hit]) -> list[EvidenceChain]:
             found.setdefault(ids, EvidenceChain(ids, tuple(step.note for step in steps)))
     begun = {ids[:length] for ids in found for length in range(1, len(ids))}
     return [chain for ids, chain in found.items() if ids not in begun]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLines:
+    """Tells a reader which of the passages form a chain: a line each, so that chains stand apart (IIER 4.5.1)."""
+
+    async def lines(self, hits: Sequence[Hit], view: View) -> list[str]:  # noqa: ARG002 - the hits know
+        """One line per chain, with the numbers of its passages from 1; a passage of two chains stands in both."""
+        number = {hit.unit.id: place for place, hit in enumerate(hits, 1)}
+        chains = {step.note: step.ids for hit in hits for step in hit.path if step.step == WHOLE}
+        return [
+            f"{name}: passages {', '.join(str(number[chunk]) for chunk in chains[name] if chunk in number)}"
+            for name in sorted(chains, key=lambda name: int(name.rpartition(" ")[2]))
+        ]
 
 
 def chain_context(hits: Sequence[Hit], form: str = "chain", *, budget: int | None = None, seed: int = 0) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sire_core.algorithms.chains import FORMATS, arrange_chains
-from sire_core.search.chains.evidence_chain import EvidenceChain
+from sire_core.search.chains.evidence_chain import WHOLE, EvidenceChain
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import MOST_KEYWORDS, KeywordFinder, ask_keywords
 from sire_core.search.chains.scorers import ChainScorer, HeuristicScorer
@@ -31,7 +31,7 @@ class EvidenceChains:
     """Ranks passages by evidence chains: from few seeds that cover the question's keywords, a greedy walk each.
 
     Needs the `InteractionGraph` organizer; over a pool without one every chain is its seed. What is on no chain follows
-    by cosine, units that are no passages come behind all passages. A filter restricts seeds and walk.
+    by cosine (`fill`), units that are no passages come behind all passages. A filter restricts seeds and walk.
 
     The paper reads chains as they are (`order="chain"`, `similar_seeds=0`). Its first five passages are then those of
     one chain, the second fact of the question often stands in another one, and so recall at five is below that of plain
@@ -51,6 +51,7 @@ class EvidenceChains:
         seed_lift: What being a seed adds to the cosine, in the order `score`.
         step_lift: What being the first passage after a seed adds.
         decay: What every further step leaves of that.
+        fill: Whether passages on no chain follow behind. The paper's contexts are chains alone.
         seed: Of the order `shuffle`.
 
     Raises:
@@ -67,6 +68,7 @@ class EvidenceChains:
     seed_lift: float = setting(0.5, low=0.0)
     step_lift: float = setting(0.4, low=0.0)
     decay: float = setting(0.8, low=0.0, high=1.0)
+    fill: bool = True
     seed: int = setting(0, low=0)
 
     def __post_init__(self) -> None:
@@ -94,7 +96,12 @@ class EvidenceChains:
         if not view.size:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         walk = await self._walk(query, view, where)
-        return ScoredRanking(self._scores(view, walk, query), allowed, _Reasons(view, walk).path)
+        if not self.fill:
+            chained = np.zeros(view.size, dtype=bool)
+            chained[walk.graph.positions[list(walk.places)]] = True
+            allowed = chained if allowed is None else allowed & chained
+        reasons = _Reasons(view, walk, apart=self.order == "chain")
+        return ScoredRanking(self._scores(view, walk, query), allowed, reasons.path)
 
     async def chains(self, query: str, view: View, where: Filter | None = None) -> list[EvidenceChain]:
         """The whole chains of a question, in the order of their seeds.
@@ -178,9 +185,10 @@ class _Walk:
 class _Reasons:
     """What led to a passage: its chain up to it, one step per passage; worked out for the hits only."""
 
-    def __init__(self, view: View, walk: _Walk) -> None:
+    def __init__(self, view: View, walk: _Walk, *, apart: bool = False) -> None:
         self._view = view
         self._walk = walk
+        self._apart = apart
 
     def path(self, position: int) -> tuple[Step, ...]:
         """The chain, or the cosine."""
@@ -188,9 +196,16 @@ class _Reasons:
         node = int(np.searchsorted(positions, position))
         if node < len(positions) and positions[node] == position and node in self._walk.places:
             number, place = self._walk.places[node]
-            return self.chain(number, place + 1).steps
+            return (*self.chain(number, place + 1).steps, *(self._whole(node) if self._apart else ()))
         kind = self._view.kind_names[self._view.kinds[position]]
         return (Step(f"vector:{kind}", (self._id(position),), self._near(position)),)
+
+    def _whole(self, node: int) -> Iterator[Step]:
+        """Every chain that a passage is on, for a reader who is shown chains one after the other."""
+        for number, chain in enumerate(self._walk.chains, 1):
+            if node in chain.nodes:
+                places = self._walk.graph.positions[list(chain.nodes)].tolist()
+                yield Step(WHOLE, tuple(map(self._id, places)), f"chain of evidence {number}")
 
     def chain(self, number: int, length: int) -> EvidenceChain:
         """The beginning of a chain."""
