@@ -36,6 +36,7 @@ PACKAGES = (
     *("langchain-chroma", "langchain-qdrant", "langchain-community", "lancedb", "pandas"),
     *("langchain-postgres", "pgserver", "psycopg[binary]"),
     *("llama-index-vector-stores-chroma", "llama-index-vector-stores-qdrant", "llama-index-vector-stores-faiss"),
+    *("llama-index-vector-stores-lancedb", "llama-index-vector-stores-postgres"),
 )
 """What has to be installed beside the extras `langchain` and `llama-index` for the whole table."""
 
@@ -146,10 +147,28 @@ def llama_index_stores(folder: Path, size: int) -> dict[str, Callable[[str], Any
 
         return FaissVectorStore(library.IndexFlatIP(size))
 
+    def lancedb(name: str) -> Any:
+        from llama_index.vector_stores.lancedb import LanceDBVectorStore
+
+        return LanceDBVectorStore(uri=str(folder / "lance-li"), table_name=name, mode="append", overfetch_factor=1)
+
+    def postgres(name: str) -> Any:
+        import pgserver
+        from llama_index.vector_stores.postgres import PGVectorStore
+        from sqlalchemy.engine import make_url
+
+        server = pgserver.get_server(str(folder / "postgres"))
+        server.psql(f"CREATE DATABASE {name}")
+        place = make_url(server.get_uri(database=name))
+        sync, later = (place.set(drivername=f"postgresql+{driver}") for driver in ("psycopg", "psycopg_async"))
+        return PGVectorStore(connection_string=sync, async_connection_string=later, table_name=name, embed_dim=size)
+
     return {
         "LlamaIndex SimpleVectorStore": simple,
         "LlamaIndex Chroma": chroma,
         "LlamaIndex Qdrant": qdrant,
+        "LlamaIndex LanceDB": lancedb,
+        "LlamaIndex PGVector": postgres,
         "LlamaIndex FAISS": faiss,
     }
 

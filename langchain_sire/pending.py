@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from sire_core.errors import StorageError
 from sire_core.index import Index
+from sire_core.storage.side_files import ADVICE, read_checked, write_checked
 from sire_core.types import Document, Passage
 
 __all__ = ["Pending", "pending_of"]
@@ -25,11 +25,11 @@ _known: WeakKeyDictionary[Index, Pending] = WeakKeyDictionary()
 class Pending:
     """The last word on each document: a new text, or that it is gone. Thread-safe; one process writes at a time.
 
-    With a file every change is on disk before `put` returns: a record manager that notes a document as indexed must not
-    be wrong because the process ended before the next search.
+    With a folder every change is on disk before `put` returns: a record manager that notes a document as indexed must
+    not be wrong because the process ended before the next search.
 
     Args:
-        path: A JSONL file in the index folder; None keeps everything in memory.
+        path: A folder inside the index folder, with a numbered file per change; None keeps everything in memory.
 
     Attributes:
         flushing: Held by who indexes what waits.
@@ -45,16 +45,20 @@ class Pending:
         """Note documents by id; None deletes.
 
         Raises:
-            StorageError: The file cannot be written; nothing is noted.
+            StorageError: The change cannot be written; nothing is noted.
         """
         with self._lock:
             if self._path is None:
                 _merge(self._memory, changes)
             elif changes:
-                _append(self._path, changes)
+                _note(self._path, changes)
 
     def changes(self) -> dict[str, Document | None]:
-        """Everything that waits, by id, oldest last word first."""
+        """Everything that waits, by id, oldest last word first.
+
+        Raises:
+            StorageError: What was noted is damaged.
+        """
         with self._lock:
             return dict(self._memory) if self._path is None else _read(self._path)
 
@@ -62,14 +66,14 @@ class Pending:
         """Forget what was indexed, unless it changed again in the meantime.
 
         Raises:
-            StorageError: The file cannot be written.
+            StorageError: The rest cannot be written.
         """
         with self._lock:
             rest = {name: found for name, found in self.changes().items() if changes.get(name, _NEVER) != found}
             if self._path is None:
                 self._memory = rest
             else:
-                _replace(self._path, rest)
+                _note(self._path, rest, instead=True)
 
 
 def pending_of(index: Index) -> Pending:
@@ -77,21 +81,20 @@ def pending_of(index: Index) -> Pending:
     with _lock:
         if index not in _known:
             path = index.path
-            _known[index] = Pending(None if path is None else path / "pending.jsonl")
+            _known[index] = Pending(None if path is None else path / "pending")
         return _known[index]
 
 
-def _line(name: str, document: Document | None) -> str:
+def _row(name: str, document: Document | None) -> dict[str, Any]:
     if document is None:
-        return json.dumps({"id": name, "gone": True}) + "\n"
-    row = {
+        return {"id": name, "gone": True}
+    return {
         "id": name,
         "title": document.title,
         "text": document.text,
         "metadata": dict(document.metadata),
         "chunks": [chunk if isinstance(chunk, str) else asdict(chunk) for chunk in document.chunks],
     }
-    return json.dumps(row) + "\n"
 
 
 def _merge(known: dict[str, Document | None], changes: Mapping[str, Document | None]) -> None:
@@ -100,46 +103,66 @@ def _merge(known: dict[str, Document | None], changes: Mapping[str, Document | N
         known[name] = document
 
 
-def _append(path: Path, changes: Mapping[str, Document | None]) -> None:
-    # The empty line in front closes one that a process left unfinished when it was killed.
-    text = "\n" + "".join(_line(name, document) for name, document in changes.items())
+def _files(path: Path) -> list[Path]:
+    """The numbered files, oldest first."""
+    return sorted((file for file in path.glob("*.json") if file.stem.isdigit()), key=lambda file: int(file.stem))
+
+
+def _note(path: Path, changes: Mapping[str, Document | None], *, instead: bool = False) -> None:
+    """Write a change as the next file; `instead` of all that was noted before, which goes then."""
+    before = _files(path)
+    file = path / f"{int(before[-1].stem) + 1 if before else 1:08}.json"
+    content = {"instead": instead, "changes": [_row(name, document) for name, document in changes.items()]}
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as lines:
-            lines.write(text)
-            lines.flush()
-            os.fsync(lines.fileno())
+        path.mkdir(parents=True, exist_ok=True)
+        write_checked(file, content)
+        for old in before if instead else ():
+            old.unlink(missing_ok=True)
+        if instead and not changes:
+            file.unlink()
+            with suppress(OSError):  # what a killed process left unfinished stands there
+                path.rmdir()
     except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _replace(path: Path, changes: Mapping[str, Document | None]) -> None:
-    try:
-        if not changes:
-            path.unlink(missing_ok=True)
-            return
-        partial = path.with_suffix(".partial")
-        partial.write_text("".join(_line(name, document) for name, document in changes.items()), encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> StorageError:
-    return StorageError(f"Cannot write {path} ({error.strerror}). Make room or fix the permissions, and do it again.")
+        raise StorageError(
+            f"Cannot write {path} ({error.strerror}). Make room or fix the permissions, and do it again."
+        ) from error
 
 
 def _read(path: Path) -> dict[str, Document | None]:
+    while True:
+        files = _files(path)
+        with suppress(FileNotFoundError):  # another process has just indexed them
+            return _changes(path, files)
+        if files == _files(path):
+            raise _lost(path)
+
+
+def _changes(path: Path, files: list[Path]) -> dict[str, Document | None]:
+    """The changes in files of which none is missing.
+
+    Raises:
+        FileNotFoundError: One is.
+        StorageError: One is damaged.
+    """
+    noted: list[list[dict[str, Any]]] = []
+    for file in reversed(files):
+        if int(file.stem) != int(files[-1].stem) - len(noted):
+            break
+        content = read_checked(file)
+        noted.append(content["changes"])
+        if content["instead"] or int(file.stem) == 1:
+            files = []  # nothing older counts
+            break
+    if files:
+        raise FileNotFoundError(path)
     changes: dict[str, Document | None] = {}
-    if not path.exists():
-        return changes
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:  # an empty line, or one whose writer was killed: nobody was promised that it is safe
-            continue
-        _merge(changes, {row["id"]: None if row.get("gone", False) else _document(row)})
+    for rows in reversed(noted):
+        _merge(changes, {row["id"]: None if row.get("gone", False) else _document(row) for row in rows})
     return changes
+
+
+def _lost(path: Path) -> StorageError:
+    return StorageError(f"A file of {path} is missing. {ADVICE['pending']}")
 
 
 def _document(row: Mapping[str, Any]) -> Document:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 from sire_core.errors import StorageError
+from sire_core.storage.side_files import read_checked, write_checked
 
 __all__ = ["Ledger"]
 
@@ -21,7 +20,7 @@ class Ledger:
 
     def __init__(self, directory: Path | None) -> None:
         self._file = directory / "llama_index_nodes.json" if directory is not None else None
-        self._memory: dict[str, Any] = {}
+        self._memory: list[str] = []
 
     def read(self) -> list[str]:
         """The ids, oldest first.
@@ -29,7 +28,12 @@ class Ledger:
         Raises:
             StorageError: The file is damaged.
         """
-        return [str(name) for name in self._load().get("derived", ())]
+        if self._file is None:
+            return list(self._memory)
+        try:
+            return [str(name) for name in read_checked(self._file)]
+        except FileNotFoundError:
+            return []
 
     def write(self, derived: Collection[str]) -> None:
         """Replace everything, atomically.
@@ -37,24 +41,10 @@ class Ledger:
         Raises:
             StorageError: The file cannot be written.
         """
-        self._memory = {"derived": list(derived)}
         if self._file is None:
+            self._memory = list(derived)
             return
-        partial = self._file.with_suffix(".partial")
         try:
-            partial.write_text(json.dumps(self._memory), encoding="utf-8")
-            partial.replace(self._file)
+            write_checked(self._file, list(derived))
         except OSError as error:
             raise StorageError(f"Cannot write {self._file}: {error.strerror}.") from error
-
-    def _load(self) -> dict[str, Any]:
-        if self._file is None:
-            return self._memory
-        try:
-            return dict(json.loads(self._file.read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
-            raise StorageError(
-                f"{self._file} cannot be read ({error}). Empty the vector store, delete this folder, and index again."
-            ) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from sire_core.errors import ConfigurationError, StorageError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
+from sire_core.storage.side_files import read_checked, write_checked
 
 if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
@@ -198,8 +198,7 @@ class SireRetriever(BaseRetriever):
         shutil.rmtree(old)
 
     def _save_settings(self, place: Path) -> None:
-        settings = json.dumps({"similarity_top_k": self.similarity_top_k})
-        (place / _SETTINGS).write_text(settings, encoding="utf-8")
+        write_checked(place / _SETTINGS, {"similarity_top_k": self.similarity_top_k})
 
     # --- changing documents -----------------------------------------------------------------------------------------
 
@@ -378,6 +377,6 @@ class SireRetriever(BaseRetriever):
 
 def _saved_settings(place: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads((place / _SETTINGS).read_text(encoding="utf-8")))
+        return dict(read_checked(place / _SETTINGS))
     except FileNotFoundError:  # a folder that the core wrote
         return {}

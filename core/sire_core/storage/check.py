@@ -11,6 +11,7 @@ from sire_core.errors import StorageError
 from sire_core.storage.calls import CallStore
 from sire_core.storage.derived import damaged_files
 from sire_core.storage.folder import Folder, check_format
+from sire_core.storage.side_files import damaged_adapter_files
 from sire_core.storage.store import Store
 
 __all__ = ["Finding", "check_folder"]
@@ -70,6 +71,7 @@ def check_folder(path: Path) -> list[Finding]:
         folder.sources()
     except StorageError:
         found.append(Finding("sources.json", "it is not what was written", _SOURCES))
+    found += [Finding(name, "it is not what was written", advice) for name, advice in damaged_adapter_files(path)]
     derived = path / "derived"
     for directory in sorted(file.parent for file in derived.rglob("checksums.json")) if derived.is_dir() else ():
         if any(part.endswith(".partial") for part in directory.parts):

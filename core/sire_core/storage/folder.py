@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sqlite3
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -14,13 +13,14 @@ from typing import Any
 
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
 from sire_core.storage.derived import sync_folder
+from sire_core.storage.side_files import checksum, replace_json
 
 __all__ = ["FORMAT", "Folder"]
 
 FORMAT = 4
 """Version of the folder layout and of the tables; a folder of another version is refused with advice."""
 
-_MAY_COME_FIRST = ("writer.lock", "pending.jsonl")
+_MAY_COME_FIRST = ("writer.lock", "pending")
 """Files of ours that may stand in a folder before anything is built: the lock, documents that wait in an adapter."""
 
 
@@ -68,7 +68,7 @@ class Folder:
         try:
             found = dict(json.loads(self.sources_file.read_text(encoding="utf-8")))
             folders = list(found["folders"])
-            right = found["checksum"] == _checksum(folders)
+            right = found["checksum"] == checksum(folders)
         except (FileNotFoundError, NotADirectoryError):  # an index that was made in Python, or none
             return []
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -90,7 +90,7 @@ class Folder:
         known = self.sources()
         found = sorted({*known, *folders})
         if found != known:
-            self._replace(self.sources_file, {"folders": found, "checksum": _checksum(found)})
+            self._replace(self.sources_file, {"folders": found, "checksum": checksum(found)})
 
     def verified(self) -> list[int]:
         """When all of `index.sqlite` was read last, and what it looked like; empty when nobody knows."""
@@ -99,12 +99,12 @@ class Folder:
             stamp = [int(number) for number in found["verified"]]
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return []
-        return stamp if found.get("checksum") == _checksum(stamp) else []
+        return stamp if found.get("checksum") == checksum(stamp) else []
 
     def note_verified(self, stamp: Sequence[int]) -> None:
         """Remember that for the next process; one that cannot be told reads everything again."""
         with suppress(StorageError):
-            self._replace(self.verified_file, {"verified": list(stamp), "checksum": _checksum(list(stamp))})
+            self._replace(self.verified_file, {"verified": list(stamp), "checksum": checksum(list(stamp))})
 
     def pool(self, key: str, generation: int) -> Path:
         """Folder of the derived files of a pool."""
@@ -162,10 +162,10 @@ class Folder:
             manifest = dict(json.loads(self.manifest_file.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError, RecursionError):
             return {}
-        checksum = manifest.pop("checksum", None)
+        noted = manifest.pop("checksum", None)
         if "format" in manifest:
             check_format(manifest, self.path)
-        return manifest if checksum == _checksum(manifest) else {}
+        return manifest if noted == checksum(manifest) else {}
 
     def stamp(self) -> tuple[int, int]:
         """Changes whenever a commit replaces the manifest; cheap enough to look at before every search."""
@@ -181,20 +181,12 @@ class Folder:
         Raises:
             StorageError: The file cannot be written.
         """
-        self._replace(self.manifest_file, {**manifest, "checksum": _checksum(manifest)})
+        self._replace(self.manifest_file, {**manifest, "checksum": checksum(manifest)})
 
     def _replace(self, target: Path, content: object) -> None:
-        partial = target.with_suffix(f".{os.getpid()}.partial")
         try:
-            with partial.open("w", encoding="utf-8") as file:
-                file.write(json.dumps(content, indent=1, ensure_ascii=False))
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(target)
-            sync_folder(self.path)
+            replace_json(target, content)
         except OSError as error:
-            with suppress(OSError):  # a read-only file system refuses even that
-                partial.unlink()
             raise StorageError(
                 f"Cannot write {target} ({error.strerror}). The index itself is safe: make room or fix the "
                 "permissions, then open it again."
@@ -236,10 +228,6 @@ class Folder:
                 f"Another process is writing to {self.path}. Readers may go on; wait for it to finish and run it again."
             ) from error
         return connection
-
-
-def _checksum(content: object) -> int:
-    return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
 def check_format(manifest: Mapping[str, Any], path: Path) -> None:

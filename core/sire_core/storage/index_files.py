@@ -13,6 +13,7 @@ from sire_core.storage.calls import CallStore
 from sire_core.storage.folder import Folder, check_format
 from sire_core.storage.manifest import BuiltRecipe, Manifest
 from sire_core.storage.pools import Pools
+from sire_core.storage.side_files import copy_adapter_files
 from sire_core.storage.store import CORPUS, Store, Verified
 
 __all__ = ["IndexFiles"]
@@ -181,6 +182,8 @@ class IndexFiles:
         self.store.copy_to(target.index_file)
         target.write_manifest(self._manifest.to_json())
         self._copy_sources(target)
+        if self.folder is not None:
+            copy_adapter_files(self.folder.path, path)
 
     def copy_calls(self, path: Path) -> None:
         """Take what was extracted and answered along into a new folder, unless it is there already."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sire_core.storage.checked import CheckedTable, CheckedWrites, require_complete, verified
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -14,27 +16,32 @@ if TYPE_CHECKING:
     from sire_core.storage.commit import Commit
     from sire_core.storage.database import Database
 
-__all__ = ["OUTBOX_SCHEMA", "Outbox", "note_changes"]
+__all__ = ["OUTBOX_SCHEMA", "OUTBOX_TABLES", "Outbox", "note_changes"]
 
 OUTBOX_SCHEMA = """
-CREATE TABLE IF NOT EXISTS mirrors (name TEXT PRIMARY KEY, owners TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS outbox (
-    mirror TEXT NOT NULL, unit TEXT NOT NULL, PRIMARY KEY (mirror, unit)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS mirrored (
-    mirror TEXT NOT NULL, unit TEXT NOT NULL, PRIMARY KEY (mirror, unit)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS mirror_owners (
+    name TEXT PRIMARY KEY, checksum INTEGER NOT NULL, owners TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS mirror_waits (
+    mirror TEXT NOT NULL, unit TEXT NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (mirror, unit)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS mirror_holds (
+    mirror TEXT NOT NULL, unit TEXT NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (mirror, unit)) WITHOUT ROWID;
 """
 """Stores that follow, units that each has still to get or drop, and units that each may hold."""
 
-_ENTER = "INSERT OR IGNORE INTO outbox SELECT name, ? FROM mirrors"
+_OWNERS = CheckedTable("mirror_owners", ("name", "owners"))
+_WAITS = CheckedTable("mirror_waits", ("mirror", "unit"), "mirror")
+_HOLDS = CheckedTable("mirror_holds", ("mirror", "unit"), "mirror")
+OUTBOX_TABLES = (_OWNERS, _WAITS, _HOLDS)
 
 
-def note_changes(db: sqlite3.Connection, commit: Commit) -> None:
+def note_changes(db: sqlite3.Connection, writes: CheckedWrites, commit: Commit) -> None:
     """Write down, in the transaction of a commit and before it changes anything, which units it touches.
 
     A unit is touched when it is put, dropped or embedded again, when its owner goes, and when a document it stands on
     is put again: its metadata may be other.
     """
-    if not db.execute("SELECT 1 FROM mirrors LIMIT 1").fetchone():
+    mirrors = [str(name) for (name,) in db.execute("SELECT name FROM mirror_owners")]
+    if not mirrors:
         return
     touched: dict[str, None] = dict.fromkeys(commit.revectors)
     for delta in commit.deltas.values():
@@ -47,7 +54,8 @@ def note_changes(db: sqlite3.Connection, commit: Commit) -> None:
         for unit, found in db.execute("SELECT id, chunk_ids FROM units"):
             if not chunks.isdisjoint(json.loads(found)):
                 touched[str(unit)] = None
-    db.executemany(_ENTER, ((unit,) for unit in touched))
+    for mirror in mirrors:
+        writes.replace(_WAITS, ["mirror", "unit"], ((mirror, unit) for unit in touched))
 
 
 class Outbox:
@@ -64,8 +72,10 @@ class Outbox:
 
     def follows(self, owners: Sequence[str]) -> bool:
         """Whether the store follows just these owners."""
-        known = self._db.read("SELECT owners FROM mirrors WHERE name=?", [self._mirror])
-        return bool(known) and known[0][0] == json.dumps(list(owners))
+        with self._db.snapshot():
+            require_complete(self._db, _OWNERS)
+            known = self._db.read(f"SELECT {_OWNERS.selected} FROM mirror_owners WHERE name=?", [self._mirror])
+        return bool(known) and verified(known[0], 2)[1] == json.dumps(list(owners))
 
     def restart(self, owners: Sequence[str]) -> None:
         """Follow these owners from now on: everything in their pool, and all that is held, has to be sent.
@@ -74,46 +84,54 @@ class Outbox:
             owners: Owners of a recipe's pool.
         """
         marks = ",".join("?" * len(owners))
-        with self._db.transaction() as db:
-            db.execute("INSERT OR REPLACE INTO mirrors VALUES (?,?)", (self._mirror, json.dumps(list(owners))))
-            db.execute("INSERT OR IGNORE INTO outbox SELECT mirror, unit FROM mirrored WHERE mirror=?", (self._mirror,))
-            db.execute(
-                f"INSERT OR IGNORE INTO outbox SELECT ?, id FROM units WHERE owner IN ({marks})",
-                (self._mirror, *owners),
-            )
+        sql = f"SELECT unit FROM mirror_holds WHERE mirror=? UNION SELECT id FROM units WHERE owner IN ({marks})"
+        with self._writing() as writes:
+            units = self._db.read(sql, [self._mirror, *owners])
+            writes.replace(_OWNERS, ["name"], [(self._mirror, json.dumps(list(owners)))])
+            writes.replace(_WAITS, ["mirror", "unit"], ((self._mirror, unit) for (unit,) in units))
 
     def pending(self) -> list[str]:
         """Ids of the units that have to be sent: passages first, then by level, then those that are gone."""
-        rows = self._db.read(
-            "SELECT o.unit FROM outbox o LEFT JOIN units u ON u.id=o.unit WHERE o.mirror=? "
-            "ORDER BY u.id IS NULL, u.kind<>?, u.level, o.unit",
-            [self._mirror, UnitKind.CHUNK.value],
-        )
-        return [str(row[0]) for row in rows]
+        with self._db.snapshot():
+            require_complete(self._db, _WAITS, [self._mirror])
+            rows = self._db.read(
+                "SELECT o.mirror, o.unit, o.checksum FROM mirror_waits o LEFT JOIN units u ON u.id=o.unit "
+                "WHERE o.mirror=? ORDER BY u.id IS NULL, u.kind<>?, u.level, o.unit",
+                [self._mirror, UnitKind.CHUNK.value],
+            )
+        return [str(verified(row, 2)[1]) for row in rows]
 
     def sent(self) -> list[str]:
         """Id of one unit that was sent and that has not changed since; empty when there is none."""
         rows = self._db.read(
-            "SELECT unit FROM mirrored m WHERE mirror=? AND NOT EXISTS "
-            "(SELECT 1 FROM outbox o WHERE o.mirror=m.mirror AND o.unit=m.unit) LIMIT 1",
+            f"SELECT {_HOLDS.selected} FROM mirror_holds m WHERE mirror=? AND NOT EXISTS "
+            "(SELECT 1 FROM mirror_waits o WHERE o.mirror=m.mirror AND o.unit=m.unit) LIMIT 1",
             [self._mirror],
         )
-        return [str(row[0]) for row in rows]
+        return [str(verified(row, 2)[1]) for row in rows]
 
     def held(self, units: Sequence[str]) -> list[str]:
         """Which of these the store may hold."""
-        sql = "SELECT unit FROM mirrored WHERE mirror=? AND unit IN ({marks})"
-        return sorted(str(row[0]) for row in self._db.read_in(sql, units, [self._mirror]))
+        sql = f"SELECT {_HOLDS.selected} FROM mirror_holds WHERE mirror=? AND unit IN ({{marks}})"
+        with self._db.snapshot():
+            require_complete(self._db, _HOLDS, [self._mirror])
+            return sorted(str(verified(row, 2)[1]) for row in self._db.read_in(sql, units, [self._mirror]))
 
     def begin(self, units: Iterable[str]) -> None:
         """Write down, before they are sent, that the store may hold these."""
-        with self._db.transaction() as db:
-            db.executemany("INSERT OR IGNORE INTO mirrored VALUES (?,?)", [(self._mirror, unit) for unit in units])
+        with self._writing() as writes:
+            writes.replace(_HOLDS, ["mirror", "unit"], [(self._mirror, unit) for unit in units])
 
     def done(self, put: Iterable[str], dropped: Iterable[str]) -> None:
         """The store has these changes."""
-        gone = list(dropped)
+        gone = [(self._mirror, unit) for unit in dropped]
+        with self._writing() as writes:
+            writes.delete(_HOLDS, ["mirror", "unit"], gone)
+            writes.delete(_WAITS, ["mirror", "unit"], [*((self._mirror, unit) for unit in put), *gone])
+
+    @contextmanager
+    def _writing(self) -> Iterator[CheckedWrites]:
         with self._db.transaction() as db:
-            db.executemany("DELETE FROM mirrored WHERE mirror=? AND unit=?", [(self._mirror, unit) for unit in gone])
-            done = [(self._mirror, unit) for unit in (*put, *gone)]
-            db.executemany("DELETE FROM outbox WHERE mirror=? AND unit=?", done)
+            writes = CheckedWrites(db)
+            yield writes
+            writes.finish()

@@ -29,7 +29,7 @@ from sire_core.storage.checked import (
 )
 from sire_core.storage.commit import Commit
 from sire_core.storage.database import Database, FileStamp
-from sire_core.storage.outbox import OUTBOX_SCHEMA, Outbox, note_changes
+from sire_core.storage.outbox import OUTBOX_SCHEMA, OUTBOX_TABLES, Outbox, note_changes
 from sire_core.storage.step_tables import STEP_SCHEMA, STEP_TABLES, StepTables, drop_tables, write_table
 from sire_core.types import Chunk, Edge, Unit, UnitKind
 
@@ -82,7 +82,7 @@ _UNITS = CheckedTable(
 _EDGES = CheckedTable("edges", ("owner", "kind", "source", "target", "weight", "metadata"), "owner")
 _STATES = CheckedTable("states", ("owner", "body"))
 NOTES = CheckedTable("notes", ("owner", "key", "body"), "owner")
-_TABLES = (_META, _DOCUMENTS, _CHUNKS, _UNITS, _EDGES, _STATES, NOTES, *STEP_TABLES)
+_TABLES = (_META, _DOCUMENTS, _CHUNKS, _UNITS, _EDGES, _STATES, NOTES, *STEP_TABLES, *OUTBOX_TABLES)
 _UNIT_COLUMNS = _UNITS.selected
 _UNIT_WIDTH = len(_UNITS.columns)
 _CHECKSUM = 4
@@ -321,8 +321,8 @@ class Store:
     def commit(self, commit: Commit) -> None:
         """Apply everything in one transaction: the index is before or after, never between."""
         with self._db.transaction() as db:
-            note_changes(db, commit)
             writes = CheckedWrites(db)
+            note_changes(db, writes, commit)
             writes.delete(_CHUNKS, ["id"], [(chunk,) for chunk in commit.drop_chunks])
             writes.delete(_DOCUMENTS, ["id"], [(doc,) for doc in commit.drop_documents])
             documents = ((d.id, d.sequence, d.hash, d.title, _json(d.metadata)) for d in commit.put_documents)

@@ -1,6 +1,6 @@
 """`SireDocumentIndex`: documents in and out by id, indexed lazily, never lost."""
 
-import json
+import random
 import shutil
 
 import pytest
@@ -14,6 +14,8 @@ from langchain_sire import SireDocumentIndex, SireRetriever
 from langchain_sire.pending import Pending
 from sire_core.errors import BuildError, CorpusError, StorageError
 from sire_core.index import Index
+from sire_core.storage.check import check_folder
+from sire_core.testing.damage import DAMAGES, damage
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document as SireDocument
 
@@ -164,7 +166,7 @@ def test_trap_what_waits_survives_the_process(tmp_path):
     second = SireDocumentIndex(index=Index(tmp_path / "i", chunker=None), k=10)
     second.index.close()
     assert {name for d in second.invoke("Who?") for name in d.metadata["sire"]["doc_ids"]} == {"petra", "lantern"}
-    assert not (tmp_path / "i" / "pending.jsonl").exists()
+    assert not (tmp_path / "i" / "pending").exists()
 
 
 def test_what_waits_before_the_first_build_survives_too(tmp_path):
@@ -251,28 +253,54 @@ def test_documents_that_were_cut_come_back_whole():
 # --- the file -------------------------------------------------------------------------------------------------------
 
 
-def test_file_holds_the_last_word_and_goes_when_done(tmp_path):
-    path = tmp_path / "pending.jsonl"
+def test_folder_holds_the_last_word_and_goes_when_done(tmp_path):
+    path = tmp_path / "pending"
     pending = Pending(path)
-    pending.put({"a": SireDocument("a", "One\u2028line", metadata={"n": 1}), "b": None})
+    pending.put({"a": SireDocument("a", "One\u2028line \ud800", metadata={"n": 1}), "b": None})
     pending.put({"a": SireDocument("a", "Two", "T")})
     changes = Pending(path).changes()
     assert changes == {"b": None, "a": SireDocument("a", "Two", "T")}
     pending.put({"b": SireDocument("b", "Back")})
     pending.done(changes)
     assert pending.changes() == {"b": SireDocument("b", "Back")}
+    pending.put({"c": None})
+    assert Pending(path).changes() == {"b": SireDocument("b", "Back"), "c": None}
     pending.done(pending.changes())
     assert not path.exists()
     assert pending.changes() == {}
 
 
-def test_a_line_that_was_cut_off_by_a_kill_harms_no_other(tmp_path):
-    path = tmp_path / "pending.jsonl"
+def test_a_change_that_was_cut_off_by_a_kill_harms_no_other(tmp_path):
+    path = tmp_path / "pending"
     Pending(path).put({"a": SireDocument("a", "One")})
-    with path.open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps({"id": "b", "text": "Half of a"})[:15])
+    (path / "00000002.77.partial").write_text('{"content": {"inst')
     Pending(path).put({"c": SireDocument("c", "Three")})
     assert list(Pending(path).changes()) == ["a", "c"]
+    Pending(path).done(Pending(path).changes())
+    assert Pending(path).changes() == {}
+
+
+@pytest.mark.parametrize("case", range(28))
+def test_damage_to_what_waits_is_an_error_that_says_what_to_do(tmp_path, case):
+    with SireDocumentIndex.open(tmp_path / "i", recipe="flat").index as index:
+        documents = SireDocumentIndex(index=index)
+        documents.upsert([PETRA])
+        documents.flush()
+        documents.upsert([OTTO])
+        documents.delete(["petra"])
+        documents.upsert([LANTERN])
+    files = sorted((tmp_path / "i" / "pending").iterdir())
+    how = DAMAGES[case % len(DAMAGES)]
+    victim = files[case // len(DAMAGES) % (2 if how == "gone" else 3)]
+    damage(victim, how, random.Random(case), [file for file in files if file != victim])
+    with SireDocumentIndex.open(tmp_path / "i").index as index:
+        documents = SireDocumentIndex(index=index)
+        for ask in (documents.flush, lambda: documents.invoke("Who?"), lambda: documents.get(["otto"])):
+            with pytest.raises(StorageError, match="hand in again the documents"):
+                ask()
+    if how != "gone":  # a file that is there is damaged
+        (finding,) = check_folder(tmp_path / "i")
+        assert (finding.file, "hand in again" in finding.advice) == (f"pending/{victim.name}", True)
 
 
 def test_a_file_that_cannot_be_written_is_a_clear_error(tmp_path):

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import random
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ from llama_index_sire import LlamaIndexEmbedder, SireNodeParser, SireRetriever
 from sire_core import Index
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.recipes import REGISTRY
+from sire_core.storage.check import check_folder
 from sire_core.storage.uuids import to_uuid
+from sire_core.testing.damage import DAMAGES, damage
 
 RECIPES = sorted(REGISTRY)
 
@@ -269,12 +272,15 @@ async def test_retired_ids_are_deleted_async_too(tmp_path, documents):
     assert parser.retired_ids == []
 
 
-def test_a_damaged_ledger_says_what_to_do(tmp_path, documents):
-    parser = SireNodeParser(recipe="flat", persist_dir=str(tmp_path / "i"))
+@pytest.mark.parametrize("how", [how for how in DAMAGES if how != "gone"])
+def test_a_damaged_ledger_says_what_to_do(tmp_path, documents, how):
+    folder = tmp_path / "i"
+    parser = SireNodeParser(recipe="flat", persist_dir=str(folder))
     parser(documents[:2])
-    (tmp_path / "i" / "llama_index_nodes.json").write_text("{")
+    damage(folder / "llama_index_nodes.json", how, random.Random(7), [folder / "manifest.json"])
     with pytest.raises(StorageError, match="Empty the vector store"):
         parser(documents[2:4])
+    assert [(f.file, f.advice[:9]) for f in check_folder(folder)] == [("llama_index_nodes.json", "It says w")]
 
 
 def test_nothing_in_nothing_out(tmp_path):

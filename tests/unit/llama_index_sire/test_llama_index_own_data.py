@@ -17,6 +17,7 @@ from llama_index.core.vector_stores import SimpleVectorStore
 
 from llama_index_sire import SireRetriever
 from sire_core.errors import ConfigurationError, CorpusError, StorageError
+from sire_core.storage.check import check_folder
 
 TEXTS = {
     "film": "The Salt Lantern is a film of 1931. It was directed by Petra Quillon. The film was shot in winter.",
@@ -147,6 +148,17 @@ def test_from_documents_adds_to_an_index_that_is_there(tmp_path):
     assert names(SireRetriever.from_persist_dir(place)) == ["film", "new"]
     assert SireRetriever.from_documents(documents(), persist_dir=place, top_k=3).similarity_top_k == 3
     assert SireRetriever.from_persist_dir(place).similarity_top_k == 3
+
+
+def test_damaged_settings_are_an_error_that_says_what_to_do(tmp_path):
+    retriever = SireRetriever.from_documents(documents(), persist_dir=tmp_path / "i", recipe="flat", top_k=3)
+    retriever.index.save(tmp_path / "copy")
+    assert SireRetriever.from_persist_dir(tmp_path / "copy").similarity_top_k == 3, "a backup takes them along"
+    settings = tmp_path / "i" / "llama_index.json"
+    settings.write_text(settings.read_text().replace("3", "4", 1))
+    with pytest.raises(StorageError, match="give similarity_top_k again"):
+        SireRetriever.from_persist_dir(tmp_path / "i")
+    assert [finding.file for finding in check_folder(tmp_path / "i")] == ["llama_index.json"]
 
 
 def test_documents_change_in_llama_indexs_words():

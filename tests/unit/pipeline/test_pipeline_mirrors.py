@@ -1,8 +1,10 @@
 """The user's own vector store follows every change, and what it missed is told again."""
 
+import sqlite3
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, StorageError
 from sire_core.recipes import indexrag
+from sire_core.storage.check import check_folder
 from sire_core.testing.hash_embedder import HashEmbedder
 
 PEOPLE = ["Mira Vale", "Anna Berg", "Tom Hale", "Ida Moor"]
@@ -205,3 +208,23 @@ def test_a_kill_between_commit_and_push_is_made_good(tmp_path):
         assert held(store) != expected(index)
         index.push()
         assert held(store) == expected(index)
+
+
+@pytest.mark.parametrize("table", ["mirror_owners", "mirror_waits", "mirror_holds"])
+@pytest.mark.parametrize(
+    "change", ["DELETE FROM {} WHERE rowid_is", "UPDATE {} SET checksum=checksum+1 WHERE rowid_is"]
+)
+def test_damage_to_what_a_store_has_still_to_get_is_an_error(tmp_path, table, change):
+    store = DictStore()
+    with make(store, tmp_path / "i") as index:
+        index.build([document(i) for i in range(3)])
+        store.fails_after = 0
+        index.add([document(3)])
+    key = "name" if table == "mirror_owners" else "unit"
+    where = f"{key}=(SELECT {key} FROM {table} LIMIT 1)"
+    with closing(sqlite3.connect(tmp_path / "i" / "index.sqlite", isolation_level=None)) as database:
+        assert database.execute(change.format(table).replace("rowid_is", where)).rowcount == 1
+    assert [finding.file for finding in check_folder(tmp_path / "i")] == ["index.sqlite"]
+    store.fails_after = None
+    with make(store, tmp_path / "i") as index, pytest.raises(StorageError, match=r"index\.sqlite is damaged"):
+        index.push()

@@ -15,10 +15,10 @@ from sire_core import recipes
 from sire_core.errors import SireError
 from sire_core.index import Index
 from sire_core.storage.check import check_folder
+from sire_core.testing.damage import DAMAGES, damage
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document
 
-DAMAGES = ("flip", "zero tail", "cut", "swap", "edit", "empty", "gone")
 CASES = int(os.environ.get("SIRE_DAMAGE_CASES", "500"))
 RECIPES = {
     "sirerag": lambda: recipes.sirerag(ranker="hybrid"),
@@ -86,23 +86,6 @@ def template(templates):
 
 
 LATE = Document("a9", "Bela Kovac 9 was born in Drava 9.", metadata={"tenant": "a"})
-
-
-def damage(file, how, rng, others):
-    whole = file.read_bytes()
-    place = rng.randrange(max(1, len(whole)))
-    if how == "gone":
-        file.unlink()
-        return
-    changed = {
-        "flip": whole[:place] + bytes([whole[place] ^ (1 << rng.randrange(8))]) + whole[place + 1 :] if whole else b"x",
-        "zero tail": whole[:place] + bytes(len(whole) - place),
-        "cut": whole[:place],
-        "swap": rng.choice(others).read_bytes(),
-        "edit": whole[:place] + bytes(rng.randrange(256) for _ in range(4)) + whole[place + 4 :],
-        "empty": b"",
-    }[how]
-    file.write_bytes(changed)
 
 
 def check_derived(templates, place, case, recipe="sirerag"):

@@ -1,0 +1,125 @@
+"""Small JSON files beside the index: replaced whole, on disk when they are written, and read only with their checksum.
+
+The index itself has a few; adapters of frameworks keep theirs in the same folder, so that a backup takes them along and
+`sire check` reads them, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sire_core.errors import StorageError
+from sire_core.storage.derived import sync_folder
+
+__all__ = [
+    "ADVICE",
+    "checksum",
+    "copy_adapter_files",
+    "damaged_adapter_files",
+    "read_checked",
+    "replace_json",
+    "write_checked",
+]
+
+ADVICE = {
+    "pending": (
+        "It holds changes of documents that a LangChain index was given and that no search has seen yet. Delete it and "
+        "hand in again the documents that were added, replaced or deleted last (index() with force_update=True)."
+    ),
+    "llama_index_nodes.json": (
+        "It says which nodes a LlamaIndex vector store holds. Empty the vector store, delete this folder, and run the "
+        "pipeline again."
+    ),
+    "llama_index.json": "It holds the settings of a LlamaIndex retriever: delete it, and give similarity_top_k again.",
+}
+"""What adapters write beside an index, files or folders of files, and what to do where they are damaged."""
+
+
+def checksum(content: object) -> int:
+    """CRC-32 of what JSON can say: against accidents, not against forgery."""
+    return zlib.crc32(json.dumps(content, sort_keys=True).encode())
+
+
+def replace_json(file: Path, content: object) -> None:
+    """Write a file that is on disk, whole, when this returns; until then what stood there before is.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    partial = file.with_suffix(f".{os.getpid()}.partial")
+    try:
+        with partial.open("w", encoding="utf-8") as lines:
+            lines.write(json.dumps(content, indent=1))
+            lines.flush()
+            os.fsync(lines.fileno())
+        partial.replace(file)
+        sync_folder(file.parent)
+    except OSError:
+        with suppress(OSError):  # a read-only file system refuses even that
+            partial.unlink()
+        raise
+
+
+def write_checked(file: Path, content: object) -> None:
+    """Write content with its checksum, which covers the name of the file as well.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    replace_json(file, {"content": content, "checksum": checksum([file.name, content])})
+
+
+def read_checked(file: Path) -> Any:
+    """What `write_checked` wrote.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        StorageError: It is not what was written; the message says what to do.
+    """
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        if found["checksum"] == checksum([file.name, found["content"]]):
+            return found["content"]
+        reason = "its checksum is another"
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        reason = str(error)
+    advice = ADVICE.get(file.name) or ADVICE.get(file.parent.name, "Restore it from a backup.")
+    raise StorageError(f"{file} is not what was written ({reason}). {advice}")
+
+
+def damaged_adapter_files(folder: Path) -> Iterator[tuple[str, str]]:
+    """Path inside an index folder, and advice, of what adapters wrote there and is not that any more."""
+    for name, advice in ADVICE.items():
+        place = folder / name
+        for file in sorted(place.glob("*.json")) if place.is_dir() else [place]:
+            if not _is_right(file):
+                yield str(file.relative_to(folder)), advice
+
+
+def _is_right(file: Path) -> bool:
+    """Whether a file is what was written, or was never written."""
+    try:
+        read_checked(file)
+    except FileNotFoundError:
+        return True
+    except StorageError:
+        return False
+    return True
+
+
+def copy_adapter_files(folder: Path, target: Path) -> None:
+    """Take along what adapters wrote beside an index."""
+    for name in ADVICE:
+        if (folder / name).is_dir():
+            shutil.copytree(folder / name, target / name)
+        elif (folder / name).exists():
+            shutil.copy2(folder / name, target / name)
