@@ -150,7 +150,7 @@ def llama_index_stores(folder: Path, size: int) -> dict[str, Callable[[str], Any
     def lancedb(name: str) -> Any:
         from llama_index.vector_stores.lancedb import LanceDBVectorStore
 
-        return LanceDBVectorStore(uri=str(folder / "lance-li"), table_name=name, mode="append", overfetch_factor=1)
+        return LanceDBVectorStore(uri=str(folder / "lance-li"), table_name=name)
 
     def postgres(name: str) -> Any:
         import pgserver

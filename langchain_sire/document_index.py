@@ -174,10 +174,19 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
 
     def _documents(self, ids: Sequence[str]) -> list[types.Document]:
         """Documents of these ids as they will be after the next flush, in the order of the ids."""
-        waiting = self._pending.changes()
+        waiting = {name: self._shown(document) for name, document in self._pending.changes().items()}
         found = {document.id: document for document in self._stored([i for i in ids if i not in waiting])}
         found |= {name: waiting[name] for name in ids if waiting.get(name) is not None}  # type: ignore[misc]  # just checked
         return [found[name] for name in dict.fromkeys(ids) if name in found]
+
+    def _shown(self, document: types.Document | None) -> types.Document | None:
+        """A document that waits, where all of it may be seen."""
+        allow = self.index.allow
+        if document is None or allow is None:
+            return document
+        pieces = [chunk.metadata for chunk in document.chunks if isinstance(chunk, types.Passage)]
+        everything = [{**document.metadata, **dict(metadata)} for metadata in pieces] or [document.metadata]
+        return document if all(map(allow.matches, everything)) else None
 
     def _stored(self, ids: Sequence[str]) -> list[types.Document]:
         if not ids:

@@ -116,6 +116,11 @@ class Index:
         return self._configuration.path
 
     @property
+    def allow(self) -> Filter | None:
+        """What readers of this object may see; None means everything."""
+        return self._configuration.allow
+
+    @property
     def language_model(self) -> LanguageModel | None:
         """The model that the index was given; None without one."""
         return self._configuration.language_model
@@ -457,11 +462,7 @@ class Index:
             IndexMissingError: There is no index.
             ConfigurationError: The index was opened with `allow`; a view shows everything.
         """
-        if self._configuration.allow is not None:
-            raise ConfigurationError(
-                "This index was opened with allow=..., and a view shows everything. Use snapshot(), search() or "
-                "documents(); for exports open it without allow."
-            )
+        self._refuse_limited("a view shows everything")
         return self._session.reader()[0]
 
     def documents(self, doc_ids: Iterable[str] | None = None) -> list[Document]:
@@ -479,9 +480,19 @@ class Index:
         """Write a copy of the index into a new folder, for example of one that was built in memory.
 
         Raises:
+            ConfigurationError: The index was opened with `allow`; a copy holds everything.
             StorageError: The folder holds something already.
         """
+        self._refuse_limited("a copy holds everything")
         self._session.files().save(Path(path))
+
+    def _refuse_limited(self, reason: str) -> None:
+        """Raise where readers may see a part only, and something gives all."""
+        if self.allow is not None:
+            raise ConfigurationError(
+                f"This index was opened with allow=..., and {reason}. Use snapshot(), search() or documents(); for "
+                "exports and copies open it without allow."
+            )
 
     def reembed(self, path: str | os.PathLike[str], embedder: Embedder | str) -> BuildReport:
         """Write this corpus with all its recipes into a new folder, with the vectors of another embedder.
@@ -496,7 +507,8 @@ class Index:
             The report of the folder's latest recipe.
 
         Raises:
-            ConfigurationError: A recipe was made by a model or an extractor that this index was not given.
+            ConfigurationError: A recipe was made by a model or an extractor that this index was not given, or the index
+                was opened with `allow`.
             StorageError: The new folder holds something else.
         """
         return _run(self.areembed(path, embedder))
@@ -505,6 +517,7 @@ class Index:
         """See `reembed`."""
         from sire_core.models.embedders import resolve_embedder
 
+        self._refuse_limited("a copy holds everything")
         return await self._session.reembed(Path(path), resolve_embedder(embedder))
 
     def close(self) -> None:

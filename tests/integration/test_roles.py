@@ -2,14 +2,30 @@
 
 import asyncio
 import json
+import pickle
+import shutil
 
+import numpy as np
 import pytest
+from langchain_core.documents import Document as LangChainDocument
 
+from langchain_sire import (
+    IRCoTRetriever,
+    SelfAskRetriever,
+    SireDocumentIndex,
+    SireVectorStore,
+    create_ircot_chain,
+    create_sire_answer_tool,
+    create_sire_tool,
+    pool_documents,
+)
 from langchain_sire import SireRetriever as LangChainRetriever
-from langchain_sire import create_sire_answer_tool, create_sire_tool
+from llama_index_sire import IRCoTQueryEngine, SelfAskQueryEngine, SingleQueryEngine
 from llama_index_sire import SireRetriever as LlamaIndexRetriever
+from llama_index_sire import create_sire_tool as create_llama_index_tool
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
+from sire_core.models.sync import run_sync
 from sire_core.recipes import REGISTRY
 from sire_core.search.export import to_networkx
 from sire_core.serve.tools import IndexTools
@@ -154,3 +170,69 @@ def test_prompts_pages_and_what_is_read_of_the_build(folders, recipe):
             index.spent()
         with pytest.raises(ConfigurationError, match="allow"):
             to_networkx(index.view())
+
+
+@pytest.mark.parametrize("recipe", ["sire", "sirerag"])
+def test_batches_copies_and_other_recipes(folders, recipe, tmp_path):
+    with opened(folders[recipe], recipe) as index:
+        for where in WIDENING:
+            check(index.search_many(QUESTIONS, 50, filter=where), index.snapshot(filter=where).search(QUESTIONS[0], 50))
+        check(index.using(recipe).search(QUESTIONS[0], 50), pickle.loads(pickle.dumps(index)).search(QUESTIONS[0], 50))
+        snapshot = index.snapshot()
+        assert snapshot.size == index.stats()["units"] == sum(snapshot.counts().kinds.values())
+        check(run_sync(snapshot.nearest(np.ones(HashEmbedder().dimension, np.float32), 50)))
+        with pytest.raises(ConfigurationError, match="allow"):
+            index.save(tmp_path / "copy")
+        with pytest.raises(ConfigurationError, match="allow"):
+            index.reembed(tmp_path / "copy", HashEmbedder(16))
+        assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize("recipe", ["sire", "sirerag"])
+def test_stores_and_reasoning_of_langchain(folders, recipe, tmp_path):
+    shutil.copytree(folders[recipe], tmp_path / "i")
+    with Index(tmp_path / "i", recipe=recipe, embedder=HashEmbedder()) as everything:
+        waits = LangChainDocument(id="b9", page_content=f"Cili {CANARY}", metadata={"tenant": "b"})
+        SireDocumentIndex(index=everything).upsert([waits])
+    model = ScriptedModel()
+    with opened(tmp_path / "i", recipe) as index:
+        documents = SireDocumentIndex(index=index, k=50)
+        assert documents.get(["b0", "b9"]) == []
+        assert documents.delete(["b0", "b9"])["num_deleted"] == 0
+        store = SireVectorStore(documents=documents)
+        vector = run_sync(HashEmbedder().embed([CANARY]))[0].tolist()
+        for where in WIDENING:
+            check(
+                store.similarity_search_with_score(QUESTIONS[0], 50, filter=where),
+                store.similarity_search_by_vector(vector, 50, filter=where),
+                store.max_marginal_relevance_search(QUESTIONS[0], 50, filter=where),
+                store.similarity_search_with_relevance_scores(QUESTIONS[0], 50, filter=where),
+                IRCoTRetriever(index=index, k=50, llm=model, filter=where).invoke(QUESTIONS[0]),
+                SelfAskRetriever(index=index, k=50, llm=model, filter=where).invoke(QUESTIONS[0]),
+            )
+        check(store.get_by_ids(["b0", "b9"]), create_ircot_chain(documents, model).invoke(QUESTIONS[0]))
+        with pytest.raises(ConfigurationError, match="allow"):
+            documents.save(tmp_path / "copy")
+        with pytest.raises(ConfigurationError, match="allow"):
+            list(pool_documents(index))
+    assert model.log
+    check([(call.instructions, call.data) for call in model.log])
+    with Index(tmp_path / "i", recipe=recipe, embedder=HashEmbedder()) as everything:
+        assert len(everything.documents(["b0", "b9"])) == 2, "what a role may not see it does not delete"
+
+
+@pytest.mark.parametrize("recipe", ["sire", "sirerag"])
+def test_engines_and_tools_of_llama_index(folders, recipe, tmp_path):
+    model = ScriptedModel()
+    with opened(folders[recipe], recipe) as index:
+        for where in WIDENING:
+            mine = LlamaIndexRetriever(index, similarity_top_k=50, filters=where)
+            for engine in (IRCoTQueryEngine, SelfAskQueryEngine, SingleQueryEngine):
+                response = engine(mine, llm=model).query(QUESTIONS[0])
+                check(response.response, [node.node.model_dump() for node in response.source_nodes], response.metadata)
+            check([node.node.model_dump() for node in mine.as_retriever(filters="number>=0").retrieve(QUESTIONS[0])])
+            check(str(create_llama_index_tool(mine).call(query=QUESTIONS[0], k=50)))
+        with pytest.raises(ConfigurationError, match="allow"):
+            mine.persist(tmp_path / "copy")
+    assert model.log
+    check([(call.instructions, call.data) for call in model.log])

@@ -35,7 +35,7 @@ def python(tmp_path_factory):
 
 
 STORES = ("InMemoryVectorStore", "Chroma", "Qdrant", "FAISS", "LanceDB", "PGVector")
-LLAMA_INDEX = ("SimpleVectorStore", "Chroma", "Qdrant")
+LLAMA_INDEX = ("SimpleVectorStore", "Chroma", "Qdrant", "LanceDB", "PGVector")
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 13) or sys.platform != "linux", reason="pgserver has no wheel")

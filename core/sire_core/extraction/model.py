@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -95,22 +95,22 @@ class ModelExtractor:
     def _prompt_name(self) -> str:
         return f"{self._way.name if self._way else 'given' if self._given else 'extract'}/{self._version}"
 
-    def groups(self, items: Sequence[ChunkInContext]) -> list[Sequence[ChunkInContext]]:
+    def groups(self, items: Iterable[ChunkInContext]) -> Iterator[Sequence[ChunkInContext]]:
         """Chunks that one call is about: each alone, or those of a document together as far as a call can hold them."""
-        if self._way is None or not self._way.whole:
-            return [[item] for item in items]
-        groups: list[list[ChunkInContext]] = []
+        group: list[ChunkInContext] = []
         size = 0
         for item in items:
+            if self._way is None or not self._way.whole:
+                yield [item]
+                continue
             length = count_tokens(item.chunk.text)
-            together = groups and groups[-1][0].chunk.doc_id == item.chunk.doc_id
-            if together and size + length <= self._max_chunk_tokens:
-                groups[-1].append(item)
-                size += length
-            else:
-                groups.append([item])
-                size = length
-        return list(groups)
+            if group and (group[0].chunk.doc_id != item.chunk.doc_id or size + length > self._max_chunk_tokens):
+                yield group
+                group, size = [], 0
+            group.append(item)
+            size += length
+        if group:
+            yield group
 
     def prompt(self, item: ChunkInContext, *others: ChunkInContext) -> Prompt:
         """What is asked first about a chunk, or a group of them."""
@@ -135,8 +135,7 @@ class ModelExtractor:
             LimitExceededError: A usage limit was reached. Everything answered before is yielded first.
         """
         done = 0
-        source: Iterator[Sequence[ChunkInContext]] = iter(self.groups(chunks))
-        async with contextlib.aclosing(bounded_map(self._records, source, self._workers)) as results:
+        async with contextlib.aclosing(bounded_map(self._records, self.groups(chunks), self._workers)) as results:
             try:
                 async for batch in results:
                     records = [record for _, found in batch for record in found]

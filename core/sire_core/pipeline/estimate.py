@@ -136,7 +136,7 @@ def estimate_extraction(
     schema = count(json.dumps(strict_json_schema(ExtractionAnswer), separators=(",", ":")))
     fixed: dict[str, int] = {}
     read = wrote = 0
-    groups = extractor.groups(list(todo.values()))
+    groups = list(extractor.groups(todo.values()))
     for group in groups:
         rendered = render(extractor.prompt(*group))
         read += fixed.setdefault(rendered.system, count(rendered.system)) + count(rendered.user)

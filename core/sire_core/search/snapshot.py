@@ -79,8 +79,8 @@ class SearchSnapshot:
 
     @property
     def size(self) -> int:
-        """How many units there are."""
-        return self.view.size
+        """How many units there are that pass the filter."""
+        return self.view.size if self.where is None else sum(self.counts().kinds.values())
 
     def counts(self) -> PoolCounts:
         """How much of the pool passes the filter."""
