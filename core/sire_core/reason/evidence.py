@@ -47,6 +47,8 @@ class Evidence:
         self._searches: list[Search] = []
         self._wanted = 0  # by the last search
         self._collected: dict[int, Unit] = {}
+        self._last: list[Unit] = []
+        self._shown: set[str] = set()
         self._asked: set[str] = set()
         self._merge = merge
 
@@ -69,6 +71,11 @@ class Evidence:
     def lexical(self) -> bool:
         """Whether searches go by words alone."""
         return self._searcher.lexical
+
+    @property
+    def last(self) -> Sequence[Unit]:
+        """What the last search found, in the order of the recipe."""
+        return self._last
 
     def asked(self, query: str) -> bool:
         """Whether this was searched for before."""
@@ -127,12 +134,15 @@ class Evidence:
             places = admit(list(self._collected.values()), [hit.unit for hit in hits])
         numbers = positions.tolist()
         added = [numbers[place] for place in places]
-        new = sum(position not in self._collected for position in added)
         self._wanted = k
+        self._last = [hit.unit for hit in hits]
         self._searches.append(Search(query, ranking, tuple(added), tuple(hits[place].score for place in places)))
         for place in places:
             self._collected.setdefault(numbers[place], hits[place].unit)
-        return Retrieved(number, query, tuple(hits), new)
+        shown = await self._searcher.context(ranking, k)
+        known = len(self._shown)
+        self._shown.update(hit.unit.id for hit in shown)
+        return Retrieved(number, query, tuple(shown), len(self._shown) - known)
 
     async def best(self, n: int) -> list[Unit]:
         """The best `n` units so far."""

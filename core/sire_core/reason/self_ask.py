@@ -154,10 +154,8 @@ async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningSte
         if run.evidence.asked(query):
             run.stop = "repeated_query"
             return
-        found = await run.evidence.retrieve(number, query, c.k)
-        yield found
-        passages = [hit.unit for hit in found.hits]
-        reading = await run.calls.ask(prompt(READ_FOLLOW_UP, query, passages, c.words))
+        yield await run.evidence.retrieve(number, query, c.k)
+        reading = await run.calls.ask(prompt(READ_FOLLOW_UP, query, run.evidence.last, c.words))
         text = without_thinking(reading.text)
         yield IntermediateAnswer(number, query, text)
         run.notes.append({"question": query, "answer": text})

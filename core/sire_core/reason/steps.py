@@ -64,7 +64,8 @@ class Retrieved:
     Attributes:
         number: Round; 0 is the search for the question itself.
         query: What was searched for.
-        hits: The best of this search, as the recipe's selectors (rerankers, quotas) leave them.
+        hits: The best of this search, as the recipe's selectors (rerankers, quotas) leave them; passages where the
+            context is made of them.
         new: How many of them no earlier round had found.
     """
 

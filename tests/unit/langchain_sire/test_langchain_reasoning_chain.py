@@ -267,9 +267,18 @@ def test_a_calls_filter_never_widens_the_retrievers_own(index_of):
 
 def test_documents_are_the_users_own_unless_units_are_wanted(made_over, documents):
     texts = {d.id: d.page_content for d in documents}
-    found = made_over("sirerag", k=6).invoke(QUESTION)["documents"]
+    result = made_over("sirerag", k=6).invoke(QUESTION)
+    found = result["documents"]
     assert [d.page_content for d in found] == [texts[d.id] for d in found]
     assert len({d.id for d in found}) == 6
+    searches = [step for step in result["steps"] if step["type"] == "retrieved"]
+    assert searches
+    seen = set()
+    for step in searches:
+        assert [d["page_content"] for d in step["documents"]] == [texts[d["id"]] for d in step["documents"]]
+        ids = {d["id"] for d in step["documents"]}
+        assert step["new"] == len(ids - seen)
+        seen |= ids
     units = made_over("sirerag", k=6, returns="units").invoke(QUESTION)["documents"]
     assert {"aggregate", "chunk"} <= {d.metadata["sire"]["kind"] for d in units}
 

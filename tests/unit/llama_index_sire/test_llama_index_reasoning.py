@@ -94,6 +94,10 @@ async def test_contract_of_query_engines(recipe, index_of, question):
     assert [found.score for found in response.source_nodes] == pytest.approx([hit.score for hit in trace.answer.hits])
     assert len(response.source_nodes) == 5
     assert len(response.metadata["steps"]) == len(trace.steps) == 6
+    passages = {to_uuid(hit.unit.id) for hit in index_of(recipe).search(question, 200)}
+    shown = {name for step in response.metadata["steps"] for name in step.get("node_ids", ())}
+    assert shown
+    assert shown <= passages, "what a step shows is what the user handed in"
     assert response.response == "Varn Harbour [1]"
     assert plain(await asyncio.to_thread(engine.query, question)) == plain(response)
 
