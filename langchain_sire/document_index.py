@@ -185,7 +185,7 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         if document is None or allow is None:
             return document
         pieces = [chunk.metadata for chunk in document.chunks if isinstance(chunk, types.Passage)]
-        everything = [{**document.metadata, **dict(metadata)} for metadata in pieces] or [document.metadata]
+        everything = [{**document.metadata, **dict(metadata)} for metadata in pieces] or [dict(document.metadata)]
         return document if all(map(allow.matches, everything)) else None
 
     def _stored(self, ids: Sequence[str]) -> list[types.Document]:
