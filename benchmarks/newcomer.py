@@ -87,7 +87,7 @@ def explore() -> None:
         page.get_by_label("Question").press("Enter")
         paths = page.get_by_role("region", name="The paths to the hits")
         paths.get_by_role("link", name="entity: Ysolde Ferrant").wait_for()
-        paths.get_by_role("link", name=re.compile("^chunk: Ysolde Ferrant")).first.click()
+        paths.get_by_role("link", name=re.compile("^passage: Ysolde Ferrant")).first.click()
         shown = page.evaluate("document.querySelector(':target').textContent")
         assert "Greywater" in shown, shown
         assert asked == {address.split("/")[2]}, f"asked of other hosts: {asked}"

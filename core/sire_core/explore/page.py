@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sire_core.algorithms.wording import count
 from sire_core.explore.escape import escaped
+from sire_core.explore.picture import kind_name
 from sire_core.explore.svg import STYLE, drawing
 from sire_core.types import digest
 
@@ -21,10 +22,11 @@ __all__ = ["PAGE_STYLE", "fragment", "hits_html", "page", "parts", "text_html"]
 PAGE_STYLE = f"""{STYLE}
 .sire-page{{padding:16px 20px;border-radius:8px;overflow-wrap:anywhere}}
 .sire-page h2{{font-size:20px;margin:0 0 4px;line-height:1.3}}
-.sire-page h3{{font-size:16px;margin:0}}
+.sire-page h3{{font-size:16px;margin:0;line-height:1.3}}
+.sire-page h2,.sire-page h3{{font-weight:600;letter-spacing:0}}
 .sire-page .meta{{color:var(--soft);margin:0 0 10px;font-size:13px}}
 .sire-page .scroll{{overflow-x:auto;border:1px solid var(--edge);border-radius:8px;margin:12px 0}}
-.sire-page .scroll svg{{display:block}}
+.sire-page .scroll svg{{display:block;max-width:100%;height:auto}}
 .sire-page ol.hits{{list-style:none;padding:0;margin:0}}
 .sire-page ol.hits>li{{border:1px solid var(--edge);border-radius:8px;padding:12px 14px;margin:10px 0}}
 .sire-page li:target{{outline:3px solid var(--accent)}}
@@ -100,8 +102,8 @@ def hits_html(hits: Sequence[ShownHit], name: str, address: Callable[[str, str],
 
 def _hit(hit: ShownHit, name: str, address: Callable[[str, str], str] | None) -> str:
     documents = ", ".join(hit.doc_ids[:6]) + (f" and {len(hit.doc_ids) - 6} more" if len(hit.doc_ids) > 6 else "")
-    about = f"{hit.kind.replace('_', ' ')}, score {hit.score:.4f}, from {documents}"
-    title = escaped(hit.title or f"{hit.kind.replace('_', ' ')} {hit.id}")
+    about = f"{kind_name(hit.kind)}, score {hit.score:.4f}, from {documents}"
+    title = escaped(hit.title or f"{kind_name(hit.kind)} {hit.id}")
     if address is not None:
         title = f'<a href="{escaped(address(hit.kind, hit.id))}">{title}</a>'
     why = "".join(f"<li>{_reason(reason)}</li>" for reason in hit.reasons)
@@ -120,4 +122,5 @@ def text_html(pieces: Sequence[Piece]) -> str:
 def _reason(reason: Reason) -> str:
     over = ", ".join(label for _, label in reason.over if label not in reason.note)
     note = f": {escaped(reason.note)}" if reason.note else ""
-    return f"<b>{escaped(reason.step)}</b>{note}{f' ({escaped(over)})' if over else ''}"
+    step = reason.step.split(":")[0]  # "vector:chunk" says to programs what kind of unit it was; the hit says it here
+    return f"<b>{escaped(step)}</b>{note}{f' ({escaped(over)})' if over else ''}"

@@ -53,14 +53,16 @@ class AskPage:
             await self._answer(found, now, second)
 
         question = question_field("Question", asking.question, "Ask", go)
-        with ui.row().classes("w-full items-end"):
+        with ui.row().classes("sire-wide sire-low"):
             recipe = ui.select(recipes, label="Recipe", value=one_of(asking.recipe, recipes)).style("min-width:130px")
             other = ui.select([_NOTHING, *recipes], label="Beside", value=one_of(beside, [_NOTHING, *recipes]))
+            other.style("min-width:130px")
             hits = ui.number("Hits", value=asking.k, min=1, max=100, precision=0).style("width:80px")
-            where = ui.input("Filter, such as year>1990", value=asking.where)
+            where = ui.input("Filter, such as year>1990", value=asking.where).style("min-width:min(100%,230px)")
             settings = ui.input("Settings, such as rounds=1", value=asking.settings)
+            settings.style("min-width:min(100%,230px)")
             returns = ui.select(list(RETURNS), label="Returns", value=one_of(asking.returns, list(RETURNS)))
-        found = ui.column().classes("w-full")
+        found = ui.column().classes("sire-wide")
 
         def asked() -> tuple[Asking, str]:
             now = Asking(
@@ -116,7 +118,7 @@ class AskPage:
             show_html(views.why_not_html(await self._explorer.why_not(asking, name), asking.recipe))
 
         wanted = question_field("Words of the passage", "", "Find it", find)
-        found, answer = ui.column(), ui.column().classes("w-full")
+        found, answer = ui.column(), ui.column().classes("sire-wide")
 
 
 def _png() -> str:

@@ -42,8 +42,8 @@ async def guarded(show: Callable[[], Awaitable[None]]) -> None:
 
 def question_field(label: str, value: str, button: str, go: Callable[[], Awaitable[None]]) -> ui.input:
     """A field with its button; the return key is as good."""
-    with ui.row().classes("w-full items-end"):
-        field = ui.input(label, value=value).classes("grow").style("min-width:min(100%,320px)")
+    with ui.row().classes("sire-wide sire-low"):
+        field = ui.input(label, value=value).classes("sire-grow").style("min-width:min(100%,320px)")
         ui.button(button, on_click=go)
     field.on("keydown.enter", go)
     return field

@@ -33,7 +33,7 @@ def reason_panel(explorer: Explorer) -> None:
 
     question = question_field("Question", "", "Think", go)
     via = ui.select(list(STRATEGIES), label="Strategy", value="ircot").style("min-width:130px")
-    log = ui.column().classes("w-full").props("role=log aria-label=Steps")
+    log = ui.column().classes("sire-wide").props("role=log aria-label=Steps")
 
     async def think() -> None:
         if explorer.model is None:
@@ -55,12 +55,12 @@ def evaluate_panel(explorer: Explorer) -> None:
     ui.label(
         "A file of questions: a line {'id', 'question', 'supporting': [ids of documents]}, as `sire eval` reads it."
     )
-    with ui.row().classes("w-full items-end") as controls:
+    with ui.row().classes("sire-wide sire-low") as controls:
         recipes = explorer.recipes()
         chosen = ui.select(recipes, label="Recipes", value=recipes, multiple=True).style("min-width:200px")
-        k = ui.number("Hits that count", value=5, min=1, max=100, precision=0)
+        k = ui.number("Hits that count", value=5, min=1, max=100, precision=0).style("min-width:120px")
     status = ui.label("").props("role=status")
-    result = ui.column().classes("w-full")
+    result = ui.column().classes("sire-wide")
 
     async def take(event: Any) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +79,7 @@ def evaluate_panel(explorer: Explorer) -> None:
         show_html(views.measured_html(measured))
 
     # The framework's own field for files has buttons without names: it stays hidden, and a button of ours opens it.
-    upload = ui.upload(auto_upload=True, on_upload=take, max_file_size=50_000_000).classes("hidden")
+    upload = ui.upload(auto_upload=True, on_upload=take, max_file_size=50_000_000).classes("sire-hidden")
     opens = ui.button("Choose a file of questions").on(
         "click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])"
     )

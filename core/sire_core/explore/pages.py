@@ -18,6 +18,7 @@ from sire_core.explore.page import PAGE_STYLE
 from sire_core.explore.page_ask import AskPage
 from sire_core.explore.page_parts import guarded, one_of, show_html
 from sire_core.explore.page_work import evaluate_panel, reason_panel
+from sire_core.explore.picture import kind_name
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -28,11 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 _STYLE = f"""{PAGE_STYLE}
-.sire-page{{width:100%}} .sire-page h2,.sire-page h3{{font-weight:600}}
+body{{margin:0;font:14px/1.5 system-ui,sans-serif}} .q-layout,.q-page{{min-height:0!important}}
+.sire-wide{{width:100%}} .sire-low{{align-items:flex-end}} .sire-grow{{flex-grow:1}} .sire-hidden{{display:none}}
+.sire-page{{width:100%}}
+h1,h2{{font-weight:600!important;letter-spacing:0}} .sire-page p{{margin:0 0 10px}}
 .sire-page table{{border-collapse:collapse;font-size:14px;min-width:40%}}
 .sire-page caption{{text-align:left;font-weight:600;padding:8px 10px}}
 .sire-page th,.sire-page td{{text-align:left;padding:4px 10px;border-top:1px solid var(--edge);vertical-align:top}}
-.sire-nav{{display:flex;gap:20px;align-items:baseline;flex-wrap:wrap}}
+.sire-nav{{display:flex;gap:4px 20px;align-items:baseline;flex-wrap:wrap}}
+header.sire-nav{{background:#1d4f9e;color:#fff;padding:12px 16px;font-size:15px}}
 .sire-nav a{{color:#fff;text-decoration:none}} .sire-nav a[aria-current]{{text-decoration:underline;font-weight:600}}
 .sire-two{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr));gap:16px;width:100%}}
 .sire-two>*{{min-width:0}}
@@ -95,13 +100,14 @@ def _frame(explorer: Explorer, title: str, place: str) -> None:
     ui.colors(primary="#1d4f9e")
     ui.page_title(f"{title} - {explorer.title}")
     ui.add_head_html(f"<style>{_STYLE}</style><script>document.documentElement.lang = 'en'</script>")
-    with ui.header().classes("sire-nav"):
-        links = "".join(
-            f'<a href="{target}"{" aria-current=page" if target == place else ""}>{name}</a>'
-            for name, target in _PLACES
-        )
-        ui.html(f"<b>sire</b> {escaped(explorer.title)}", sanitize=False)
-        ui.html(links, sanitize=False, tag="nav").classes("sire-nav").props('aria-label="Pages"')
+    links = "".join(
+        f'<a href="{target}"{" aria-current=page" if target == place else ""}>{name}</a>' for name, target in _PLACES
+    )
+    # In the page itself, not drawn by scripts: it is painted before these are read.
+    ui.add_body_html(
+        f'<header class="sire-nav"><div><b>sire</b> {escaped(explorer.title)}</div>'
+        f'<nav class="sire-nav" aria-label="Pages">{links}</nav></header>'
+    )
     ui.html(escaped(title), sanitize=False, tag="h1").style("font-size:24px;margin:0;line-height:1.3")
 
 
@@ -117,7 +123,7 @@ async def _browse(explorer: Explorer, kind: str, recipe: str, text: str, tree: s
     show_html(
         "<p>Recipes: " + " | ".join(_chosen(name, name == recipe, {"recipe": name}) for name in recipes) + "</p><p>"
         + " | ".join(
-            _chosen(f"{name.replace('_', ' ')} ({number:,})", name == kind, {"recipe": recipe, "kind": name})
+            _chosen(f"{kind_name(name)} ({number:,})", name == kind, {"recipe": recipe, "kind": name})
             for name, number in kinds.items()
         )
         + "</p>"
@@ -138,7 +144,7 @@ def _lists(explorer: Explorer, snapshot: SearchSnapshot, here: Mapping[str, str]
     else:
         level = int(here["level"]) if "level" in here else None
         page = browse.units(snapshot, kind, tree=here["tree"], level=level, start=start)
-    content = views.page_html(kind.replace("_", " "), page, kind, recipe, here, start)
+    content = views.page_html(f"{kind_name(kind).capitalize()}: ", page, kind, recipe, here, start)
     content += views.levels_html(browse.levels(snapshot), recipe)
     index = explorer.index(recipe)
     spent: list[tuple[str, int, int, int]] = []

@@ -6,11 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-__all__ = ["MOST_NODES", "Link", "Node", "Picture", "PictureBuilder", "columns"]
+__all__ = ["MOST_NODES", "Link", "Node", "Picture", "PictureBuilder", "columns", "kind_name"]
 
 MOST_NODES = 60
 """A picture with more nodes is no picture any more."""
 _SWEEPS = 3
+
+
+def kind_name(kind: str) -> str:
+    """What people call a kind of unit."""
+    return "passage" if kind == "chunk" else kind.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)

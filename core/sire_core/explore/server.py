@@ -41,6 +41,7 @@ def serve(
     try:
         import uvicorn
         from fastapi import FastAPI
+        from fastapi.middleware.gzip import GZipMiddleware
         from nicegui import app as framework
         from nicegui import ui
     except ImportError as error:
@@ -51,8 +52,17 @@ def serve(
     register(explorer)
     # The bar that runs along while a file is uploaded has no name for those who cannot see it.
     framework.config.quasar_config["loadingBar"] = {"skipHijack": True}
-    ui.run_with(app, title=f"sire: {explorer.title}", dark=None, show_welcome_message=False)
     local = is_loopback(host)
+    # The framework's generator of styles, which runs in the browser before anything is painted, is left out (the pages
+    # have a few styles of their own), and so is compression on this machine: they were half of the first paint.
+    ui.run_with(
+        app,
+        title=f"sire: {explorer.title}",
+        dark=None,
+        show_welcome_message=False,
+        tailwind=False,
+        gzip_middleware_factory=None if local else GZipMiddleware,
+    )
     token = "" if local else secrets.token_urlsafe(16)
     guard = Guard(app, LOOPBACK if local else (), token)
     with listen(host, port) as listener:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from unicodedata import east_asian_width
 
 from sire_core.explore.escape import escaped
-from sire_core.explore.picture import Link, Node, Picture, columns
+from sire_core.explore.picture import Link, Node, Picture, columns, kind_name
 
 __all__ = ["STYLE", "document", "drawing"]
 
@@ -20,6 +20,8 @@ _LINE = 15
 _PADDING = 9
 _LETTER, _BOLD = 6.6, 7.4
 _LABEL_LINES, _TEXT_LINES = 2, 4
+_LEAST = 0.75
+"""So much smaller a picture may become where there is not enough room for it; below that it scrolls."""
 
 _COLOURS = """--ground:#fff;--ink:#1a1d21;--soft:#5a6068;--line:#6b7480;--box:#f6f8fa;--edge:#c3cad2;--ask:#e3edfb;
 --askline:#2a5db0;--name:#fdf0d5;--nameline:#8f5f00;--made:#e6f4e8;--madeline:#2b6e38;--mark:#ffe79a;--accent:#1d4f9e"""
@@ -75,9 +77,10 @@ def drawing(picture: Picture, *, links: Mapping[str, str] | None = None, style: 
     lines = [_line(link, boxes[link.source], boxes[link.target]) for link in picture.links]
     nodes = [_node(box, (links or {}).get(box.node.id, "")) for box in boxes.values()]
     body = (f"<style>{STYLE}</style>" if style else "") + f"<title>{escaped(picture.title)}</title>"
+    least = "" if style else f'style="min-width:{_LEAST * width:.0f}px" '
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="sire" role="group" aria-label="{escaped(picture.title)}" '
-        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">{body}'
+        f'{least}width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">{body}'
         f'<defs><marker id="{name}-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker></defs>'
         f'<g marker-end="url(#{name}-head)">{"".join(lines)}</g>{"".join(nodes)}</svg>'
@@ -155,7 +158,7 @@ def _node(box: _Box, target: str) -> str:
     x, y = box.x + _PADDING, box.y + _PADDING + 10
     texts = [_text(line, x, y + i * _LINE, "label") for i, line in enumerate(box.label)]
     texts += [_text(line, x, y + (len(box.label) + i) * _LINE, "") for i, line in enumerate(box.text)]
-    whole = f"{node.kind.replace('_', ' ')}: {node.label}" + (f". {node.text}" if node.text else "")
+    whole = f"{kind_name(node.kind)}: {node.label}" + (f". {node.text}" if node.text else "")
     found = (
         f'<g class="{kind}{" hit" if node.place else ""}"><title>{escaped(whole)}</title>'
         f'<rect x="{box.x:.0f}" y="{box.y:.0f}" width="{box.width:.0f}" height="{box.height:.0f}" rx="{radius}"/>'

@@ -9,6 +9,7 @@ from sire_core.algorithms.wording import count
 from sire_core.explore.browse import PAGE, Page
 from sire_core.explore.escape import escaped
 from sire_core.explore.explorer import compared
+from sire_core.explore.picture import kind_name
 from sire_core.explore.svg import drawing
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def page_html(caption: str, page: Page, kind: str, recipe: str, here: Mapping[st
     """A list with links to what it lists, and to the pages before and after.
 
     Args:
-        caption: What is listed.
+        caption: What is listed; begins the table's caption.
         page: The rows.
         kind: Of what is listed: `document`, `entity` or a unit's.
         recipe: The recipe that is looked at.
@@ -72,11 +73,11 @@ def page_html(caption: str, page: Page, kind: str, recipe: str, here: Mapping[st
     rows = [(link(row.label, address(recipe, kind, row.id)), escaped(row.about)) for row in page.rows]
     shown = f"{start + 1:,} to {start + len(page.rows):,} of {page.total:,}" if page.rows else "none"
     ways = []
-    for text, other in (("before", start - PAGE), ("after", start + PAGE)):
+    for text, other in (("previous", start - PAGE), ("next", start + PAGE)):
         if 0 <= other < page.total:
             ways.append(link(text, f"/browse?{urlencode({**here, 'start': other}, errors='replace')}"))
     head = ("name", "passages")
-    return table(f"{caption}: {shown}", head, rows) + f"<p>{' | '.join(ways)}</p>"
+    return table(f"{caption}{shown}", head, rows) + f"<p>{' | '.join(ways)}</p>"
 
 
 def picture_html(picture: Picture | None, recipe: str, name: str) -> str:
@@ -96,9 +97,9 @@ def unit_html(unit: Unit, doc_ids: Sequence[str], derived: Sequence[Unit], recip
     documents = ", ".join(link(name, address(recipe, "document", name)) for name in doc_ids)
     level = f", level {unit.level}" if unit.level else ""
     tree = f", tree {unit.tree}" if unit.tree else ""
-    about = f"{unit.kind.value.replace('_', ' ')}{level}{tree}"
+    about = f"{kind_name(unit.kind.value)}{level}{tree}"
     metadata = table("Metadata", ("key", "value"), [(escaped(k), escaped(str(v))) for k, v in unit.metadata.items()])
-    made = [(escaped(u.kind.value.replace("_", " ")), link(_called(u), address(recipe, "unit", u.id))) for u in derived]
+    made = [(escaped(kind_name(u.kind.value)), link(_called(u), address(recipe, "unit", u.id))) for u in derived]
     return (
         f'<h2>{escaped(_called(unit))}</h2><p class="meta">{escaped(about)}; from {documents}</p>'
         f'<div class="text">{escaped(unit.text)}</div>{metadata if unit.metadata else ""}'
@@ -193,4 +194,4 @@ def _asking(question: str, found: Sequence[int], measured: Measured) -> dict[str
 
 
 def _called(unit: Unit) -> str:
-    return unit.title or f"{unit.kind.value.replace('_', ' ')} {unit.id}"
+    return unit.title or f"{kind_name(unit.kind.value)} {unit.id}"
