@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,7 +89,9 @@ async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int 
     ]
     hit = snapshot.view.hit(position, float(selected.scores_at(np.array([position]))[0]), selected)
     picture = path_picture(snapshot, question, [Hit(hit.unit, hit.score, hit.doc_ids, hit.path)])
-    return WhyNot(unit.title or unit.id, place, tuple(found), picture)
+    # Drawn alone it would be the first hit: it stands at the place that it has.
+    nodes = tuple(replace(node, place=place) if node.place else node for node in picture.nodes)
+    return WhyNot(unit.title or unit.id, place, tuple(found), replace(picture, nodes=nodes))
 
 
 async def _passages(ranking: Ranking, snapshot: SearchSnapshot) -> list[int]:

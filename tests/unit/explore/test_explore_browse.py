@@ -85,6 +85,7 @@ def test_why_not_says_where_a_passage_is_and_what_joins_it(limited):
     found = asyncio.run(why_not(snapshot, QUESTION, mother.id, k=4))
     said = dict(found.reasons)
     assert (found.place, place > 4) == (place, True)
+    assert [(node.label, node.place) for node in found.picture.nodes if node.place] == [("Hedda Sorrel", place)]
     assert f"place {place} of 41" in said["place"]
     assert "none of it" in said["names of the question"]
     assert "Hedda Sorrel (in 2 passages)" in said["names of the hits"]
