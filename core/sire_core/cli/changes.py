@@ -53,7 +53,7 @@ def run_change(
         sources: Files and folders with documents; None when the change needs none.
         as_json: Prints the report as JSON.
         approve: Asked with the documents before the change; raises to prevent it.
-        whole: Whether a source that cannot be read is an error: what is in it must not count as gone.
+        whole: Whether documents that may be in what cannot be read are an error: they must not count as gone.
 
     Raises:
         ConfigurationError: The options make no sense, or the index would lie where documents are read from.
@@ -98,12 +98,16 @@ def run_change(
 
 
 def _check_whole(index: Index, corpus: LoadedDocuments) -> None:
-    """Refuse to remove documents while some source cannot be read: it may be theirs."""
+    """Refuse to remove documents that may be in what could not be read."""
     given = {document.id for document in corpus.documents}
-    if any(name not in given for name in index.view().pool.document_ids()):
+    gone = [name for name in index.view().pool.document_ids() if name not in given]
+    found = {name: place for name in gone if (place := corpus.may_hold(name)) is not None}
+    if found:
+        shown = ", ".join(f"{name} (in {place})" for name, place in list(found.items())[:3])
+        more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
         raise CorpusError(
-            "Nothing was changed: some documents would be removed, and they may be in what could not be read. Put that "
-            "right, or move it away."
+            f"Nothing was changed: {count(len(found), 'document')} would be removed that may be in what could not be "
+            f"read: {shown}{more}. Put that right, or move it away."
         )
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from sire_core.corpus.cleaning import clean_text
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.types import Failure
 
 __all__ = [
     "DEFAULT_MAX_BYTES",
@@ -50,12 +49,15 @@ class JsonLine(NamedTuple):
 
 def find_files(
     sources: Sequence[str | Path], roots: Sequence[str | Path] = ()
-) -> tuple[list[SourceFile], list[Failure]]:
+) -> tuple[list[SourceFile], list[tuple[SourceFile, str]]]:
     """List the files of the given files and folders.
 
     Folders are walked recursively in sorted order; hidden files and folders are skipped, links to folders and to
     files outside of the folder are not followed. A file that is reached twice is listed once. The name of a file is its
     path below the outermost of the given folders and `roots` that holds it; for one outside of them, its own name.
+
+    Returns:
+        The files; and files and folders that are not followed or cannot be listed, with the reason.
 
     Raises:
         CorpusError: A source does not exist; the message lists all missing ones.
@@ -68,17 +70,18 @@ def find_files(
     if missing:
         raise CorpusError(f"Not found, or not accessible: {', '.join(missing)}. Check what you typed.")
     files: list[SourceFile] = []
-    failures: list[Failure] = []
+    unread: list[tuple[SourceFile, str]] = []
     given = [os.path.realpath(folder) for folder in (*roots, *paths) if os.path.isdir(folder)]  # noqa: PTH112 (as above)
     folders = sorted(set(given), key=len)
     for path in paths:
-        found = _walk(path, failures) if path.is_dir() else [SourceFile(path, clean_text(path.name))]
+        found = _walk(path, unread) if path.is_dir() else [SourceFile(path, clean_text(path.name))]
         found = [file._replace(name=_name(file, folders)) for file in found]
         if not found:
-            failures.append(Failure(clean_text(str(path)), "the folder holds no files (hidden ones are skipped)"))
+            unread.append((SourceFile(path, path.name), "the folder holds no files (hidden ones are skipped)"))
         files.extend(found)
     unique = {os.path.realpath(file.path): file for file in reversed(files)}
-    return [file for file in files if unique[os.path.realpath(file.path)] is file], failures
+    unread = [(file._replace(name=_name(file, folders)), reason) for file, reason in unread]
+    return [file for file in files if unique[os.path.realpath(file.path)] is file], unread
 
 
 def _name(file: SourceFile, folders: Sequence[str]) -> str:
@@ -90,9 +93,12 @@ def _name(file: SourceFile, folders: Sequence[str]) -> str:
     return file.name
 
 
-def _walk(root: Path, failures: list[Failure]) -> list[SourceFile]:
+def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
+    def leave(path: Path, reason: str) -> None:
+        unread.append((SourceFile(path, path.name), reason))
+
     def unreadable(error: OSError) -> None:
-        failures.append(Failure(clean_text(str(error.filename)), f"cannot be listed: {error.strerror}"))
+        leave(Path(str(error.filename)), f"cannot be listed: {error.strerror}")
 
     inside = os.path.realpath(root)
     found: list[SourceFile] = []
@@ -101,13 +107,12 @@ def _walk(root: Path, failures: list[Failure]) -> list[SourceFile]:
         for name in subfolders:
             path = Path(folder, name)
             if path.is_symlink():
-                failures.append(Failure(clean_text(str(path)), "a link to a folder; name it as a source to read it"))
+                leave(path, "a link to a folder; name it as a source to read it")
         for name in names:
             if not name.startswith("."):
                 path = Path(folder, name)
                 if path.is_symlink() and path.exists() and not _inside(path, inside):
-                    reason = "a link to a file outside of the folder; name it as a source to read it"
-                    failures.append(Failure(clean_text(str(path)), reason))
+                    leave(path, "a link to a file outside of the folder; name it as a source to read it")
                     continue
                 found.append(SourceFile(path, clean_text(path.relative_to(root).as_posix())))
     return sorted(found, key=lambda file: file.name)

@@ -31,7 +31,8 @@ __all__ = ["LoadedDocuments", "read_documents"]
 
 _MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
 _HTML = (".html", ".htm", ".xhtml")
-_SUFFIXES = (".txt", *_MARKDOWN, *_HTML, ".jsonl", ".json")
+_RECORDS = (".jsonl", ".json")
+_SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS)
 _LISTED = 100
 _SHOWN = 10
 
@@ -46,11 +47,23 @@ class LoadedDocuments:
         documents: In the order of the sources, files of a folder sorted by name.
         failures: Files and lines that could not be used, and why.
         duplicates: Where an identical repeat of a document was found -> where the one that was kept was found.
+        unread: Names of the files and folders that could not be used, in whole or in part.
     """
 
     documents: tuple[Document, ...]
     failures: tuple[Failure, ...] = ()
     duplicates: Mapping[str, str] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+
+    def may_hold(self, doc_id: str) -> str | None:
+        """What could not be used and may have held a document; None when nothing may.
+
+        The id of a file's document is the file's name, or begins with it; records bring ids of their own.
+        """
+        for name in self.unread:
+            if name.lower().endswith(_RECORDS) or name == "." or (doc_id.startswith(name) and _ends(doc_id, name)):
+                return name
+        return None
 
 
 def read_documents(
@@ -82,7 +95,9 @@ def read_documents(
     """
     if isinstance(sources, (str, os.PathLike)):
         sources = [sources]
-    files, failures = find_files(sources, roots)
+    files, left = find_files(sources, roots)
+    failures = [Failure(_place(file), reason) for file, reason in left]
+    unread = [file.name for file, _ in left]
     pool = DocumentPool()
     for file in files:
         failed: list[Failure] = []
@@ -92,12 +107,18 @@ def read_documents(
             else:
                 pool.add(item.document, item.origin)
         failures.extend(_shortened(failed, file))
+        unread += [file.name] if failed else []
     documents = pool.documents()
     if not documents:
         reasons = "; ".join(f"{failure.where}: {failure.reason}" for failure in failures[:_SHOWN])
         more = f"; and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
         raise CorpusError(f"Nothing could be read. {reasons}{more}.")
-    return LoadedDocuments(documents, tuple(failures), pool.duplicates)
+    return LoadedDocuments(documents, tuple(failures), pool.duplicates, tuple(unread))
+
+
+def _ends(doc_id: str, name: str) -> bool:
+    """Whether a file's or folder's name ends where it ends in an id."""
+    return doc_id[len(name) : len(name) + 1] in ("", "/", ":")
 
 
 def _shortened(failed: list[Failure], file: SourceFile) -> list[Failure]:
@@ -125,7 +146,7 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
             yield _convert(file, max_bytes)
         else:
             reason = f"unsupported type '{suffix}'" if suffix else "unsupported type (no suffix)"
-            yield Failure(_place(file), f"{reason}; convert it to one of {', '.join(_SUFFIXES)}")
+            yield Failure(_place(file), f"{reason}; convert it to one of {', '.join((*_SUFFIXES, *CONVERTED))}")
     except CorpusError as error:
         yield Failure(_place(file), str(error))
 

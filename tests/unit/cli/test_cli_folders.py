@@ -133,11 +133,28 @@ def test_sync_asks_nobody_where_nobody_is(source, folder):
 def test_sync_removes_nothing_while_a_source_cannot_be_read(source, folder):
     (source / "press.md").write_bytes(b"caf\xe9")
     result = run("sync", source, "--to", folder, "--yes", code=1)
-    assert "they may be in what could not be read" in result.stderr
+    assert "press.md (in press.md)" in result.stderr
     assert len(ids(folder)) == 3
     (source / "other.txt").write_bytes(b"caf\xe9")
     (source / "press.md").write_text(TEXTS["press.md"])
     assert "Nothing changed" in run("sync", source, "--to", folder, "--yes").stdout
+
+
+def test_files_that_hold_no_documents_do_not_keep_sync_from_removing(source, folder):
+    (source / "logo.png").write_bytes(b"\x89PNG")
+    (source / "press.md.bak").write_text("old")
+    (source / "new.md").write_text("")
+    (source / "deep" / "press.txt").write_bytes(b"caf\xe9")
+    (source / "press.md").unlink()
+    result = run("sync", source, "--to", folder, "--yes")
+    assert "1 removed" in result.stdout
+    assert ids(folder) == ["ada.md", "deep/lindle.md"]
+
+
+def test_sync_removes_nothing_where_records_cannot_be_read(source, folder):
+    (source / "press.md").unlink()
+    (source / "more.jsonl").write_text('{"id": "press.md", "text": ')
+    assert "press.md (in more.jsonl)" in run("sync", source, "--to", folder, "--yes", code=1).stderr
 
 
 def test_sync_needs_an_index(tmp_path, source):
