@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from sire_core.algorithms.text import split_sentences
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import ModelError
-from sire_core.models.structured import LenientAnswer
+from sire_core.models.structured import LenientAnswer, LenientLevel, LenientList
 from sire_core.protocols import Prompt
 from sire_core.types import Document, Passage
 
@@ -37,23 +37,13 @@ its sentences give an overview of the topic, low when they tell details of it.""
 class _Group(LenientAnswer):
     sentences: list[int]
     topic: str = ""
-    abstractiveness: Literal["low", "high"] = "low"
-
-    @field_validator("abstractiveness", mode="before")
-    @classmethod
-    def _level(cls, value: Any) -> str:
-        return "high" if str(value).strip().lower() == "high" else "low"
+    abstractiveness: LenientLevel = "low"
 
 
 class _Groups(LenientAnswer):
     shape: ClassVar[str] = '{"groups":[{"sentences":[1,2],"topic":"","abstractiveness":"low"}]}'
 
-    groups: list[_Group] = Field(min_length=1)
-
-    @field_validator("groups", mode="before")
-    @classmethod
-    def _as_list(cls, value: Any) -> Any:
-        return list(value.values()) if isinstance(value, Mapping) else value
+    groups: LenientList[_Group] = Field(min_length=1)
 
 
 async def group_sentences(documents: Sequence[Document], model: LanguageModel) -> list[Document]:

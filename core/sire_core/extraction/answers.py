@@ -7,11 +7,11 @@ is clear: a name where an object is due, a triple written as a list, null for no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from sire_core.models.structured import LenientAnswer
+from sire_core.models.structured import LenientAnswer, LenientLevel, LenientList
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple
 
 __all__ = [
@@ -28,6 +28,35 @@ __all__ = [
 ]
 
 _ENTITY = '{"id":"n1","name":"","type":"","aliases":[],"description":""}'
+
+T = TypeVar("T")
+
+
+def _is_triple(item: Any) -> bool:
+    parts: Sequence[Any]
+    if isinstance(item, Mapping):
+        parts = [item.get(name) for name in "hpt"]
+    elif isinstance(item, list):
+        parts = item[:3]
+    else:
+        return False
+    return len(parts) == 3 and all(isinstance(part, str | int | float) and str(part).strip() for part in parts)
+
+
+def _whole_triples(value: Any) -> Any:
+    return [item for item in value if _is_triple(item)] if isinstance(value, list) else value
+
+
+def _plain_names(value: Any) -> Any:
+    """Names of objects that have one."""
+    if not isinstance(value, list):
+        return value
+    return [item.get("name", "") if isinstance(item, Mapping) else item for item in value]
+
+
+WholeTriples = Annotated[list[T], BeforeValidator(_whole_triples)]
+"""Triples without those that lack a part: one of them must not cost the fact."""
+PlainNames = Annotated[list[str], BeforeValidator(_plain_names)]
 
 
 class EntityAnswer(LenientAnswer):
@@ -71,7 +100,7 @@ class FactAnswer(LenientAnswer):
     entities: list[str] = Field(default_factory=list)
     question: str = ""
     answer: str = ""
-    triples: list[TripleAnswer] = Field(default_factory=list)
+    triples: WholeTriples[TripleAnswer] = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod
@@ -81,14 +110,6 @@ class FactAnswer(LenientAnswer):
         if isinstance(data, Mapping) and "text" not in data and "fact" in data:
             return {**{name: value for name, value in data.items() if name != "fact"}, "text": data["fact"]}
         return data
-
-    @field_validator("triples", mode="before")
-    @classmethod
-    def _whole_triples(cls, value: Any) -> Any:
-        """Leave out triples without three parts (MS-RAG): one slip must not cost the record."""
-        if not isinstance(value, list):
-            return value
-        return [item for item in value if _is_triple(item)]
 
 
 class EntitiesAnswer(LenientAnswer):
@@ -113,12 +134,7 @@ class FactsAnswer(LenientAnswer):
 
     shape: ClassVar[str] = '{"facts":[{"text":"","triples":[{"h":"","p":"","t":""}]}]}'
 
-    facts: list[FactAnswer]
-
-    @field_validator("facts", mode="before")
-    @classmethod
-    def _as_list(cls, value: Any) -> Any:
-        return list(value.values()) if isinstance(value, Mapping) else value
+    facts: LenientList[FactAnswer]
 
 
 class ShortTriple(LenientAnswer):
@@ -133,13 +149,7 @@ class ShortFact(LenientAnswer):
     """A statement and its relations, and nothing that a small model would fill with words."""
 
     text: str
-    triples: list[ShortTriple] = Field(default_factory=list)
-
-    @field_validator("triples", mode="before")
-    @classmethod
-    def _whole_triples(cls, value: Any) -> Any:
-        """As in `FactAnswer`."""
-        return [item for item in value if _is_triple(item)] if isinstance(value, list) else value
+    triples: WholeTriples[ShortTriple] = Field(default_factory=list)
 
 
 class ShortFactsAnswer(LenientAnswer):
@@ -159,15 +169,7 @@ class NamesAnswer(LenientAnswer):
 
     shape: ClassVar[str] = '{"names":[""]}'
 
-    names: list[str]
-
-    @field_validator("names", mode="before")
-    @classmethod
-    def _plain(cls, value: Any) -> Any:
-        """Names of objects that have one."""
-        if not isinstance(value, list):
-            return value
-        return [item.get("name", "") if isinstance(item, Mapping) else item for item in value]
+    names: PlainNames
 
 
 class TriplesAnswer(LenientAnswer):
@@ -175,13 +177,7 @@ class TriplesAnswer(LenientAnswer):
 
     shape: ClassVar[str] = '{"triples":[["head","predicate","tail"]]}'
 
-    triples: list[TripleAnswer]
-
-    @field_validator("triples", mode="before")
-    @classmethod
-    def _whole_triples(cls, value: Any) -> Any:
-        """As in `FactAnswer`."""
-        return [item for item in value if _is_triple(item)] if isinstance(value, list) else value
+    triples: WholeTriples[TripleAnswer]
 
 
 class AliasesAnswer(LenientAnswer):
@@ -225,15 +221,7 @@ class DocumentAnswer(LenientAnswer):
     shape: ClassVar[str] = '{"qa_pairs":[{"passage":1,"question":"","answer":""}],"entities":[""]}'
 
     qa_pairs: list[PairAnswer]
-    entities: list[str] = Field(default_factory=list)
-
-    @field_validator("entities", mode="before")
-    @classmethod
-    def _plain(cls, value: Any) -> Any:
-        """As in `NamesAnswer`."""
-        if not isinstance(value, list):
-            return value
-        return [item.get("name", "") if isinstance(item, Mapping) else item for item in value]
+    entities: PlainNames = Field(default_factory=list)
 
 
 class ExtractionAnswer(FactsAnswer, EntitiesAnswer):  # fields come in reverse order: entities first
@@ -246,23 +234,7 @@ class ExtractionAnswer(FactsAnswer, EntitiesAnswer):  # fields come in reverse o
 
     keywords: list[str] = Field(default_factory=list)
     topic: str = ""
-    abstractiveness: Literal["low", "high"] = "low"
-
-    @field_validator("abstractiveness", mode="before")
-    @classmethod
-    def _level(cls, value: Any) -> str:
-        return "high" if str(value).strip().lower() == "high" else "low"
-
-
-def _is_triple(item: Any) -> bool:
-    parts: Sequence[Any]
-    if isinstance(item, Mapping):
-        parts = [item.get(name) for name in "hpt"]
-    elif isinstance(item, list):
-        parts = item[:3]
-    else:
-        return False
-    return len(parts) == 3 and all(isinstance(part, str | int | float) and str(part).strip() for part in parts)
+    abstractiveness: LenientLevel = "low"
 
 
 def _with_id(item: Any, number: int) -> Any:

@@ -8,9 +8,9 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ValidationError, model_validator
 
 from sire_core.errors import ModelError, RefusalError
 from sire_core.models.json_answers import tolerant_json
@@ -21,6 +21,8 @@ from sire_core.types import digest
 __all__ = [
     "Ask",
     "LenientAnswer",
+    "LenientLevel",
+    "LenientList",
     "UnusableAnswerError",
     "ask_checked",
     "ask_structured",
@@ -226,6 +228,23 @@ def _tightened(node: Any) -> Any:
         out["required"] = list(node["properties"])
         out["additionalProperties"] = False
     return out
+
+
+T = TypeVar("T")
+
+
+def _as_list(value: Any) -> Any:
+    return list(value.values()) if isinstance(value, Mapping) else value
+
+
+def _as_level(value: Any) -> str:
+    return "high" if str(value).strip().lower() == "high" else "low"
+
+
+LenientList = Annotated[list[T], BeforeValidator(_as_list)]
+"""A list; an object's values count as one, whatever its keys are."""
+LenientLevel = Annotated[Literal["low", "high"], BeforeValidator(_as_level)]
+"""How abstract something is; whatever is not `high` is `low`."""
 
 
 class LenientAnswer(BaseModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.organize.knowledge_graph import KnowledgeGraph
@@ -40,13 +40,19 @@ def smart(**settings: Any) -> Recipe:
 
     Args:
         **settings: Those of `Perspectives`, `KnowledgeGraph`, `ReportSelector` and `base`: `dense`, `bm25`, `hybrid`,
-            `pagerank`, `mix_recall` or `iier`.
+            `pagerank`, `mix_recall` or `iier`; or a `Ranker` of your own, over what SMART and the passages bring.
+            An index that is opened by its name alone then ranks with `dense`.
 
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
+    from sire_core.search.selectors.report_lines import ReportLines
     from sire_core.search.selectors.reports import ReportSelector
 
+    own = settings.get("base")
+    if own is not None and not isinstance(own, str):
+        made = smart(**{name: value for name, value in settings.items() if name != "base"})
+        return replace(made, ranker=own)
     chosen = Chosen(
         settings,
         Part(SmartBase),
@@ -63,6 +69,7 @@ def smart(**settings: Any) -> Recipe:
         organizers=(*_below(base), graph, chosen.make(Perspectives)),
         ranker=_base(base),
         selectors=(chosen.make(ReportSelector),),
+        context=ReportLines(),
         config=chosen.config,
         texts=chosen.texts,
     )

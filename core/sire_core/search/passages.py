@@ -36,10 +36,11 @@ async def passage_hits(ranking: Ranking, k: int, view: PoolView) -> list[Hit]:
     unit with a higher score behind another one.
 
     Args:
-        ranking: Of units, selected.
+        ranking: Of units, selected; one that has another order for passages has it as `of_passages`.
         k: How many passages.
         view: The pool.
     """
+    ranking = getattr(ranking, "of_passages", ranking)
     reach = k
     while True:
         positions, scores = await ranking.top(reach)

@@ -5,17 +5,19 @@ import json
 import pytest
 
 from sire_core import Document, Index
+from sire_core.data import demo_documents
 from sire_core.errors import CorpusError
 from sire_core.evaluate.answering import AnswerConfig, answer_questions, answer_scores
-from sire_core.evaluate.datasets import load_dataset
+from sire_core.evaluate.datasets import DataSet, Question, load_dataset
 from sire_core.evaluate.rows import Row, Setup, with_tper
 from sire_core.evaluate.runner import evaluate
 from sire_core.evaluate.task_scores import rouge_l, string_match, with_dr
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.sync import run_sync
 from sire_core.reason import ReaderConfig
-from sire_core.recipes import flat
+from sire_core.recipes import flat, smart
 from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripted_server import ScriptedServer
 
 QUALITY = [
@@ -193,6 +195,20 @@ def test_closed_book_and_self_ask_are_rows_and_time_is_per_unit(tmp_path):
     own = Row(Setup("SiReRAG", pool=30, family="sirerag"), "d", 1, (5,), None, (), answers={"TPQ": 2.0})
     assert [row.answers["TPER"] for row in with_tper([base, own])] == [1.0, 0.667]
     assert with_tper([own]) == [own]
+
+
+def test_citations_of_reports_are_a_column():
+    def said(call):
+        return json.dumps({"answer": "Maren Holt", "citations": [1, 4], "sufficient": True})
+
+    question = Question("q", "Who designed Corrow Lighthouse?", ("Maren Holt",), ("corrow-lighthouse",))
+    dataset = DataSet("demo", tuple(demo_documents()), (question,))
+    for recipe, expected in ((smart(), 50.0), (flat(), None)):
+        with Index(recipe=recipe, embedder=HashEmbedder()) as index:
+            index.build(dataset.documents)
+            config = AnswerConfig("single", k=4, model=ScriptedModel(said))
+            found = run_sync(answer_questions(index, dataset, config))
+        assert answer_scores(found).get("findings") == expected
 
 
 def test_tf_idf_weighs_rare_words_and_lengths():

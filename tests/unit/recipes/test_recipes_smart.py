@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,7 @@ from sire_core.testing.contracts import check_filters, check_order
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 
+ROOT = Path(__file__).resolve().parents[3]
 CORPUS = tuple(demo_documents())
 QUESTIONS = (
     Question("q1", "Who designed Corrow Lighthouse?", ("Maren Holt",), ("corrow-lighthouse",)),
@@ -55,6 +57,63 @@ def test_the_passages_of_a_context_are_those_of_the_base_in_its_order(base):
             assert all(hit.path[0].step == "perspective" for hit in reports)
 
 
+@pytest.mark.parametrize("base", ["dense", "iier", "own"])
+def test_no_report_pushes_a_passage_out_and_answers_read_them_beside(base):
+    from sire_core.recipes import iier
+    from sire_core.search.rankers.lexical import Lexical
+
+    class Own(Lexical):
+        """A ranker of the user's own."""
+
+    below = {"dense": flat(), "iier": iier(), "own": flat(ranker="bm25")}[base]
+    recipe = smart(base=Own(leave_out=("report",)) if base == "own" else base)
+    with (
+        Index(recipe=recipe, embedder=HashEmbedder()) as with_reports,
+        Index(recipe=below, embedder=HashEmbedder()) as without,
+    ):
+        for index in (with_reports, without):
+            index.build(CORPUS)
+        for question in QUESTIONS:
+            for k in (1, 4, 5, 12):
+                found = [hit.unit.id for hit in with_reports.search(question.question, k)]
+                assert found == [hit.unit.id for hit in without.search(question.question, k)]
+        snapshot = with_reports.snapshot()
+        hits = snapshot.search(QUESTIONS[0].question, 4)
+        beside = [step for hit in hits for step in hit.path if step.step == "report_beside"]
+        assert beside
+        assert "entities that the hits before it name" in beside[0].note
+        lines = asyncio.run(snapshot.background(hits))
+        reports = {
+            hit.unit.id: hit.unit.text for hit in with_reports.search(QUESTIONS[0].question, 500, returns="units")
+        }
+        assert lines == [reports[step.ids[0]] for step in beside]
+        assert asyncio.run(snapshot.background(snapshot.search(QUESTIONS[0].question, 4, returns="units"))) == []
+    bringing = smart(bring=True) if base == "dense" else None
+    if bringing is not None:
+        with Index(recipe=bringing, embedder=HashEmbedder()) as index:
+            index.build(CORPUS)
+            paths = [hit.path for question in QUESTIONS for hit in index.search(question.question, 12)]
+            assert any(step.step == "perspective" for path in paths for step in path)
+
+
+def test_three_perspectives_reach_more_of_what_ambiguous_questions_ask_for(tmp_path):
+    # As published, all reports above the hits: with three perspectives more of what "which other" may mean.
+    lines = (ROOT / "benchmarks/perspective_questions.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = [json.loads(line) for line in lines]
+    assert {name for one in asked for name in one["supporting"]} <= {document.id for document in CORPUS}
+    reached = {}
+    for kappa in (1, 3):
+        with Index(recipe=smart(kappa=kappa, cap=None), chunker=None) as index:
+            index.build(CORPUS)
+            shares = []
+            for one in asked:
+                hits = index.search(one["question"], 4, returns="units")
+                found = {name for hit in hits for name in hit.doc_ids}
+                shares.append(len(found & set(one["supporting"])) / len(one["supporting"]))
+        reached[kappa] = sum(shares) / len(shares)
+    assert reached[3] > reached[1] > 0.6
+
+
 def test_four_units_hold_a_report_and_a_search_may_name_its_perspective(tmp_path):
     path = tmp_path / "index"
     with Index(path, recipe=smart(), embedder=HashEmbedder()) as index:
@@ -71,7 +130,7 @@ def test_explain_and_stats_show_the_trees():
     with Index(recipe=smart(), embedder=HashEmbedder()) as index:
         index.build(CORPUS)
         told = index.explain(QUESTIONS[0].question, 6)
-        assert "perspective: perspective " in told
+        assert "report_beside: perspective " in told
         assert "entities that the hits before it name" in told
         assert len(index.stats()["perspectives"]["trees"]) == 3
 

@@ -1,5 +1,7 @@
 """The graph that queries walk on: from the organizer's note, or from its edges."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,8 @@ from hypothesis import strategies as st
 
 from sire_core import Index
 from sire_core.algorithms.packed_words import join_words, split_words
+from sire_core.corpus.media import split_media
+from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents
 from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import flat, iier
@@ -66,3 +70,25 @@ def test_a_pool_without_a_graph_has_nodes_only():
         assert not len(graph.neighbors)
         assert not graph.keys
         assert graph.edge(0, 1).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_tables_and_images_of_a_page_are_nodes_between_their_neighbours(tmp_path):
+    (tmp_path / "boats.html").write_text(
+        "<html><body><h1>Boats</h1><p>The boats of the isles are listed here.</p>"
+        "<table><tr><th>Name</th><th>Year</th></tr><tr><td>Wren</td><td>1879</td></tr></table>"
+        "<p>They carried mail.</p><img src='wren.png' alt='The Wren at the quay'><p>None is left.</p></body></html>"
+    )
+    found = split_media(read_documents(tmp_path).documents)
+    assert (found.tables, found.images) == (1, 1)
+    with Index(recipe=iier(use_sim=False, use_kw=False), embedder=HashEmbedder()) as index:
+        index.build(found.documents)
+        view = index.view()
+        graph = ChainGraph.of(view)
+        texts = [unit.text for unit in view.units(graph.positions)]
+    order = [
+        next(i for i, text in enumerate(texts) if part in text) for part in ("listed", "1879", "mail", "quay", "left")
+    ]
+    assert len(texts) == 5
+    joined = {(i, int(j)) for i in range(5) for j in graph.neighbors[graph.indptr[i] : graph.indptr[i + 1]]}
+    assert joined == {pair for one, two in pairwise(order) for pair in ((one, two), (two, one))}
+    assert (graph.features[:, 0] == 1).all()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import View
     from sire_core.types import Hit, Unit
 
-__all__ = ["ElementContext"]
+__all__ = ["ElementContext", "positions_of"]
 
 _VOTES = "vote:"
 
@@ -53,7 +53,7 @@ class ElementContext:
             own = [hit.unit.id] if hit.unit.kind in (UnitKind.ENTITY, UnitKind.RELATION) else []
             votes = [i for step in hit.path if step.step in (f"{_VOTES}entity", f"{_VOTES}relation") for i in step.ids]
             wanted.update(dict.fromkeys((*own, *votes)))
-        places = _positions(list(wanted)[: self.most], view)
+        places = positions_of(list(wanted)[: self.most], view)
         return view.units(places)
 
     async def _summarize(self, units: Sequence[Unit], view: View) -> dict[str, str]:
@@ -61,7 +61,7 @@ class ElementContext:
 
         assert view.language_model is not None
         chunks = dict.fromkeys(chunk for unit in units for chunk in unit.chunk_ids)
-        passages = view.units(_positions(list(chunks), view))
+        passages = view.units(positions_of(list(chunks), view))
         texts = {chunk: passage.index_text for passage in passages for chunk in passage.chunk_ids}
         elements = [
             Element(unit.id, unit.text, tuple(chunk for chunk in unit.chunk_ids if chunk in texts)) for unit in units
@@ -70,7 +70,7 @@ class ElementContext:
         return written
 
 
-def _positions(ids: Sequence[str], view: View) -> list[int]:
+def positions_of(ids: Sequence[str], view: View) -> list[int]:
     """Where units stand in the pool; unknown ids are left out."""
     place: dict[str, int] = view.derived(
         "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(view.ids.tolist())}

@@ -11,6 +11,7 @@ import numpy as np
 
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import ConfigurationError, QueryError
+from sire_core.search.selectors.report_lines import BESIDE, WithoutReports
 from sire_core.search.selectors.report_trees import ReportTrees
 from sire_core.settings import check_settings, setting
 from sire_core.types import Step, UnitKind
@@ -31,7 +32,10 @@ class ReportSelector:
 
     Reports are never hits of their own: the ranking's passages come in its order, three hits and a report, one hit and
     a report, then blocks of 12, 36, 108 ... hits with half as many reports behind each: at most k // 3 of the first k,
-    whatever k is. They are taken from the ancestors of all entities that the hits so far name, in all trees, by cosine
+    whatever k is. A search for passages gives those of the ranker, as if there were no reports: none pushes a passage
+    out. Their paths name the reports that stand behind them, and `ReportLines` shows these to whoever answers.
+
+    They are taken from the ancestors of all entities that the hits so far name, in all trees, by cosine
     with the question + 0.2 * share of these entities under the report, at most ceil(reports / trees) of each tree, none
     that says what a better one says. A block whose hits name no entity is followed by the next hits. Reports that were
     not taken come behind everything else.
@@ -42,6 +46,7 @@ class ReportSelector:
         overlap: Weight of the share of the hits' entities that stand under a report.
         cap_tokens: Most tokens of all reports of a context together; None for no bound but `cap`. One that does not
             fit is passed over.
+        bring: Whether in a search for passages those that a report stands on may come before passages of the ranking.
         perspective: Only reports of this perspective: its number from 1, or the name of its view, as `stats` has them.
             It is no part of what is built: one index serves searches of every perspective.
 
@@ -52,6 +57,7 @@ class ReportSelector:
     cap: int | str | None = "third"
     overlap: float = setting(_OVERLAP, low=0.0)
     cap_tokens: int | None = setting(None, low=1)
+    bring: bool = False
     perspective: str = ""
 
     def __post_init__(self) -> None:
@@ -175,6 +181,7 @@ class _Selected:
     ) -> None:
         self._cap = settings.cap
         self._ranking = ranking
+        self._view = view
         self._k = k
         self._reports = reports
         self._trees = trees
@@ -188,7 +195,10 @@ class _Selected:
         self._block, *self._later = _BLOCKS
         self._left = self._block[0]
         self._topped: set[int] = set()
+        self._beside: dict[int, list[int]] = {}
         self._ended = False
+        if not settings.bring:
+            self.of_passages = WithoutReports(self)
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
         """The best `n` positions, with `cap=None` and all reports; a report has the score of the hit before it."""
@@ -209,6 +219,20 @@ class _Selected:
         if position in self._topped:
             return (*steps, Step("top_up", (), "a report that no hit led to, behind everything else"))
         return steps
+
+    async def hits(self, n: int) -> list[tuple[int, float]]:
+        """The best `n` units that are no reports."""
+        while self._hits < n and not self._ended:
+            await self._grow()
+        return self._read[: min(n, self._hits)]
+
+    def beside(self, hit: int) -> tuple[Step, ...]:
+        """The reports that stand behind a hit, a step each."""
+        found = self._beside.get(hit, [])
+        ids = [unit.id for unit in self._view.units(found)]
+        return tuple(
+            Step(BESIDE, (report,), self._reports.notes[at].note) for report, at in zip(ids, found, strict=True)
+        )
 
     def _wanted(self, n: int) -> int:
         return n + self._given if self._cap is None else n
@@ -248,6 +272,7 @@ class _Selected:
 
     def _append(self, most: int, per_tree: int | None) -> None:
         chosen = self._reports.choose(most, per_tree)
+        self._beside[self._order[-1]] = chosen
         self._given += len(chosen)
         self._order += chosen
         self._scores += [self._scores[-1]] * len(chosen)
