@@ -8,6 +8,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError, StorageError
 
+pytestmark = pytest.mark.slow  # transformers alone take seconds to import
 torch = pytest.importorskip("torch", reason="the torch extra is missing")
 transformers = pytest.importorskip("transformers", reason="the local extra is missing")
 
