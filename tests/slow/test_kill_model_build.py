@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from sire_core.extraction.record import from_json
 from sire_core.models.caching import answer_key
 from sire_core.protocols import ModelRequest, Prompt
 from sire_core.testing.scripted_server import ScriptedServer
@@ -71,8 +70,8 @@ def rows(path: Path, sql: str) -> list[tuple]:
 def committed(folder: Path) -> tuple[set[str], set[str]]:
     """Hashes of passages that have a record, and keys of answers."""
     calls = folder / "calls.sqlite"
-    bodies = rows(calls, "SELECT body FROM records WHERE status != 'failed'")
-    return {from_json(body).hash for (body,) in bodies}, {key for (key,) in rows(calls, "SELECT key FROM answers")}
+    hashes = rows(calls, "SELECT hash FROM records WHERE status != 'failed'")
+    return {found for (found,) in hashes}, {key for (key,) in rows(calls, "SELECT key FROM answers")}
 
 
 def pool(folder: Path) -> tuple[list[tuple], list[tuple]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sire_core.derive.rows import Entry, Item, Output, Passage, StoredOutput, encode, place_of
 from sire_core.derive.runners import LocalRunner, mapped
@@ -15,7 +15,7 @@ from sire_core.protocols import Delta
 if TYPE_CHECKING:
     from sire_core.derive.rows import Group
     from sire_core.derive.step import Step
-    from sire_core.protocols import BuildView, Change, TableStore
+    from sire_core.protocols import BuildView, Change, Runner, TableStore
     from sire_core.types import Failure, Unit
 
 __all__ = ["ItemChange", "OutputChange", "Result", "derive", "run_steps"]
@@ -121,10 +121,14 @@ async def derive(
     changed: dict[str, list[OutputChange]] = {}
     units = _Units()
     context = Context(view, tables)
+    of_passages = await _passage_rows([step for step in steps if step.source == PASSAGES], passages.items, view)
     for step in steps:
         table = tables[step.name] = Table(step.name, stored, step.name not in stored)
         items = passages if step.source == PASSAGES else _of_outputs(changed[step.source])
-        rows = await mapped(view.runner if step.portable else LocalRunner(), _rows, step, items.items)
+        if step.source == PASSAGES:
+            rows = of_passages.pop(step.name)
+        else:
+            rows = await mapped(_runner(step, view), _rows, step, items.items)
         dirty = await asyncio.to_thread(table.replace_items, items.touched, rows)
         if step.merged_by == step.name:
             table.names = Table(f"{step.name}/names", stored, table.is_new)
@@ -146,22 +150,51 @@ def _passages(change: Change, view: BuildView, *, everything: bool) -> ItemChang
     """Passages that are new, changed or gone, and those whose records changed; or all of them."""
     touched = view.touched(change)
     units = [unit for unit in view.chunk_units if everything or unit.id in touched]
-    chunks = {chunk.id: chunk for chunk in view.chunks}
-    records = view.records(None if everything else {unit.id for unit in units})
-    items = [
-        Item(
-            unit.id,
-            _place(view, unit),
-            0,
-            Passage(unit, tuple(chunks[c] for c in unit.chunk_ids), records.get(unit.id)),
-        )
-        for unit in units
-    ]
-    return ItemChange(items, touched)
+    return ItemChange(_PassageItems(view, units), touched)
 
 
-def _place(view: BuildView, unit: Unit) -> int:
-    return place_of(*view.place(unit.chunk_ids[0]))
+class _PassageItems(Sequence[Item]):
+    """Passages as items. They are made when they are asked for, so that not all records are held at once.
+
+    Args:
+        view: The corpus.
+        units: Units of the passages.
+    """
+
+    def __init__(self, view: BuildView, units: Sequence[Unit]) -> None:
+        self._view, self._units = view, units
+        self._chunks = {chunk.id: chunk for chunk in view.chunks}
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._items(self._units[place]) if isinstance(place, slice) else self._items([self._units[place]])[0]
+
+    def _items(self, units: Sequence[Unit]) -> list[Item]:
+        records = self._view.records({unit.id for unit in units})
+        places = [place_of(*self._view.place(unit.chunk_ids[0])) for unit in units]
+        chunks = [tuple(self._chunks[chunk] for chunk in unit.chunk_ids) for unit in units]
+        return [
+            Item(unit.id, place, 0, Passage(unit, own, records.get(unit.id)))
+            for unit, place, own in zip(units, places, chunks, strict=True)
+        ]
+
+
+async def _passage_rows(steps: Sequence[Step], passages: Sequence[Item], view: BuildView) -> dict[str, Sequence[Entry]]:
+    """Rows of the steps that read passages, which are gone through once for all of them."""
+    found: dict[str, Sequence[Entry]] = {}
+    for portable in (True, False):
+        own = [step for step in steps if step.portable is portable]
+        if own:
+            parts = await mapped(_runner(own[0], view), _rows_of_steps, own, passages)
+            for number, step in enumerate(own):
+                found[step.name] = [entry for part in parts for entry in part[number]]
+    return found
+
+
+def _runner(step: Step, view: BuildView) -> Runner:
+    return view.runner if step.portable else LocalRunner()
 
 
 def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:
@@ -174,6 +207,11 @@ def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:
     ]
     items.sort(key=lambda item: (item.place, item.number, item.id))
     return ItemChange(items, {change.key for change in changes})
+
+
+def _rows_of_steps(steps: Sequence[Step], items: Sequence[Item]) -> list[list[list[Entry]]]:
+    """Rows of one part of the passages, by step; in a list, as parts are joined."""
+    return [[_rows(step, items) for step in steps]]
 
 
 def _rows(step: Step, items: Sequence[Item]) -> list[Entry]:

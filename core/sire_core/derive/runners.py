@@ -31,8 +31,9 @@ class LocalRunner:
         """See `sire_core.protocols.Runner`."""
         import asyncio
 
-        for number, part in enumerate(parts):
-            yield number, await asyncio.to_thread(function, shared, part)
+        for number in range(len(parts)):
+            # A part may be read only when it is asked for: not on the event loop, and not before its turn.
+            yield number, await asyncio.to_thread(_one, function, shared, parts, number)
 
 
 class RayRunner:
@@ -73,7 +74,8 @@ class RayRunner:
             while number < len(parts) or waiting:
                 while number < len(parts) and len(waiting) < room:
                     # In a list, so that it is not fetched for every part; see `_work`.
-                    reference = task.remote(function, held.hex(), [held], parts[number])
+                    part = await asyncio.to_thread(parts.__getitem__, number)
+                    reference = task.remote(function, held.hex(), [held], part)
                     waiting[asyncio.wrap_future(reference.future())] = (number, reference)
                     number += 1
                 done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -101,6 +103,9 @@ class RayRunner:
         return ray
 
 
+_PART = 2048
+"""Items of a part where a runner does not say: so many passages are read at once."""
+
 _TRIES = 8
 """Workers that a part may be lost with before the build gives up."""
 
@@ -127,14 +132,35 @@ def _result(ray: Any, future: asyncio.Future[R]) -> R:
         raise (cause if isinstance(cause, Exception) else error) from error
 
 
+def _one(function: Callable[[S, P], R], shared: S, parts: Sequence[P], number: int) -> R:
+    return function(shared, parts[number])
+
+
+class _Parts(Sequence[Sequence[P]]):
+    """Items cut into parts, each of which is taken from them when it is asked for.
+
+    Args:
+        items: What is cut.
+        size: Items of a part.
+    """
+
+    def __init__(self, items: Sequence[P], size: int) -> None:
+        self._items, self._size = items, size
+
+    def __len__(self) -> int:
+        return (len(self._items) + self._size - 1) // self._size
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._items[number * self._size : (number + 1) * self._size]
+
+
 async def mapped(
     runner: Runner, function: Callable[[S, Sequence[P]], Sequence[T]], shared: S, items: Sequence[P]
 ) -> list[T]:
     """Apply a function from parts of some items to lists, and join these in order."""
-    size = runner.part_size or max(1, len(items))
-    parts = [items[start : start + size] for start in range(0, len(items), size)]
+    parts: Sequence[Sequence[P]] = _Parts(items, runner.part_size or _PART)
     found = {number: results async for number, results in runner.map(function, shared, parts)}
-    return [result for number in range(len(parts)) for result in found[number]]
+    return [result for number in range(len(parts)) for result in found.pop(number)]
 
 
 def resolve_runner(runner: Runner | str | None) -> Runner:

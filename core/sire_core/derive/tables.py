@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from sire_core.protocols import TableChange
 
 if TYPE_CHECKING:
     from sire_core.protocols import StoredRow, TableStore
+    from sire_core.protocols.building import OutputRow
 
 __all__ = ["Table", "group"]
 
@@ -176,18 +177,33 @@ class Table:
         """What has to be written."""
         return TableChange(
             drop_items=tuple(sorted(self._gone)),
-            put_rows=tuple(
-                [
-                    (key, e.place, e.number, e.item, encode(e.body))
-                    for key in sorted(self._rows)
-                    for e in self._rows[key]
-                ]
-            ),
+            put_rows=_Rows(self._rows),
             drop_outputs=tuple(self._dropped),
-            put_outputs=tuple(
-                [(key, o.place, o.number, o.failed, encode([o.data, o.units])) for key, o in self._outputs.items()]
-            ),
+            put_outputs=_Outputs(self._outputs),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows as they are written, made one by one: as bytes all of them would take as much memory again."""
+
+    entries: Mapping[str, Sequence[Entry]]
+
+    def __iter__(self) -> Iterator[StoredRow]:
+        for key in sorted(self.entries):
+            for entry in self.entries[key]:
+                yield key, entry.place, entry.number, entry.item, encode(entry.body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """Outputs as they are written, made one by one."""
+
+    outputs: Mapping[str, StoredOutput]
+
+    def __iter__(self) -> Iterator[OutputRow]:
+        for key, found in self.outputs.items():
+            yield key, found.place, found.number, found.failed, encode([found.data, found.units])
 
 
 def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str]]) -> list[Group]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from sire_core.algorithms.wording import count
@@ -13,10 +14,11 @@ from sire_core.protocols import ChunkInContext
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
+    from sire_core.extraction.titles import TitleLinker
     from sire_core.protocols import Extractor, Progress, Runner
     from sire_core.types import Chunk, ExtractionRecord
 
-__all__ = ["RecordStore", "extract_missing", "missing_chunks", "read_records", "relinked_chunks"]
+__all__ = ["RecordReader", "RecordStore", "extract_missing", "missing_chunks", "relinked_chunks"]
 
 
 class RecordStore(Protocol):
@@ -112,32 +114,62 @@ def _extracted(extractor: Extractor, part: Sequence[ChunkInContext]) -> list[Ext
     return asyncio.run(all_of_them())
 
 
-def read_records(
-    chunks: Sequence[Chunk],
-    extractor: Extractor,
-    store: RecordStore,
-    hashes: Mapping[str, str],
-    only: Collection[str] | None = None,
-) -> Mapping[str, ExtractionRecord]:
-    """Records by chunk id, with titles of the corpus linked as entities where the extractor asks for it.
+class RecordReader:
+    """Records of a corpus by chunk id, with its titles linked as entities where the extractor asks for it.
 
     Args:
         chunks: All chunks, in corpus order.
         extractor: Made the records.
         store: Keeps them.
         hashes: Content hashes by chunk id.
-        only: Ids of the chunks whose records are wanted; None reads all.
     """
-    wanted = chunks if only is None else [chunk for chunk in chunks if chunk.id in only]
-    stored = store.records(extractor.fingerprint, [hashes[chunk.id] for chunk in wanted])
-    records = {chunk.id: stored[hashes[chunk.id]] for chunk in wanted if hashes[chunk.id] in stored}
-    if not extractor.links_titles:
-        return records
-    from sire_core.extraction.title_changes import titles_in_reach
-    from sire_core.extraction.titles import TitleLinker
 
-    titles = list(dict.fromkeys(map(_title, chunks)))
-    return TitleLinker(titles if only is None else titles_in_reach(titles, records.values())).link(records, wanted)
+    def __init__(
+        self, chunks: Sequence[Chunk], extractor: Extractor, store: RecordStore, hashes: Mapping[str, str]
+    ) -> None:
+        self._chunks, self._extractor, self._store, self._hashes = chunks, extractor, store, hashes
+        self._all: Mapping[str, ExtractionRecord] | None = None
+        self._asked = 0
+
+    def __call__(self, only: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
+        """Records of some chunks, or of all, which are then kept for whoever asks next."""
+        if self._all is not None:
+            return self._all
+        chosen = None if only is None else sorted(self._places[chunk] for chunk in only)
+        wanted = self._chunks if chosen is None else [self._chunks[place] for place in chosen]
+        hashes = self._hashes
+        stored = self._store.records(self._extractor.fingerprint, [hashes[chunk.id] for chunk in wanted])
+        found = {chunk.id: stored[hashes[chunk.id]] for chunk in wanted if hashes[chunk.id] in stored}
+        linked = self._linked(found, wanted) if self._extractor.links_titles else found
+        if only is None:
+            self._all = linked
+        return linked
+
+    def _linked(
+        self, records: Mapping[str, ExtractionRecord], wanted: Sequence[Chunk]
+    ) -> Mapping[str, ExtractionRecord]:
+        """With titles linked: all of them once for many records, those in their reach for a few."""
+        from sire_core.extraction.title_changes import titles_in_reach
+        from sire_core.extraction.titles import TitleLinker
+
+        self._asked += len(wanted)
+        if self._asked > len(self._chunks) // 32:
+            return self._linker.link(records, wanted)
+        return TitleLinker(titles_in_reach(self._titles, records.values())).link(records, wanted)
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {chunk.id: place for place, chunk in enumerate(self._chunks)}
+
+    @cached_property
+    def _titles(self) -> Sequence[str]:
+        return list(dict.fromkeys(map(_title, self._chunks)))
+
+    @cached_property
+    def _linker(self) -> TitleLinker:
+        from sire_core.extraction.titles import TitleLinker
+
+        return TitleLinker(self._titles)
 
 
 def relinked_chunks(

@@ -34,6 +34,7 @@ _IDF_POWER = 1.5
 _FIT_TEXTS = 20_000
 _FIT_WORDS = 100_000
 _BATCH = 2048
+_SLICE = 1024
 _FEW = 16
 _large: list[tuple[int, ThreadPoolExecutor]] = []
 """The thread of large batches, by process: a fork has no threads."""
@@ -265,7 +266,7 @@ def _embed_counts(fitted: _Fitted, counts: sparse.csr_matrix, words: list[str]) 
     frequencies = np.ones(len(keys), dtype=np.int32)
     frequencies[known] = fitted.frequencies[place[known]]
     table = np.zeros((len(words), _SKETCH + _TOPICS), dtype=np.float32)
-    table[:, :_SKETCH] = _word_sketches(words, keys)
+    _write_sketches(words, keys, table[:, :_SKETCH])
     table[known, _SKETCH:] = fitted.topics[place[known]]
     table *= _weights(frequencies, fitted.sampled).astype(np.float32)[:, None]
     sums = np.asarray(_damped(counts).astype(np.float32) @ table)
@@ -274,35 +275,38 @@ def _embed_counts(fitted: _Fitted, counts: sparse.csr_matrix, words: list[str]) 
     return _unit(sums)
 
 
-def _word_sketches(words: list[str], keys: NDArray[np.uint64]) -> FloatArray:
+def _write_sketches(words: list[str], keys: NDArray[np.uint64], into: FloatArray) -> None:
     """Sign vectors of the words' stems and n-grams, mixed, `[len(words), sketch]`; those of few words are kept."""
     if len(words) > _KEPT_WORDS // 2:
-        return _make_sketches(words, keys)
+        return _make_sketches(words, keys, into)
     rows = [_kept.get(word) for word in words]  # another thread may forget words meanwhile
     new = [i for i, row in enumerate(rows) if row is None]
     if new:
-        made = dict(zip(new, _make_sketches([words[i] for i in new], keys[new]), strict=True))
+        made = np.empty((len(new), _SKETCH), dtype=np.float32)
+        _make_sketches([words[i] for i in new], keys[new], made)
         if len(_kept) + len(new) > _KEPT_WORDS:
             _kept.clear()
-        _kept.update((words[i], row) for i, row in made.items())
-        rows = [made[i] if row is None else row for i, row in enumerate(rows)]
-    return np.stack([row for row in rows if row is not None])
+        for i, row in zip(new, made, strict=True):
+            _kept[words[i]] = rows[i] = row
+    np.stack([row for row in rows if row is not None], out=into)
+    return None
 
 
-def _make_sketches(words: list[str], keys: NDArray[np.uint64]) -> FloatArray:
+def _make_sketches(words: list[str], keys: NDArray[np.uint64], into: FloatArray) -> None:
     from scipy import sparse
 
-    stems = random_signs(keys, _SKETCH) * np.float32(((1 - _GRAM_SHARE) / _SKETCH) ** 0.5)
     owners, grams = gram_keys(words)
     distinct, column = np.unique(grams, return_inverse=True)
     shape = (len(words), len(distinct))
     incidence = sparse.csr_matrix((np.ones(len(owners), dtype=np.float32), (owners, column)), shape=shape)
-    for start in range(0, len(words), _BATCH):  # in slices, as the n-grams' sign vectors would be large
-        part = incidence[start : start + _BATCH]
+    for start in range(0, len(words), _SLICE):  # the sign vectors of all n-grams would be large
+        part = incidence[start : start + _SLICE]
         used = np.unique(part.indices)
+        own = into[start : start + _SLICE]
+        own[:] = random_signs(keys[start : start + _SLICE], _SKETCH)
+        own *= np.float32(((1 - _GRAM_SHARE) / _SKETCH) ** 0.5)
         spelled = np.asarray(part[:, used] @ random_signs(distinct[used], _SKETCH))
-        stems[start : start + _BATCH] += _unit(spelled) * np.float32(_GRAM_SHARE**0.5)
-    return np.asarray(stems, dtype=np.float32)
+        own += _unit(spelled) * np.float32(_GRAM_SHARE**0.5)
 
 
 def _unit(rows: FloatArray) -> FloatArray:

@@ -107,7 +107,10 @@ def random_signs(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
         steps = np.arange(1, blocks + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         bits = _mix(keys[:, None] + steps[None, :]).astype("<u8")
     unpacked = np.unpackbits(bits.view(np.uint8).reshape(len(keys), blocks * 8), axis=1)[:, :width]
-    return unpacked.astype(np.float32) * 2 - 1
+    signs = unpacked.view(np.int8)
+    signs *= 2
+    signs -= 1
+    return signs.astype(np.float32)
 
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -15,6 +15,7 @@ from sire_core.models.embedding import UnitEmbedder
 from sire_core.organize.stage import Job, organize_all
 from sire_core.pipeline.failures import check_deltas, log_failures
 from sire_core.pipeline.finish import finish_in_thread
+from sire_core.pipeline.memory import give_back
 from sire_core.pipeline.planning import check_no_loss, jobs_for, plan_recipe, split_compatible
 from sire_core.pipeline.shared_corpus import shared_corpus
 from sire_core.protocols import Delta
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from sire_core.storage.index_files import IndexFiles
 
 __all__ = ["Builder"]
+
+_LARGE = 1000
+"""Passages of a change after whose stages memory is given back: it takes some milliseconds each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class Builder:
         self._calls = library.calls
         self._settings = settings
         self._seconds: dict[str, float] = {}
+        self._large = False
 
     async def run(self, corpus: CorpusUpdate) -> BuildReport:
         """Do what a change asks for and commit it. Without any change nothing is written.
@@ -78,6 +83,7 @@ class Builder:
             BuildError: Too many passages failed, or too much of what a model writes about them.
         """
         work = self._plan(corpus)
+        self._large = len(corpus.change.put_chunks) > _LARGE
         failures, repaired, failed = await self._extract(work)
         log_failures(failures)
         changed = bool(work.corpus.change) or bool(repaired)
@@ -267,3 +273,5 @@ class Builder:
             yield
         finally:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
+            if self._large:
+                give_back()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
 from sire_core.corpus.units import CorpusUpdate, chunk_units
-from sire_core.extraction.stage import read_records, relinked_chunks
+from sire_core.extraction.stage import RecordReader, relinked_chunks
 from sire_core.organize.build_view import Corpus
 
 if TYPE_CHECKING:
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from sire_core.pipeline.build_settings import BuildSettings
     from sire_core.protocols import Delta
     from sire_core.storage.calls import CallStore
-    from sire_core.types import ExtractionRecord
-
-    Records = Mapping[str, ExtractionRecord]
 
 __all__ = ["shared_corpus"]
 
@@ -38,7 +34,7 @@ def shared_corpus(
     return Corpus(
         chunks=chunks,
         chunk_units=chunk_units(chunks),
-        load_records=_remembered(lambda only: read_records(chunks, settings.extractor, calls, hashes, only)),
+        load_records=RecordReader(chunks, settings.extractor, calls, hashes),
         sequences={d.id: d.sequence for d in (*update.stored.values(), *update.change.put_documents)},
         touched={*passages.drop_units, *(unit.id for unit in passages.put_units)},
         relinked=cache(lambda: relinked_chunks(old, chunks, settings.extractor, calls, hashes)),
@@ -51,15 +47,3 @@ def shared_corpus(
         runner=settings.runner,
         failures=settings.failures,
     )
-
-
-def _remembered(read: Callable[[Collection[str] | None], Records]) -> Callable[[Collection[str] | None], Records]:
-    """All records are read at most once; a request for a few takes them from there, or reads just these."""
-    everything: list[Records] = []
-
-    def load(only: Collection[str] | None = None) -> Records:
-        if only is None and not everything:
-            everything.append(read(None))
-        return everything[0] if everything else read(only)
-
-    return load

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -97,12 +97,15 @@ OutputRow = tuple[str, int, int, bool, bytes]
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """What a change does to the table of a step: some items lose their rows, others get new ones; outputs by key."""
+    """What a change does to the table of a step: some items lose their rows, others get new ones; outputs by key.
+
+    Rows of a key stand together.
+    """
 
     drop_items: tuple[str, ...] = ()
-    put_rows: tuple[StoredRow, ...] = ()
+    put_rows: Iterable[StoredRow] = ()
     drop_outputs: tuple[str, ...] = ()
-    put_outputs: tuple[OutputRow, ...] = ()
+    put_outputs: Iterable[OutputRow] = ()
 
 
 class TableStore(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import sqlite3
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ __all__ = ["CallStore"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
-    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, status TEXT NOT NULL, body TEXT NOT NULL, checksum INTEGER,
-    PRIMARY KEY (fingerprint, hash)) WITHOUT ROWID;
+    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, status TEXT NOT NULL, body BLOB NOT NULL, checksum INTEGER,
+    PRIMARY KEY (fingerprint, hash));
 CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, body TEXT NOT NULL, stage TEXT NOT NULL,
     input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, checksum INTEGER) WITHOUT ROWID;
@@ -96,11 +97,11 @@ class CallStore:
 
     def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
         """Stored records by chunk hash; failed ones are left out."""
-        return {row[1]: from_json(row[3]) for row in self._good(fingerprint, hashes)}
+        return {row[1]: from_json(_text(row[3])) for row in self._good(fingerprint, hashes)}
 
     def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> dict[str, bytes]:
         """Stored records, some or all, as UTF-8 JSON by chunk hash; failed ones are left out. For searching."""
-        return {row[1]: row[3].encode() for row in self._good(fingerprint, hashes)}
+        return {row[1]: _unpacked(row[3]) for row in self._good(fingerprint, hashes)}
 
     def known(self, fingerprint: str, hashes: Sequence[str]) -> set[str]:
         """Which of the hashes have a record that did not fail."""
@@ -122,13 +123,13 @@ class CallStore:
             connection.executemany(
                 "INSERT INTO records VALUES (?,?,?,?,?) ON CONFLICT (fingerprint, hash) "
                 f"DO UPDATE SET status=excluded.status, body=excluded.body, checksum=excluded.checksum {keep}",
-                [_checked(fingerprint, record.hash, record.status, to_json(record)) for record in records],
+                [_checked(fingerprint, record.hash, record.status, _packed(to_json(record))) for record in records],
             )
 
     def failures(self, fingerprint: str) -> list[tuple[str, str]]:
         """(chunk hash, reason) of the records that failed."""
         rows = self._read("records", "fingerprint=? AND status='failed' ORDER BY hash", [fingerprint])
-        return [(record.hash, record.reason) for record in (from_json(row[3]) for row in rows)]
+        return [(record.hash, record.reason) for record in (from_json(_text(row[3])) for row in rows)]
 
     # --- model answers ----------------------------------------------------------------------------------------------
 
@@ -250,6 +251,20 @@ class CallStore:
             connection.execute("DELETE FROM vectors")
             connection.execute("DROP TABLE kept")
         self._db.compact()
+
+
+def _packed(record: str) -> bytes:
+    """A record as it is stored: less than half as long."""
+    return zlib.compress(record.encode(), 1)
+
+
+def _unpacked(body: str | bytes) -> bytes:
+    """A stored record as UTF-8; before it was packed it was stored as text."""
+    return body.encode() if isinstance(body, str) else zlib.decompress(body)
+
+
+def _text(body: str | bytes) -> str:
+    return _unpacked(body).decode()
 
 
 def _checked(*row: object) -> tuple[object, ...]:

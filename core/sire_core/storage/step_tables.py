@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from sire_core.storage.checked import CheckedTable, damage, row_checksum
@@ -107,7 +109,8 @@ def write_table(db: sqlite3.Connection, writes: CheckedWrites, owner: str, name:
     if not known:
         writes.insert(_STEPS, [(step, owner, name)])
     writes.delete(_ROWS, ["step", "item"], [(step, item) for item in change.drop_items])
-    writes.insert(_ROWS, {row[:4]: (step, *row) for row in change.put_rows}.values())
+    by_key = (rows for _, rows in groupby(change.put_rows, key=itemgetter(0)))
+    writes.insert(_ROWS, (row for rows in by_key for row in {row[:4]: (step, *row) for row in rows}.values()))
     writes.delete(_OUTPUTS, ["step", "key"], [(step, key) for key in change.drop_outputs])
     outputs = ((step, key, place, number, int(failed), body) for key, place, number, failed, body in change.put_outputs)
     if known:

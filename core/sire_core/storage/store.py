@@ -87,6 +87,8 @@ _UNIT_COLUMNS = _UNITS.selected
 _UNIT_WIDTH = len(_UNITS.columns)
 _CHECKSUM = 4
 """Bytes behind every vector."""
+_PAGE = 16384
+"""Bytes of a page: units have vectors, of which a page of 4 kB would hold one and be half empty."""
 _WEEK = 7 * 24 * 3600
 _MANY = 1000
 """So many vectors are found by reading all; fewer are looked up one by one."""
@@ -113,7 +115,7 @@ class Store:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._db = Database(path, _SCHEMA + STEP_SCHEMA + OUTBOX_SCHEMA + SUMS_SCHEMA)
+        self._db = Database(path, _SCHEMA + STEP_SCHEMA + OUTBOX_SCHEMA + SUMS_SCHEMA, page_size=_PAGE)
         self._sound = False
         self._verified = 0
 
