@@ -1,11 +1,13 @@
 """Every Python snippet of the documentation runs, page by page; the site names every page and every recipe."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -46,6 +48,39 @@ def test_site_has_every_page_and_every_recipe_its_picture_and_row():
     assert sorted(re.findall(r"pictures/(\w+)\.svg", how)) == sorted(REGISTRY)
     linked = set(re.findall(r"\(([\w/-]+\.md)\)", (DOCS / "llms.txt").read_text(encoding="utf-8")))
     assert linked <= set(PAGES)
+
+
+def test_compose_file_names_what_exists():
+    yaml = pytest.importorskip("yaml")
+    (block,) = re.findall(r"```yaml\n(.*?)```", (DOCS / "deploying.md").read_text(encoding="utf-8"), re.DOTALL)
+    compose = yaml.safe_load(block)
+    services = compose["services"]
+    assert set(services) == {"postgres", "service", "builder"}
+    for service in services.values():
+        sources = [mount.split(":")[0] for mount in service.get("volumes", ())]
+        assert {source for source in sources if not source.startswith("./")} <= set(compose["volumes"])
+        shell = shlex.split(service.get("command", "sh -c ''"))
+        assert shell[:2] == ["sh", "-c"]
+        for words in filter(None, map(shlex.split, shell[2].split("&&"))):
+            parse_command([word for word in words if word != "exec"])
+
+
+def parse_command(words: list[str]) -> None:
+    """Raise where a program, a command or an option does not exist."""
+    program, *rest = words
+    if program == "pip":
+        extras = re.findall(r"^([\w-]+) = \[", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+        (named,) = re.findall(r"^install sire-rag\[(.*)\]$", " ".join(rest))
+        assert set(named.split(",")) <= set(extras)
+        return
+    if program == "sire":
+        from sire_core.cli.app import app
+
+        group = get_command(app)
+    else:
+        assert program == "ray"
+        group = pytest.importorskip("ray.scripts.scripts").cli
+    group.commands[rest[0]].make_context(rest[0], rest[1:])
 
 
 @pytest.mark.slow
