@@ -197,7 +197,10 @@ class Session:
         from sire_core.corpus.validation import check_documents
 
         given, chunker = check_documents(documents), self._configuration.chunker_object()
-        return await self.apply(lambda stored: plan_put(stored, given, chunker, may_replace=may_replace))
+        report = await self.apply(lambda stored: plan_put(stored, given, chunker, may_replace=may_replace))
+        if report.generation == 1:  # an index begins so, too: the first reader shall not wait for what a build makes
+            await self.prepare()
+        return report
 
     async def drop_recipe(self, name: str) -> None:
         """Remove a recipe and what only it derived."""

@@ -62,9 +62,14 @@ def _title(unit_id: str, view: View) -> str:
 
 
 def text_below_title(unit: Unit) -> str:
-    """The text, without a first line (or Markdown heading) that only repeats the title."""
+    """The text as people read it: without a first line that only repeats the title, and without runs of empty lines."""
     first, _, rest = unit.text.partition("\n")
-    return rest.lstrip("\n") if rest.strip() and first.lstrip("#").strip() == unit.title.strip() else unit.text
+    text = rest if rest.strip() and first.lstrip("#").strip() == unit.title.strip() else unit.text
+    kept: list[str] = []
+    for line in text.split("\n"):
+        if line.strip() or (kept and kept[-1]):
+            kept.append(line if line.strip() else "")
+    return "\n".join(kept).rstrip()
 
 
 def _route(hit: Hit, view: View) -> list[str]:

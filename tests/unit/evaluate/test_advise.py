@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from sire_core import Document, Index
 from sire_core.cli.app import app
+from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.advise.advice import CANDIDATES, advise
@@ -77,6 +78,24 @@ def test_a_sample_keeps_documents_with_those_that_they_name():
     works = [name for name in chosen if not name.startswith("m")]
     assert sum(f"m{name}" in chosen for name in works) >= len(works) - 1
     assert sample(documents, 1000) == documents
+
+
+def test_names_of_files_and_addresses_are_no_words_of_questions(tmp_path):
+    shared = ["lamp oil", "bell rope", "tar kettle", "slate roof"]  # of two pages on one matter
+    others = ["weekly", "monthly", "winter", "harvest"]  # of two pages on different ones
+    for number in range(8):
+        text = f"The {shared[number // 2]} is bought {others[number % 4]}. See https://example.org/{number}.\n"
+        (tmp_path / f"page-{number}.md").write_text(text, encoding="utf-8")
+    (tmp_path / "Karn Lamp.md").write_text("The Karn Lamp was lit by Ole Brandt.\n", encoding="utf-8")
+    index = Index(recipe="sire")
+    index.build(read_documents([tmp_path]).documents)
+    snapshot = index.snapshot()
+    found = look(snapshot)
+    assert "Karn Lamp" in found.about  # its text says it too
+    assert found.titled == pytest.approx(1 / 9)
+    asked = " ".join(q.question for q in own_questions(found, snapshot.view.matrix[: found.passages], 40))
+    assert asked
+    assert not [word for word in ("page-", "http", "www", "example") if word in asked]
 
 
 def test_nothing_in_common_is_said(tmp_path):

@@ -62,6 +62,13 @@ def test_lists_show_what_may_be_seen_and_nothing_else(folder, limited):
     assert asyncio.run(find_passages(snapshot, "Quellmark")) == []
 
 
+def test_passages_are_found_by_the_rarest_of_some_words(folder):
+    snapshot = Index(folder, recipe="sirerag").snapshot()
+    found = asyncio.run(find_passages(snapshot, "the Quellmark in Port Ansel", 3))
+    assert [found[0].title, len(found)] == ["Quellmark", 3]
+    assert asyncio.run(find_passages(snapshot, "xyzzy")) == asyncio.run(find_passages(snapshot, " ")) == []
+
+
 def test_trees_and_what_was_derived_from_a_passage(folder):
     snapshot = Index(folder, recipe="sirerag").snapshot()
     found = browse.levels(snapshot)

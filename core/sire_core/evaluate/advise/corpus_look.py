@@ -95,7 +95,7 @@ def look(snapshot: SearchSnapshot) -> CorpusLook:
     """
     graph, view = EntityGraph.of(snapshot.view), snapshot.view
     units = view.units(graph.chunk_positions)
-    titles = Counter(unit.title for unit in units if unit.title)
+    titles = Counter(_title(unit) for unit in units if _title(unit))
     about = [_subject(unit, titles) for unit in units]
     links = _links(graph, units, about)
     sizes = np.array([len(unit.text.split()) for unit in units] or [0])
@@ -107,7 +107,7 @@ def look(snapshot: SearchSnapshot) -> CorpusLook:
         passages=len(units),
         duplicates=1 - len(units) / max(1, len(view.pool.chunk_ids)),
         words=(int(np.median(sizes)), int(np.quantile(sizes, 0.9))),
-        titled=sum(1 for unit in units if unit.title and titles[unit.title] == 1) / total,
+        titled=sum(1 for unit in units if titles.get(_title(unit)) == 1) / total,
         subjects=sum(map(bool, about)) / total,
         names=int(np.median(named)),
         linked=len({link.passage for link in links}) / total,
@@ -126,9 +126,16 @@ def _language(text: str) -> str:
 
 def _subject(unit: Unit, titles: Mapping[str, int]) -> str:
     """What a passage is about; a title that many passages share says nothing of one."""
-    if unit.title and titles[unit.title] <= _COMMON:
-        return base_title(unit.title)
+    title = _title(unit)
+    if title and titles[title] <= _COMMON:
+        return base_title(title)
     return opening_name(unit.text)
+
+
+def _title(unit: Unit) -> str:
+    """A passage's title. The name of its file is one only where the text says it too: `page-02` says nothing."""
+    made = unit.metadata.get("title_made") == "file name"
+    return "" if made and unit.title.lower() not in unit.text.lower() else unit.title
 
 
 def _links(graph: EntityGraph, units: Sequence[Unit], about: Sequence[str]) -> list[Named]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["OwnQuestion", "own_questions"]
 
 _WORD = re.compile(r"[^\W_]+(?:[-_.'][^\W_]+)*")
+_ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 _NEAR = 4
 """Words beside a name that say how it is connected."""
 _TELLING = 0.05
@@ -153,12 +154,17 @@ class _Maker:
         return OwnQuestion(question, (self._look.units[one].id, self._look.units[other].id), kind)
 
 
+def _words(text: str) -> list[str]:
+    """Words of a text; nobody asks in pieces of addresses."""
+    words: list[str] = _WORD.findall(_ADDRESS.sub(" ", text))
+    return words
+
+
 def _content(text: str) -> list[str]:
-    return [word for word in map(str.lower, _WORD.findall(text)) if word not in FUNCTION_WORDS and len(word) > 2]
+    return [word for word in map(str.lower, _words(text)) if word not in FUNCTION_WORDS and len(word) > 2]
 
 
 def _without(text: str, *names: str) -> list[str]:
     """Content words of a text as they stand there, without those of some names."""
     taken = {word.lower() for name in names for word in _WORD.findall(name)}
-    words: list[str] = _WORD.findall(text)
-    return [w for w in words if w.lower() not in FUNCTION_WORDS and w.lower() not in taken and len(w) > 2]
+    return [w for w in _words(text) if w.lower() not in FUNCTION_WORDS and w.lower() not in taken and len(w) > 2]
