@@ -101,7 +101,17 @@ class Configuration:
 
 
 def registered_recipe(built: BuiltRecipe) -> Recipe:
-    """The recipe of a folder, made again from its name and settings."""
-    from sire_core.recipes.base import recipe_by_name
+    """The recipe that a folder names.
 
-    return recipe_by_name(built.name, **dict(built.config))
+    Raises:
+        ConfigurationError: It is in no registry, and this process was not given it as an object.
+    """
+    from sire_core.recipes.base import recipe_as_built
+
+    recipe = recipe_as_built(built)
+    if recipe is None:
+        raise ConfigurationError(
+            f"This index holds the recipe {built.name!r}, which is not known here. Pass it: Index(path, recipe=...), "
+            "or register the function that makes it (sire_core.recipes.register)."
+        )
+    return recipe

@@ -49,6 +49,10 @@ class Session:
         self._library: IndexFiles | None = None
         self._lock = threading.RLock()
         self._pool = PoolReader(configuration, self.files, self._open_files, self.built, lambda: self.vectors)
+        if configuration.recipe_object is not None:
+            from sire_core.recipes.base import remember
+
+            remember(configuration.recipe_object)
 
     def files(self, *, create: bool = False) -> IndexFiles:
         """The open index.

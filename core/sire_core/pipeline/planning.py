@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sire_core.errors import ConfigurationError
 from sire_core.organize.stage import Job, fingerprint_of
 from sire_core.protocols import Change, Recipe
-from sire_core.recipes.base import REGISTRY
+from sire_core.recipes.base import recipe_as_built
 from sire_core.storage.manifest import BuiltRecipe, Manifest
 
 if TYPE_CHECKING:
@@ -64,14 +64,12 @@ def split_compatible(
     Args:
         manifest: Before the change.
         makers: Who works now.
-        given: The recipe that the index was opened with; it need not be in the registry.
+        given: The recipe that the index was opened with.
     """
     following: list[tuple[Recipe, BuiltRecipe]] = []
     stale: list[BuiltRecipe] = []
     for built in manifest.recipes:
-        recipe = given if given is not None and built.builds_like(given) else None
-        if recipe is None and built.name in REGISTRY:
-            recipe = REGISTRY[built.name](**dict(built.config))
+        recipe = recipe_as_built(built, given)
         if recipe is not None and plan_recipe(recipe, makers).owners == built.owners:
             following.append((recipe, built))
         else:
@@ -87,7 +85,7 @@ def check_no_loss(stale: Sequence[BuiltRecipe], makers: Makers) -> None:
             known in this process.
     """
     for built in stale:
-        if built.name not in REGISTRY:
+        if recipe_as_built(built) is None:
             raise ConfigurationError(
                 f"This index also holds the recipe {built.name!r}, which is not known here, so that a change of "
                 "documents cannot keep it up. Register the function that makes it (sire_core.recipes.register), or "

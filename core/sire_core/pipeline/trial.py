@@ -43,13 +43,13 @@ def known_recipes(manifest: Manifest, workers: BuildContext) -> list[Recipe]:
 
     None where the recipe that is built is not among them: it is made from all passages.
     """
-    from sire_core.recipes.base import REGISTRY
+    from sire_core.recipes.base import recipe_as_built
 
     model = workers.language_model.fingerprint if workers.language_model else ""
-    known = [built for built in manifest.recipes if built.name in REGISTRY and built.language_model == model]
+    known = [built for built in manifest.recipes if built.language_model == model]
     if not any(built.builds_like(workers.recipe) for built in known):
         return []
-    return [REGISTRY[built.name](**dict(built.config)) for built in known]
+    return [recipe for built in known if (recipe := recipe_as_built(built, workers.recipe)) is not None]
 
 
 async def try_change(

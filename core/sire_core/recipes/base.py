@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,14 +13,27 @@ from sire_core.settings import check_settings, refuse_unused, setting
 
 if TYPE_CHECKING:
     from sire_core.protocols import Ranker, Recipe
+    from sire_core.storage.manifest import BuiltRecipe
 
-__all__ = ["DEFAULT_RECIPE", "REGISTRY", "PoolRanker", "recipe_by_name", "recipe_of", "register"]
+__all__ = [
+    "DEFAULT_RECIPE",
+    "REGISTRY",
+    "PoolRanker",
+    "recipe_as_built",
+    "recipe_by_name",
+    "recipe_of",
+    "register",
+    "remember",
+]
 
 REGISTRY: dict[str, Callable[..., Recipe]] = {}
 """Factories by name. Command line, adapters and test suites take their list from here."""
 
 DEFAULT_RECIPE = "sire"
 """What a first build takes when no recipe is named."""
+
+_GIVEN: dict[str, Recipe] = {}
+"""Recipes of nobody's registry that an index of this process was given as objects, by what they build."""
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 
@@ -28,6 +42,33 @@ def register(factory: Factory) -> Factory:
     """Add a recipe factory to the registry under its function name."""
     REGISTRY[factory.__name__] = factory
     return factory
+
+
+def remember(recipe: Recipe) -> None:
+    """Know a recipe that was given as an object wherever this process meets it again, registered or not."""
+    organizers = [(organizer.name, organizer.settings()) for organizer in recipe.organizers]
+    _GIVEN[_key(recipe.name, recipe.config, organizers)] = recipe
+
+
+def recipe_as_built(built: BuiltRecipe, given: Recipe | None = None) -> Recipe | None:
+    """The recipe that an index folder names; None where it is not known in this process.
+
+    Args:
+        built: What the folder says of it.
+        given: A recipe that is at hand; taken if it builds the same.
+    """
+    from sire_core import recipes  # noqa: F401 - fills the registry
+
+    if given is not None and built.builds_like(given):
+        return given
+    if built.name in REGISTRY:
+        return REGISTRY[built.name](**dict(built.config))
+    return _GIVEN.get(_key(built.name, built.config, built.organizers))
+
+
+def _key(name: str, config: Mapping[str, Any], organizers: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    parts = [name, dict(config), [(organizer, dict(settings)) for organizer, settings in organizers]]
+    return json.dumps(parts, sort_keys=True, default=str)
 
 
 def recipe_by_name(name: str, **settings: Any) -> Recipe:

@@ -40,14 +40,18 @@ class IndexContents:
         }
 
 
-def read_contents(path: str | os.PathLike[str]) -> IndexContents:
-    """Read an index folder; the recipe is the one built last.
+def read_contents(path: str | os.PathLike[str], recipe: str = "") -> IndexContents:
+    """Read an index folder.
+
+    Args:
+        path: The folder.
+        recipe: Name of one of its recipes; empty for the one that was built last.
 
     Raises:
         StorageError: There is no index, or it is damaged.
     """
     with closing(IndexFiles(Path(path))) as library, library.store.snapshot():
-        built = library.refresh().find(None)
+        built = library.refresh().find(None, recipe)
         owners = [CORPUS, *built.owners]
         return IndexContents(
             chunks={chunk.id: chunk for chunk in library.store.chunks()},

@@ -1,6 +1,8 @@
 """A user's own recipes are built, kept up, searched, and never dropped by anybody else's change."""
 
 import re
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -58,19 +60,42 @@ def test_what_a_function_derives_follows_every_change(tmp_path):
     assert len(grown.edges) == 1
 
 
-def test_a_recipe_that_is_not_known_here_is_not_dropped(tmp_path):
+def test_a_recipe_that_another_process_does_not_know_is_not_dropped(tmp_path):
     with opened(tmp_path, own_recipe()) as index:
         index.build([document(1)])
-    with opened(tmp_path, "flat") as index:
-        index.build([document(1)])
-        with pytest.raises(ConfigurationError, match=r"recipe 'own'.*register.*drop_recipe"):
-            index.add([document(2)])
-        assert index.stats()["recipes"] == ["own", "flat"]
+    code = """
+import sys
+from sire_core import Document, Index
+from sire_core.testing.hash_embedder import HashEmbedder
+for change in (lambda i: i.add([Document("d2", "More.")]), lambda i: i.using("own").search("mill")):
+    with Index(sys.argv[1], recipe="flat", embedder=HashEmbedder()) as index:
+        try:
+            change(index)
+        except Exception as error:
+            print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    changing, searching = done.stdout.splitlines()
+    assert re.fullmatch(r"ConfigurationError .*recipe 'own'.*register.*drop_recipe.*", changing)
+    assert re.fullmatch(r"ConfigurationError .*recipe 'own', which is not known here. Pass it: .*", searching)
     with opened(tmp_path, own_recipe()) as index:
         index.add([document(2)])
+        assert index.stats()["recipes"] == ["own"]
         assert len(index.search("mill", 9, returns="units")) == 6
-    with opened(tmp_path, "flat") as index:
+
+
+def test_a_recipe_that_was_given_as_an_object_follows_the_changes_of_others(tmp_path):
+    with opened(tmp_path / "a", own_recipe()) as index:
+        index.build([document(1)])
+    with opened(tmp_path / "a", "flat") as index:
+        index.build([document(1)])
+        index.add([document(2)])
+        assert index.stats()["recipes"] == ["own", "flat"]
         assert len(index.search("mill", 9)) == 2
+        assert len(index.using("own").search("mill", 9, returns="units")) == 6
+        index.reembed(tmp_path / "b", "lexical")
+    with Index(tmp_path / "b", recipe=own_recipe()) as index:
+        assert len(index.search("mill", 9, returns="units")) == 6
 
 
 def test_a_registered_recipe_follows_the_changes_of_others(tmp_path, monkeypatch):
