@@ -144,12 +144,10 @@ class InteractionGraph:
     def _nearest(
         self, before: InteractionTable, makers: tuple[str, str], vectors: NDArray[np.float32], moves: PassageMoves
     ) -> tuple[NeighborLists, Lists | None]:
-        from sire_core.organize.reports.semantic_links import nearest_passages
-
         if not (self.use_sim and self.n_sim):
             return before.lists, None
         listed = len(before.lists.indices) == len(before.passages) and before.makers[0] == makers[0]
-        return nearest_passages(vectors, self.n_sim, self.exact_below, before.lists if listed else None, moves)
+        return _nearest_passages(vectors, self.n_sim, self.exact_below, before.lists if listed else None, moves)
 
     def _phrases(self, view: BuildView, nodes: Sequence[int]) -> dict[int, dict[str, str]]:
         """Phrases of the keywords of some passages by key, their titles last. Linking titles changes no keyword."""
@@ -197,3 +195,35 @@ def _media(units: Sequence[Unit]) -> dict[str, int]:
         for kind in kinds:
             counts[kind] = counts.get(kind, 0) + 1
     return counts
+
+
+def _nearest_passages(
+    vectors: NDArray[np.float32], k: int, exact_below: int, known: NeighborLists | None, moves: PassageMoves
+) -> tuple[NeighborLists, Lists]:
+    """Nearest neighbours of every passage: the same whatever is known.
+
+    Args:
+        vectors: Of the passages after the change, `[n, d]`.
+        k: Neighbours wanted.
+        exact_below: Corpora of at least so many passages are searched approximately, and anew after every change.
+        known: Lists of the passages before the change by the same vectors; None where there are none.
+        moves: Where these passages are now.
+
+    Returns:
+        Lists to be remembered, of no row where the search was approximate; and row numbers and cosines, `[n, k]` or
+        fewer columns: what is not positive is no neighbour.
+    """
+    import numpy as np
+
+    from sire_core.algorithms.neighbor_updates import NeighborLists, approximate_neighbors, updated_neighbors
+
+    size = len(vectors)
+    if size >= exact_below:
+        return NeighborLists.empty(0, k), approximate_neighbors(vectors, k)
+    new, lost = np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
+    lists = NeighborLists.empty(size, k)
+    if known is not None and moves.in_order:  # ties go by the order of passages
+        lists, lost = known.renumbered(moves.origin, moves.place)
+        new = np.asarray(moves.origin < 0, dtype=bool)
+    lists = updated_neighbors(vectors, lists, new, lost)
+    return lists, lists.nearest(k)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.graph.kinds import MENTIONS, RELATES
 from sire_core.organize.graph.passage_statements import Naming, PassageTexts, read_passage
-from sire_core.organize.knowledge_graph import MENTIONS, RELATES
-from sire_core.organize.passage_versions import passage_version
-from sire_core.organize.reports.network_table import NETWORK, NetworkTable, PassageRows
+from sire_core.organize.reports.network_table import NETWORK, NetworkTable, PassageRows, passage_version
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,7 +12,6 @@ from sire_core.algorithms.text import count_tokens, name_key, normalize_answer
 from sire_core.graph.ragged import Ragged
 from sire_core.models.usage import estimate_tokens
 from sire_core.organize.array_notes import pack_arrays, unpack_arrays
-from sire_core.organize.passage_versions import passage_version
 from sire_core.types import hash64
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ __all__ = [
     "NETWORK",
     "NetworkTable",
     "PassageRows",
+    "passage_version",
 ]
 
 NETWORK = "entity_network"
@@ -52,6 +52,11 @@ _SAID: dict[str, Mapping[str, Any]] = {
     "traits": _TRAITS,
 }
 _NOTHING = {name: Ragged.of((), types) for name, types in (_MENTIONED | _SAID).items()}
+
+
+def passage_version(unit: Unit) -> int:
+    """Tells chunk units of one id apart: most stand on the chunk whose id they have, and on no other."""
+    return 0 if len(unit.chunk_ids) == 1 else hash64("\0".join(unit.chunk_ids))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
+from sire_core.graph.kinds import MENTIONS
 from sire_core.organize.array_notes import pack_arrays, unpack_arrays
-from sire_core.organize.knowledge_graph import MENTIONS
 from sire_core.organize.reports.entity_network import id_hashes
 from sire_core.types import Edge
 

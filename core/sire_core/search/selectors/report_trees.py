@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sire_core.algorithms.grouping import stable_order
-from sire_core.organize.knowledge_graph import MENTIONS, RELATES
+from sire_core.graph.kinds import MENTIONS, RELATES
 from sire_core.organize.reports.entity_network import id_hashes
 from sire_core.organize.reports.network_table import NETWORK, NetworkTable
 from sire_core.organize.reports.perspective_reports import tree_name

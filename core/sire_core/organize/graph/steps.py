@@ -1,0 +1,248 @@
+"""The steps of `KnowledgeGraph`: who names an entity, and what is stated of two."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from sire_core.algorithms.text import name_key
+from sire_core.derive.rows import Entry, Group, Item, Output, Row, document_of
+from sire_core.derive.step import Context, Step
+from sire_core.extraction.names import cached_key
+from sire_core.organize.graph.passage_names import PassageNames
+from sire_core.types import Unit, UnitKind, digest, unit_id
+
+if TYPE_CHECKING:
+    from sire_core.algorithms.aliases import AliasMerges
+    from sire_core.derive.tables import Table
+    from sire_core.organize.knowledge_graph import KnowledgeGraph
+
+__all__ = ["Entities", "Relations", "entity_id"]
+
+_VAGUE = ("", "Name", "Other")
+"""Types that say nothing about what an entity is."""
+
+_ENTITY, _VALUE, _LITERAL = "e:", "v:", "l:"
+"""What an end of a statement is: an entity; an entity of a skipped type, which counts where a passage is titled by it;
+a text. In front of its key."""
+
+_END = "\x1f"
+
+_CLAIMS = "\x1f"
+"""Key of the rows that say what an entity is also called; no name has it."""
+
+
+def entity_id(fingerprint: str, key: str) -> str:
+    """Id of an entity, with or without a unit: it stays whatever passages come to name the entity."""
+    return unit_id(UnitKind.ENTITY.value, fingerprint, (), key)
+
+
+@dataclass(frozen=True, slots=True)
+class Entities(Step):
+    """Who names an entity, under which names.
+
+    Attributes:
+        settings: What counts as an entity.
+        fingerprint: Build fingerprint of the organizer.
+        limit: An entity with more passages keeps only those it titles.
+    """
+
+    settings: KnowledgeGraph
+    fingerprint: str
+    limit: int
+    name = "entities"
+    merged_by = "entities"
+    independent = True
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """A row per name of an entity: names that the passage spells out, type, whether it is the title, chunks.
+
+        And one per entity that the passage gives aliases, with their keys.
+        """
+        said, chunks = _names(item), list(item.value.unit.chunk_ids)
+        if said.title_key:
+            yield Row(said.title_key, [list(said.title_names), "", True, chunks])
+        for entity in said.entities:
+            if entity.key and entity.key != _CLAIMS:
+                yield Row(entity.key, [list(entity.names), entity.type, False, chunks])
+            if entity.aliases:
+                yield Row(_CLAIMS, [entity.key, *entity.aliases])
+        if self.settings.literals:
+            for key, names in said.literals().items():
+                yield Row(key, [names, "", False, chunks])
+
+    def size_limit(self) -> int | None:
+        """Of passages that name an entity."""
+        return self.limit
+
+    async def resolve(self, table: Table, context: Context) -> Mapping[str, str]:
+        """Names that mean one entity: those that passages say, then those whose vectors are alike."""
+        if not self.settings.disambiguate:
+            return {}
+        claims = [entry.body for entry in table.entries([_CLAIMS]).get(_CLAIMS, ())]
+        known = table.sizes({alias for claim in claims for alias in claim[1:]})
+        groups = [(claim[0], *(alias for alias in claim[1:] if alias in known)) for claim in claims]
+        synonyms = await self._synonyms(table, context)
+        names = {name for group in (*groups, *synonyms) if len(group) > 1 for name in group}
+        rows = table.entries(names)
+        merges = self._merges(groups, rows, synonyms)
+        merged = {name: key for name, key in merges.canonical.items() if name != key}
+        titled = {name for name in merged if any(entry.body[2] for entry in rows.get(name, ()))}
+        return merged | {f"{_VALUE}{name}": merged[name] for name in titled}
+
+    def _merges(
+        self,
+        groups: Sequence[tuple[str, ...]],
+        rows: Mapping[str, Sequence[Entry]],
+        synonyms: Sequence[tuple[str, str]],
+    ) -> AliasMerges:
+        from sire_core.algorithms.aliases import merge_aliases
+
+        first = {name: next((e.body[1] for e in entries if not e.body[2]), "") for name, entries in rows.items()}
+        types = {name: kind for name, kind in first.items() if kind not in _VAGUE}
+        return merge_aliases(
+            [*(group for group in groups if len(group) > 1), *synonyms], types, self.settings.max_names
+        )
+
+    async def _synonyms(self, table: Table, context: Context) -> list[tuple[str, str]]:
+        """Keys of names whose vectors are alike, the longer name first."""
+        least = self.settings.similar_names
+        if least is None:
+            return []
+        from sire_core.algorithms.similar_names import similar_names
+
+        names: dict[str, str] = {}
+        for entry in sorted(table.all_entries(), key=lambda entry: entry[:3]):
+            if entry.key != _CLAIMS:
+                names.setdefault(entry.key, entry.body[0][-1] if entry.body[0] else entry.key)
+        keys = list(names)
+        units = [Unit(digest("name", name), UnitKind.ENTITY, name, ()) for name in names.values()]
+        first, second, _ = similar_names(keys, await context.view.vectors(units), least)
+        pairs = [(keys[i], keys[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+        return [(max(pair, key=len), min(pair, key=len)) for pair in pairs if pair[0] != pair[1]]
+
+    def keys_of(self, group: str, members: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """The names of an entity."""
+        return [name for name in members.get(group, (group,)) if not name.startswith(_VALUE)]
+
+    def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """The entity's name, and the passages that keep their edge: id, document, names, whether it is the title."""
+        del context
+        return [None if group.key == _CLAIMS else self._output(group) for group in groups]
+
+    def _output(self, group: Group) -> Output | None:
+        titled = {entry.key for entry in group.entries if entry.body[2]}
+        mentions: dict[str, tuple[Entry, dict[str, None], list[bool]]] = {}
+        for entry in group.entries:
+            names, kind, is_title, _ = entry.body
+            if is_title or kind not in self.settings.skip_types or entry.key in titled:
+                found = mentions.setdefault(entry.item, (entry, {}, []))
+                found[1].update(dict.fromkeys(names))
+                found[2].append(is_title)
+        if not mentions:
+            return None
+        text = _spelled(group.key, [list(names) for _, names, _ in mentions.values()])
+        edges = [
+            [passage, document_of(entry.place), list(names), any(titles)]
+            for passage, (entry, names, titles) in mentions.items()
+            if len(mentions) <= self.limit or any(titles)
+        ]
+        units: tuple[Unit, ...] = ()
+        if self.settings.index_units and text:
+            chunks = tuple(chunk for entry, _, _ in mentions.values() for chunk in entry.body[3])
+            found_id = entity_id(self.fingerprint, group.key)
+            units = (Unit(found_id, UnitKind.ENTITY, text, chunks, entity_keys=(name_key(text),), title=text),)
+        return Output(edges, units)
+
+
+@dataclass(frozen=True, slots=True)
+class Relations(Step):
+    """What passages state of two entities, or of an entity and a value.
+
+    Attributes:
+        settings: What counts as an entity.
+        fingerprint: Build fingerprint of the organizer.
+    """
+
+    settings: KnowledgeGraph
+    fingerprint: str
+    name = "relations"
+    merged_by = "entities"
+    independent = True
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """A row per statement: its text and chunks."""
+        said, chunks = _names(item), list(item.value.unit.chunk_ids)
+        entities = {entity.id: entity for entity in said.entities}
+        titled = {said.title_key: list(said.title_names)} if said.title_key else {}
+        for head, predicate, tail, fact in said.statements:
+            ends: list[str] = []
+            names: list[str] = []
+            for end in (head, tail):
+                entity = entities.get(end)
+                if entity is not None and entity.key:
+                    value = entity.type in self.settings.skip_types
+                    ends.append(f"{_VALUE if value else _ENTITY}{entity.key}")
+                    names += [entity.name] if value else [*titled.get(entity.key, ()), *entity.names][:1]
+                else:
+                    literal = entity.name if entity is not None else end
+                    ends.append(f"{_LITERAL}{cached_key(literal)}")
+                    names.append(literal)
+            # A name that only another passage spells out must not show: the fact itself speaks instead.
+            text = f"{names[0]} {predicate} {names[1]}" if len(names) == 2 else fact
+            yield Row(_END.join((ends[0], cached_key(predicate), ends[1])), [text, chunks])
+
+    def group_of(self, key: str, merged: Mapping[str, str]) -> str:
+        """The relation between what its ends were resolved to."""
+        head, predicate, tail = key.split(_END)
+        return _END.join((_resolved(head, merged), predicate, _resolved(tail, merged)))
+
+    def keys_of(self, group: str, members: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """All ways to state a relation."""
+        head, predicate, tail = group.split(_END)
+        return [
+            _END.join((one, predicate, other)) for one, other in product(_ends(head, members), _ends(tail, members))
+        ]
+
+    def renamed(self, names: Collection[str], table: Table, context: Context) -> Iterable[str]:
+        """Statements of the passages that use one of these names."""
+        plain = {name.removeprefix(_VALUE) for name in names}
+        rows = context.tables[Entities.name].entries(plain)
+        return {entry.key for entry in table.entries_of({entry.item for found in rows.values() for entry in found})}
+
+    def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """A unit with the text of the first statement, on all passages that state the relation; and its ends."""
+        del context
+        found = []
+        for group in groups:
+            head, _, tail = group.key.split(_END)
+            text = group.entries[0].body[0]
+            chunks = tuple(dict.fromkeys(chunk for entry in group.entries for chunk in entry.body[1]))
+            relation = unit_id(UnitKind.RELATION.value, self.fingerprint, (), group.key)
+            found.append(Output([head, tail], (Unit(relation, UnitKind.RELATION, text, chunks),)))
+        return found
+
+
+def _names(item: Item) -> PassageNames:
+    return PassageNames.of(item.value.unit, item.value.record)
+
+
+def _spelled(key: str, mentions: Sequence[Sequence[str]]) -> str:
+    """The entity's own name where a passage spells it out, else the longest there is; nameless ones are nodes only."""
+    names = [name for found in mentions for name in found]
+    return next((name for name in names if cached_key(name) == key), "") or max(names, key=len, default="")
+
+
+def _resolved(end: str, merged: Mapping[str, str]) -> str:
+    kind, key = end[:2], end[2:]
+    if kind == _LITERAL:
+        return key
+    return merged.get(end if kind == _VALUE else key, key)
+
+
+def _ends(key: str, members: Mapping[str, Sequence[str]]) -> list[str]:
+    names = members.get(key, (key,))
+    own = [name if name.startswith(_VALUE) else f"{_ENTITY}{name}" for name in names]
+    return list(dict.fromkeys([*own, f"{_VALUE}{key}", f"{_LITERAL}{key}"]))
