@@ -15,6 +15,7 @@ from sire_core.cli.backup_command import backup
 from sire_core.cli.change_commands import add, delete, sync, update
 from sire_core.cli.check_command import check
 from sire_core.cli.demo_command import demo
+from sire_core.cli.documents_command import documents
 from sire_core.cli.estimate_command import estimate
 from sire_core.cli.eval_command import eval_
 from sire_core.cli.explore_command import explore
@@ -101,6 +102,7 @@ app.command()(estimate)
 app.command()(query)
 app.command()(ask)
 app.command()(stats)
+app.command()(documents)
 app.command()(add)
 app.command()(update)
 app.command()(delete)

@@ -43,8 +43,8 @@ def query(
 
     Example: sire query my-index "When did Lothair II's mother die?" -k 5 --explain
 
-    JSON: a list of {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "path"}; path is a list of
-    {"step", "ids", "note"}.
+    JSON: a list of {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "metadata", "path"}; path is
+    a list of {"step", "ids", "note"}.
     """
     check_folder(folder, question)
     if html is not None and not can_be_written(html):
@@ -87,5 +87,6 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "text": unit.text,
         "doc_ids": list(hit.doc_ids),
         "chunk_ids": list(unit.chunk_ids),
+        "metadata": dict(hit.metadata),
         "path": [{"step": step.step, "ids": list(step.ids), "note": step.note} for step in hit.path],
     }

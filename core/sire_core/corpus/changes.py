@@ -102,7 +102,7 @@ def plan_put(
     if replaced and not may_replace:
         raise CorpusError(
             f"In the index already with another text: {count(len(replaced), 'document')} "
-            f"({', '.join(replaced[:10])}). Use update() to replace, or give the new ones other ids."
+            f"({', '.join(replaced[:10])}). Update them instead of adding them, or give the new ones other ids."
         )
     added = len(put) - len(replaced)
     return CorpusChange(tuple(put), tuple(chunks), (), added, len(replaced), len(given) - len(put))
@@ -136,7 +136,11 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str]) -> Cor
     missing = [found for found in wanted if found not in stored]
     if missing:
         near = difflib.get_close_matches(missing[0], list(stored)[:_COMPARED], n=3)
-        advice = f"similar to {missing[0]}: {', '.join(near)}." if near else "Index.documents() lists what is there."
+        advice = (
+            f"similar to {missing[0]}: {', '.join(near)}."
+            if near
+            else "`sire documents DIR` and `Index.documents()` list what is there."
+        )
         raise CorpusError(
             f"Not in the index: {count(len(missing), 'id')} to delete ({', '.join(missing[:10])}). "
             f"Nothing was deleted; {advice}"

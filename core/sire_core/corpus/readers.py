@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -33,6 +34,7 @@ _MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
 _HTML = (".html", ".htm", ".xhtml")
 _RECORDS = (".jsonl", ".json")
 _SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS)
+_SAYS = re.compile(r"[^\W\d_]{2}")
 _LISTED = 100
 _SHOWN = 10
 
@@ -75,7 +77,8 @@ def read_documents(
     """Read text, Markdown, HTML, JSON Lines and JSON files, and folders of them; with the extra `files` many more.
 
     A file of prose is one document: the id is its path below the folder that was given (or one of `roots`), the title
-    that of its page, else the first heading or the file's name, which `metadata["title_made"]` tells. Markdown
+    that of its page, else the first heading or the file's name, which `metadata["title_made"]` tells;
+    `metadata["source"]` is the path again, for filters. Markdown
     loses comments, front matter, anchors and lines of navigation, HTML whatever is not content. PDF, DOCX, PPTX,
     XLSX, CSV, RST, EPUB, EML and others are converted (`sire_core.corpus.conversion.CONVERTED`). Lines of a JSON
     Lines file (items of a JSON list) are documents `{"id", "title", "text" or "chunks", "metadata"}`; further
@@ -177,9 +180,10 @@ def _titled(
     file: SourceFile, text: str, title: str, fields: Mapping[str, Any] | None = None, *, headings: bool = True
 ) -> Found:
     """A document with a title: its own, else its first heading or the file's name, and then `title_made` says which."""
-    metadata = dict(fields or {})
+    metadata = {"source": file.name, **(fields or {})}
     if not title and headings:
         title = next((heading for section in sections_of_markdown(text) for heading in section.path[:1] if heading), "")
+        title = title if _SAYS.search(title) else ""  # "3.2.0" or a date opens a page, but is not what it is about
         metadata["title_made"] = "first heading"
     if not title:
         title, metadata["title_made"] = PurePosixPath(file.name).stem, "file name"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
+from numbers import Real
 from typing import Any
 
 from sire_core.filters import Condition, Filter
@@ -14,30 +15,50 @@ _LISTED = 20
 
 
 def filter_hint(where: Filter, metadata: Iterable[Mapping[str, Any]]) -> str:
-    """Keys of a filter that no passage has, with the nearest ones that some have; empty when all are known.
+    """Keys of a filter that no passage has, with the nearest ones, and values of another type than those of the key.
 
     Args:
         where: The filter.
         metadata: Of the passages that may be seen.
+
+    Returns:
+        Sentences for the user; empty when nothing looks wrong.
     """
-    known = sorted({key for found in metadata for key in found if not key.startswith("sire_")})
-    missing = [key for key in dict.fromkeys(_keys(where)) if key not in known]
-    if not missing:
-        return ""
+    types: dict[str, set[str]] = {}
+    for found in metadata:
+        for key, value in found.items():
+            types.setdefault(key, set()).update(_types(value))
+    known = sorted(key for key in types if not key.startswith("sire_"))
     said = []
-    for key in missing:
-        nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
-        said.append(
-            f"No passage has the metadata key {key!r}" + (f"; did you mean {nearest[0]!r}?" if nearest else ".")
-        )
-    more = f", and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-    there = f"The keys are {', '.join(known[:_LISTED])}{more}." if known else "The documents have no metadata."
-    return f"{' '.join(said)} {there}"
+    missing = False
+    for condition in dict.fromkeys(_conditions(where)):
+        key, asked = condition.key, _types(condition.value)
+        if key not in known:
+            missing = True
+            nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+            hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
+            said.append(f"No passage has the metadata key {key!r}{hint}")
+        elif condition.operator != "exists" and asked and asked.isdisjoint(types[key]):
+            held, given = (" and ".join(sorted(names)) for names in (types[key], asked))
+            said.append(f"Values of the metadata key {key!r} are {held}, and the filter compares with {given}.")
+    if missing:
+        more = f", and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+        said.append(f"The keys are {', '.join(known[:_LISTED])}{more}." if known else "The documents have no metadata.")
+    return " ".join(dict.fromkeys(said))
 
 
-def _keys(where: Filter) -> Iterator[str]:
+def _types(value: object) -> set[str]:
+    """What a value is in a filter, in the plural; of a list its items."""
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return set().union(*map(_types, value))
+    if isinstance(value, bool):
+        return {"truth values"}
+    return {"numbers"} if isinstance(value, Real) else {"texts"} if isinstance(value, str) else {"something else"}
+
+
+def _conditions(where: Filter) -> Iterator[Condition]:
     if isinstance(where, Condition):
-        yield where.key
+        yield where
         return
     for part in where.parts:
-        yield from _keys(part)
+        yield from _conditions(part)

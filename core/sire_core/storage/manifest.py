@@ -138,8 +138,10 @@ class Manifest:
                 f"This index holds {wanted!r} built with other settings ({dict(same[-1].config)}). "
                 "Use those, or build it again with yours; both can live in one folder."
             )
+        name = wanted or "RECIPE"
         raise ConfigurationError(
-            f"This index does not hold {wanted or 'any recipe'!r} (it holds: {built}). Build it first."
+            f"This index does not hold {wanted or 'any recipe'!r} (it holds: {built}). Build it beside: sire index "
+            f"SOURCES --to DIR --recipe {name}, or Index(path, recipe={name!r}).build(documents)."
         )
 
     def with_recipe(self, built: BuiltRecipe) -> Manifest:

@@ -85,7 +85,7 @@ def test_query_json_has_the_agreed_shape(index):
     hits = json.loads(run("query", index, "Who founded Brackwater Press?", "-k", 3, "--json", "--explain").stdout)
     assert len(hits) == 3
     for hit in hits:
-        assert list(hit) == ["id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "path"]
+        assert list(hit) == ["id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "metadata", "path"]
         assert hit["doc_ids"]
         assert hit["chunk_ids"]
         assert set(hit["doc_ids"]) <= {"m-1", "m-2", "m-3"}
@@ -131,7 +131,7 @@ def test_add_update_and_delete(index, tmp_path):
     more.write_text(json.dumps({"id": "m-4", "text": "The Marl is a river."}))
     assert "1 added" in run("add", index, more).stdout
     more.write_text(json.dumps({"id": "m-4", "text": "The Marl is a slow river."}))
-    assert "update() to replace" in run("add", index, more, code=1).stderr
+    assert "Update them" in run("add", index, more, code=1).stderr
     assert "1 updated" in run("update", index, more).stdout
     assert "Nothing changed" in run("update", index, more).stdout
     assert json.loads(run("stats", index, "--json").stdout)["documents"] == 4

@@ -157,6 +157,17 @@ def test_sync_removes_nothing_where_records_cannot_be_read(source, folder):
     assert "press.md (in more.jsonl)" in run("sync", source, "--to", folder, "--yes", code=1).stderr
 
 
+def test_documents_are_listed_and_files_filtered_by_their_path(source, folder):
+    listed = run("documents", folder)
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["ada.md", "deep/lindle.md", "press.md"]
+    assert "3 documents." in listed.stderr
+    [only] = json.loads(run("documents", folder, "--filter", "source=deep/lindle.md", "--json").stdout)
+    assert (only["id"], only["passages"]) == ("deep/lindle.md", 1)
+    hits = json.loads(run("query", folder, "Ada", "--filter", "source=deep/lindle.md", "--json").stdout)
+    assert [hit["metadata"]["source"] for hit in hits] == ["deep/lindle.md"]
+    assert "list what is there" in run("delete", folder, "zzz", code=1).stderr
+
+
 def test_sync_needs_an_index(tmp_path, source):
     assert "There is no index in" in run("sync", source, "--to", tmp_path / "typo", code=1).stderr
     assert not (tmp_path / "typo").exists()

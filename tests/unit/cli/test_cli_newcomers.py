@@ -60,6 +60,14 @@ def test_a_key_that_no_document_has_is_named_with_the_nearest(tmp_path, caplog):
     found = run("query", tmp_path / "ix", "who?", "--filter", "yaer>1900 and lang=en")
     assert "No hits: nothing in the index passes the filter." in found.stderr
     assert caplog.messages == ["No passage has the metadata key 'yaer'; did you mean 'year'? The keys are lang, year."]
+
+
+def test_a_value_of_another_type_is_named(tmp_path, caplog):
+    with Index(tmp_path / "ix", recipe="flat") as index:
+        index.build([Document("a", "The Gull.", metadata={"year": 1931, "tags": ["sea", "bird"]})])
+    run("query", tmp_path / "ix", "who?", "--filter", '{"year": "1931"}')
+    run("query", tmp_path / "ix", "who?", "--filter", '{"tags": {"contains": "land"}}')
+    assert caplog.messages == ["Values of the metadata key 'year' are numbers, and the filter compares with texts."]
     caplog.clear()
     run("query", tmp_path / "ix", "who?", "--filter", "year>1990")
     assert caplog.messages == []

@@ -87,8 +87,20 @@ def test_front_matter_gives_title_and_metadata(tmp_path):
     )
     [document] = read_documents([page]).documents
     assert document.title == "Heron queue"
-    assert document.metadata == {"lang": "en", "version": 3, "ratio": 0.5, "draft": False}
+    assert document.metadata == {
+        "source": "queues.md",
+        "lang": "en",
+        "version": 3,
+        "ratio": 0.5,
+        "draft": False,
+    }
     assert document.text.startswith("# Overview")
+
+
+def test_a_number_is_no_title(tmp_path):
+    (tmp_path / "changes.md").write_text("## 3.2.0\n\nQueues are faster.\n\n## 3.1.4\n\nA leak is closed.")
+    [document] = read_documents([tmp_path]).documents
+    assert (document.title, document.metadata["title_made"]) == ("changes", "file name")
 
 
 def test_headings_make_paths_outside_of_code():
