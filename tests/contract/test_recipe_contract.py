@@ -1,5 +1,7 @@
 """The promises of `sire_core.testing.contracts`, for every recipe of the registry and every ranker over a pool."""
 
+from dataclasses import replace
+
 import pytest
 
 from sire_core.recipes import REGISTRY
@@ -66,3 +68,26 @@ def test_all_checks_run_in_one_call():
     with pytest.raises(ZeroDivisionError):
         check_recipe(lambda: ran.append("asked") or 1 / 0)
     assert ran == ["asked"]
+
+
+class Careless:
+    """A ranker that forgets the filter."""
+
+    def __init__(self, inner):
+        self._inner = inner
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    async def rank(self, query, n, view, where=None):
+        return await self._inner.rank(query, n, view, None)
+
+
+def test_a_broken_promise_is_noticed():
+    def broken():
+        recipe = recipe_by_name("flat")
+        return replace(recipe, ranker=Careless(recipe.ranker))
+
+    check_filters(lambda: recipe_by_name("flat"))
+    with pytest.raises(AssertionError):
+        check_filters(broken)

@@ -177,7 +177,7 @@ def check_filters(make: RecipeFactory) -> None:
             with index_for(make, path, extractor=extractor) as index:
                 index.build(two_tenants())
             model = ScriptedModel()
-            with Index(path, embedder=HashEmbedder(), language_model=model) as index:
+            with index_for(make, path, extractor=extractor, language_model=model) as index:
                 for own, foreign in (("red", "blue"), ("blue", "red")):
                     for question in ("Who met Lord Ashby in Port Amber?", f"{foreign}canary {foreign}marker"):
                         model.log.clear()

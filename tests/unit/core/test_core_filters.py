@@ -325,31 +325,35 @@ LONG = st.builds(
 )
 
 
-def check_time(parts, size):
+MOST = 10
+"""Seconds: a quadratic reader takes minutes; a slow machine is no failure."""
+
+
+def seconds(parts, size):
     head, repeated, tail = parts
     text = head + repeated * (size // len(repeated)) + tail
     started = time.process_time()
     with suppress(ConfigurationError):
         parse_filter(text)
-    assert time.process_time() - started < 10  # a quadratic reader takes minutes; a slow machine is no failure
+    return time.process_time() - started
 
 
 @settings(max_examples=30, deadline=None)
 @given(LONG)
 def test_long_texts_are_read_or_refused_in_time(parts):
-    check_time(parts, 200_000)
+    assert seconds(parts, 200_000) < MOST
 
 
 @pytest.mark.parametrize("text", ["a=1," + " " * 1_000_000 + "x", 'a="' + "\\" * 1_000_000, "a='" + "'" * 1_000_001])
 def test_a_megabyte_that_was_slow(text):
-    check_time((text, " ", ""), 0)
+    assert seconds((text, " ", ""), 0) < MOST
 
 
 @pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(LONG)
 def test_time_is_linear_up_to_a_megabyte(parts):
-    check_time(parts, 1_000_000)
+    assert seconds(parts, 1_000_000) < MOST
 
 
 @given(st.text(st.sampled_from(list("ab=<>!,()[]{}\"' \\1$.:andorti")), max_size=30))

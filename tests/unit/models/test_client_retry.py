@@ -91,8 +91,13 @@ async def test_a_cancelled_waiter_gives_its_place_on() -> None:
     await gate.__aexit__(None, None, None)
     waiters[1].cancel()  # it has just been given the place
     await asyncio.wait_for(waiters[2], 1)
+    assert [waiter.cancelled() for waiter in waiters] == [True, True, False]
+    late = asyncio.create_task(gate.__aenter__())
+    await asyncio.sleep(0)
+    assert not late.done(), "the last waiter has the only place"
     await gate.__aexit__(None, None, None)
-    await asyncio.wait_for(gate.__aenter__(), 1)
+    await asyncio.wait_for(late, 1)
+    assert late.done()
     await gate.__aexit__(None, None, None)
 
 

@@ -92,6 +92,7 @@ class Histories(RuleBasedStateMachine):
     """Adds, updates and deletes; a fresh index is made of what is left."""
 
     graph = KnowledgeGraph(hub_floor=2, max_names=3)
+    compared = 0
 
     def __init__(self):
         super().__init__()
@@ -141,6 +142,7 @@ class Histories(RuleBasedStateMachine):
         order = dict.fromkeys(chunk.doc_id for chunk in read_contents(self.place / "grown").chunks.values())
         with self.open("fresh") as index:
             index.build([self.corpus[name] for name in order])
+        type(self).compared += 1
         grown = contents(self.place / "grown")
         assert grown == contents(self.place / "fresh")
         shutil.rmtree(self.place / "fresh")
@@ -222,11 +224,13 @@ def contents(path):
     ids=["edges", "units", "apart", "similar", "summaries"],
 )
 def test_every_history_equals_a_rebuild(graph):
-    machine = type("History", (Histories,), {"graph": graph}).TestCase
+    history = type("History", (Histories,), {"graph": graph})
+    machine = history.TestCase
     machine.settings = settings(
         max_examples=4, stateful_step_count=6, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES
     )
     machine().runTest()
+    assert history.compared > 4, "every state of every history was compared with a rebuild"
 
 
 def test_missing_summaries_are_asked_for_again_and_no_others(tmp_path):
