@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
-from llama_index.core.ingestion import run_transformations
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle, TransformComponent
+from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, TransformComponent
 from llama_index.core.settings import Settings
 from llama_index_instrumentation import get_dispatcher
 
-from llama_index_sire.documents import to_documents
+from llama_index_sire.document_changes import DocumentChanges, Nodes
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, both_filters, to_filter
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.nodes import to_scored_node
 from llama_index_sire.opening import FIELDS, open_index, read_arguments
-from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
@@ -31,17 +29,16 @@ from sire_core.storage.side_files import read_checked, write_checked
 if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
 
-    from sire_core.types import BuildReport, Document, Hit
+    from sire_core.types import Hit
 
 __all__ = ["SireRetriever"]
 
 dispatcher = get_dispatcher(__name__)
 
 _SETTINGS = "llama_index.json"
-Nodes = BaseNode | Sequence[BaseNode]
 
 
-class SireRetriever(BaseRetriever):
+class SireRetriever(DocumentChanges, BaseRetriever):
     """Retrieves the passages of documents, in place of `index.as_retriever()`.
 
     What comes back are the user's own nodes, with their ids, metadata, places in the text and relationships; documents
@@ -199,97 +196,6 @@ class SireRetriever(BaseRetriever):
 
     def _save_settings(self, place: Path) -> None:
         write_checked(place / _SETTINGS, {"similarity_top_k": self.similarity_top_k})
-
-    # --- changing documents -----------------------------------------------------------------------------------------
-
-    def insert(self, documents: Nodes) -> BuildReport:
-        """Add documents; those that are there already and unchanged cost nothing.
-
-        Raises:
-            CorpusError: A document with the same id and another text is there; use `refresh`.
-        """
-        return run_sync(self.ainsert(documents))
-
-    async def ainsert(self, documents: Nodes) -> BuildReport:
-        """See `insert`."""
-        given = self._given(documents)
-        return await self._follow(lambda: self.index.aadd(given))
-
-    insert_nodes = insert
-    ainsert_nodes = ainsert
-
-    def refresh(self, documents: Nodes) -> BuildReport:
-        """Bring documents up to date: new ones are added, changed ones replaced, unchanged ones left alone."""
-        return run_sync(self.arefresh(documents))
-
-    async def arefresh(self, documents: Nodes) -> BuildReport:
-        """See `refresh`."""
-        given = self._given(documents)
-        return await self._follow(lambda: self.index.aupdate(given))
-
-    update_ref_doc = refresh
-    aupdate_ref_doc = arefresh
-
-    def refresh_ref_docs(self, documents: Sequence[BaseNode]) -> list[bool]:
-        """`refresh`, as an index of LlamaIndex has it: for each document whether it was new or changed."""
-        return run_sync(self.arefresh_ref_docs(documents))
-
-    async def arefresh_ref_docs(self, documents: Sequence[BaseNode]) -> list[bool]:
-        """See `refresh_ref_docs`."""
-        names = [document.ref_doc_id or document.node_id for document in documents]
-        before = self._stored(names)
-        await self.arefresh(documents)
-        after = self._stored(names)
-        return [before.get(name) != after.get(name) for name in names]
-
-    def _stored(self, names: Sequence[str]) -> dict[str, Document]:
-        try:
-            return {document.id: document for document in self.index.documents(names)}
-        except StorageError:  # nothing was built yet
-            return {}
-
-    def replace_all(self, documents: Nodes) -> BuildReport:
-        """Make the index hold exactly these documents: every other one is deleted."""
-        return run_sync(self.areplace_all(documents))
-
-    async def areplace_all(self, documents: Nodes) -> BuildReport:
-        """See `replace_all`."""
-        given = self._given(documents)
-        return await self._follow(lambda: self.index.abuild(given))
-
-    def delete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
-        """Remove documents and everything derived from them.
-
-        Raises:
-            CorpusError: An id is unknown; nothing is deleted.
-        """
-        return run_sync(self.adelete(ref_doc_ids))
-
-    async def adelete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
-        """See `delete`."""
-        given = [ref_doc_ids] if isinstance(ref_doc_ids, str) else list(ref_doc_ids)
-        return await self._follow(lambda: self.index.adelete(given))
-
-    def delete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - the interface's: there is no docstore beside the index
-        """`delete`, as an index of LlamaIndex has it."""
-        self.delete(ref_doc_id)
-
-    async def adelete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
-        """See `delete_ref_doc`."""
-        await self.adelete(ref_doc_id)
-
-    def _given(self, documents: Nodes) -> list[Document]:
-        nodes: Any = [documents] if isinstance(documents, BaseNode) else documents
-        if self.transformations is not None:
-            nodes = run_transformations(list(nodes), self.transformations)
-        chunker = self.index.chunker
-        return to_documents(nodes, self.title_key, chunker=SentenceChunker() if chunker == "sentences" else chunker)  # type: ignore[arg-type]  # "sentences" is the only name
-
-    async def _follow(self, change: Callable[[], Awaitable[BuildReport]]) -> BuildReport:
-        report = await change()
-        if report.failures:
-            await self.index.apush()  # a store that missed the change gets it now; it raises what the store raises
-        return report
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 
