@@ -7,8 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 from sire_core.storage.checked import CheckedWrites
+from sire_core.storage.rows import NOTES
 from sire_core.storage.step_tables import STEP_TABLES
-from sire_core.storage.store import NOTES
 
 __all__ = ["forget_notes", "forget_steps"]
 

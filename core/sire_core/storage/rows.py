@@ -1,0 +1,196 @@
+"""The tables of `index.sqlite`, and how their rows become objects and back."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sire_core.corpus.changes import StoredDocument
+from sire_core.storage.checked import SUMS_SCHEMA, CheckedTable, CheckedWrites, damage, verified
+from sire_core.storage.commit import Commit
+from sire_core.storage.outbox import OUTBOX_SCHEMA, OUTBOX_TABLES
+from sire_core.storage.step_tables import STEP_SCHEMA, STEP_TABLES, write_table
+from sire_core.types import Chunk, Unit, UnitKind
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Delta
+
+__all__ = [
+    "CHUNKS",
+    "DOCUMENTS",
+    "EDGES",
+    "META",
+    "NOTES",
+    "SCHEMA",
+    "STATES",
+    "TABLES",
+    "UNITS",
+    "VECTOR_CHECKSUM",
+    "chunk_of",
+    "chunk_rows",
+    "is_right_vector",
+    "to_json",
+    "unit_of",
+    "vector_blob",
+    "vector_of",
+    "write_delta",
+]
+
+SCHEMA = (
+    """
+CREATE TABLE IF NOT EXISTS meta (
+    key TEXT PRIMARY KEY, checksum INTEGER NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS documents (
+    id TEXT PRIMARY KEY, checksum INTEGER NOT NULL, sequence INTEGER NOT NULL, hash TEXT NOT NULL, title TEXT NOT NULL,
+    metadata TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS chunks (
+    id TEXT PRIMARY KEY, checksum INTEGER NOT NULL, doc_id TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,
+    title TEXT, metadata TEXT, source_id TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS chunks_of_document ON chunks (doc_id);
+CREATE TABLE IF NOT EXISTS units (
+    id TEXT PRIMARY KEY, checksum INTEGER NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
+    level INTEGER NOT NULL, tree TEXT NOT NULL, chunk_ids TEXT NOT NULL, entity_keys TEXT NOT NULL, title TEXT NOT NULL,
+    metadata TEXT NOT NULL, source_ids TEXT NOT NULL, vector BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS units_of_owner ON units (owner, kind);
+CREATE TABLE IF NOT EXISTS edges (
+    owner TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
+    checksum INTEGER NOT NULL, weight REAL NOT NULL, metadata TEXT NOT NULL,
+    PRIMARY KEY (owner, kind, source, target)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS states (
+    owner TEXT PRIMARY KEY, checksum INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS notes (
+    owner TEXT NOT NULL, key TEXT NOT NULL, checksum INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (owner, key)) WITHOUT ROWID;
+"""
+    + STEP_SCHEMA
+    + OUTBOX_SCHEMA
+    + SUMS_SCHEMA
+)
+
+META = CheckedTable("meta", ("key", "value"))
+DOCUMENTS = CheckedTable("documents", ("id", "sequence", "hash", "title", "metadata"))
+CHUNKS = CheckedTable("chunks", ("id", "doc_id", "position", "text", "title", "metadata", "source_id"))
+UNITS = CheckedTable(
+    "units",
+    (
+        *("id", "owner", "kind", "text", "level", "tree", "chunk_ids", "entity_keys", "title", "metadata"),
+        "source_ids",
+    ),
+    "owner",
+    ("vector",),
+)
+EDGES = CheckedTable("edges", ("owner", "kind", "source", "target", "weight", "metadata"), "owner")
+STATES = CheckedTable("states", ("owner", "body"))
+NOTES = CheckedTable("notes", ("owner", "key", "body"), "owner")
+TABLES = (META, DOCUMENTS, CHUNKS, UNITS, EDGES, STATES, NOTES, *STEP_TABLES, *OUTBOX_TABLES)
+VECTOR_CHECKSUM = 4
+"""Bytes behind every vector."""
+
+
+def write_delta(
+    db: sqlite3.Connection, writes: CheckedWrites, owner: str, delta: Delta, vectors: Mapping[str, NDArray[np.float32]]
+) -> None:
+    """Write what an organizer changes."""
+    writes.delete(UNITS, ["id", "owner"], [(unit, owner) for unit in delta.drop_units])
+    edge = ("owner", "kind", "source", "target")
+    gone = [(owner, e.kind, e.source, e.target) for e in delta.drop_edges if e.kind not in delta.in_blocks]
+    writes.delete(EDGES, edge, gone)
+    writes.replace(UNITS, ["id"], (_unit_row(unit, owner, vectors[unit.id]) for unit in delta.put_units))
+    edges = (
+        (owner, e.kind, e.source, e.target, float(e.weight), to_json(e.metadata))
+        for e in delta.put_edges
+        if e.kind not in delta.in_blocks
+    )
+    writes.replace(EDGES, edge, edges)
+    for name, change in delta.tables.items():
+        write_table(db, writes, owner, name, change)
+    if delta.state is not None:
+        writes.replace(STATES, ["owner"], [(owner, to_json(delta.state))])
+    writes.delete(NOTES, ["owner", "key"], [(owner, key) for key, body in delta.notes.items() if body is None])
+    kept = ((owner, key, bytes(body)) for key, body in delta.notes.items() if body is not None)
+    writes.replace(NOTES, ["owner", "key"], kept)
+
+
+def to_json(value: object) -> str:
+    """JSON that is the same for equal values."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:
+    """Rows of the chunks; title and metadata are NULL where they are the document's."""
+    documents = {document.id: document for document in commit.put_documents}
+    for chunk in commit.put_chunks:
+        document = documents[chunk.doc_id]
+        title = None if chunk.title == document.title else chunk.title
+        metadata = None if chunk.metadata == document.metadata else to_json(chunk.metadata)
+        yield (chunk.id, chunk.doc_id, chunk.position, chunk.text, title, metadata, chunk.source_id)
+
+
+def chunk_of(row: tuple[Any, ...], document: StoredDocument) -> Chunk:
+    """A chunk from its row and its document."""
+    verified(row, len(CHUNKS.columns))
+    title = document.title if row[4] is None else str(row[4])
+    metadata = document.metadata if row[5] is None else json.loads(row[5])
+    return Chunk(str(row[0]), document.id, int(row[2]), title, str(row[3]), metadata, str(row[6]))
+
+
+def unit_of(row: tuple[Any, ...]) -> Unit:
+    """A unit from its row."""
+    found, _, kind, text, level, tree, chunk_ids, entity_keys, title, metadata, source_ids, _ = row
+    verified(row, len(UNITS.columns))
+    return Unit(
+        id=found,
+        kind=UnitKind.define(kind),
+        text=text,
+        chunk_ids=tuple(json.loads(chunk_ids)),
+        level=level,
+        tree=tree,
+        entity_keys=tuple(json.loads(entity_keys)) if entity_keys != "[]" else (),
+        title=title,
+        metadata=json.loads(metadata) if metadata != "{}" else {},
+        source_ids=tuple(json.loads(source_ids)) if source_ids != "[]" else (),
+    )
+
+
+def _unit_row(unit: Unit, owner: str, vector: NDArray[np.float32]) -> tuple[object, ...]:
+    """The row of a unit."""
+    return (
+        unit.id,
+        owner,
+        unit.kind.value,
+        unit.text,
+        unit.level,
+        unit.tree,
+        to_json(unit.chunk_ids),
+        to_json(unit.entity_keys),
+        unit.title,
+        to_json(unit.metadata),
+        to_json(unit.source_ids),
+        vector_blob(vector),
+    )
+
+
+def vector_blob(vector: NDArray[np.float32]) -> bytes:
+    """A vector with its checksum."""
+    content = np.ascontiguousarray(vector, dtype=np.float32).tobytes()
+    return content + zlib.crc32(content).to_bytes(VECTOR_CHECKSUM, "little")
+
+
+def vector_of(found: object, blob: bytes) -> NDArray[np.float32]:
+    """A vector from its bytes; `found` names the unit in errors."""
+    if not is_right_vector(blob):
+        raise damage(f"the vector of {found!r}")
+    return np.frombuffer(blob[:-VECTOR_CHECKSUM], dtype=np.float32)
+
+
+def is_right_vector(blob: object) -> bool:
+    """Whether bytes are a vector with its checksum."""
+    if not isinstance(blob, bytes) or len(blob) % 4:
+        return False
+    return zlib.crc32(blob[:-VECTOR_CHECKSUM]).to_bytes(VECTOR_CHECKSUM, "little") == blob[-VECTOR_CHECKSUM:]
