@@ -28,7 +28,9 @@ def children(snapshot: SearchSnapshot) -> Mapping[str, list[str]]:
     def read() -> dict[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
         # Where there are passages only there are no trees, and a large graph is read for nothing.
-        trees = set(snapshot.view.kind_names) - {UnitKind.CHUNK.value, UnitKind.ENTITY.value}
+        names = list(snapshot.view.kind_names)
+        present = {names[number] for number in np.unique(snapshot.view.kinds).tolist()}
+        trees = present - {UnitKind.CHUNK.value, UnitKind.ENTITY.value}
         for edge in snapshot.view.edges() if trees else ():
             if edge.kind == "child":
                 found[edge.source].append(edge.target)
