@@ -14,7 +14,7 @@ from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 
 from langchain_sire.documents import to_langchain
 from langchain_sire.pending import Pending, pending_of
-from langchain_sire.retriever import SireRetriever
+from langchain_sire.retriever import FilterLike, SireRetriever
 from sire_core import types
 from sire_core.corpus.validation import check_documents
 from sire_core.errors import IndexMissingError
@@ -138,10 +138,16 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         await self.aflush()
         return await super().areplace_all(documents)
 
-    async def adelete_documents(self, ids: Iterable[str]) -> None:
+    async def adelete_documents(
+        self,
+        ids: Iterable[str] | str | None = None,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - as in the base class
+        missing_ok: bool = False,
+    ) -> None:
         """See `SireRetriever.delete_documents`."""
         await self.aflush()
-        await super().adelete_documents(ids)
+        await super().adelete_documents(ids, filter=filter, missing_ok=missing_ok)
 
     @contextmanager
     def bulk(self) -> Iterator[None]:

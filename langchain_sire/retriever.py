@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -15,12 +17,14 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 from langchain_sire.callbacks import child_runs
 from langchain_sire.documents import from_langchain, from_texts, hit_to_langchain
 from langchain_sire.opening import SPELLINGS, open_index
-from sire_core.errors import SireError
+from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 from sire_core.filters import Filter, both, parse_filter
 from sire_core.index import Index
 from sire_core.keywords import named
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
+from sire_core.storage.side_files import read_checked, write_checked
+from sire_core.types import Passage
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -38,6 +42,7 @@ FilterLike = Union[dict[str, Any], str, Filter, None]
 _SEARCH = ("k", "filter", "returns", "recipe")
 """What one call may set, and `search_kwargs` for all calls."""
 
+_SETTINGS = "langchain.json"
 _FIELDS = ("k", "filter", "returns", "search_kwargs", "title_key", "tags", "metadata")
 
 
@@ -129,6 +134,7 @@ class SireRetriever(BaseRetriever):
         given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
         retriever = cls._over("from_documents", given)
         retriever.add_documents(documents)
+        _save_settings(retriever, retriever.index.path)
         return retriever
 
     @classmethod
@@ -146,6 +152,7 @@ class SireRetriever(BaseRetriever):
         given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
         retriever = cls._over("afrom_documents", given)
         await retriever.aadd_documents(documents)
+        _save_settings(retriever, retriever.index.path)
         return retriever
 
     @classmethod
@@ -181,6 +188,7 @@ class SireRetriever(BaseRetriever):
             StorageError: The folder holds an index.
         """
         self.index.save(path)
+        _save_settings(self, Path(path))
 
     @classmethod
     def load(
@@ -199,7 +207,7 @@ class SireRetriever(BaseRetriever):
             embedding: What the index was built with; not needed for the default and for named embedders.
             llm: For recipes that ask a model while they search, and for later additions.
             recipe: Which recipe of the folder; None takes the latest.
-            **options: As in `from_documents`.
+            **options: As in `from_documents`; `k` is what was saved when left out.
 
         Raises:
             IndexMissingError: There is no index.
@@ -210,14 +218,19 @@ class SireRetriever(BaseRetriever):
 
         given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
         retriever = cls._over("load", given)
-        retriever.index.snapshot()
+        try:
+            retriever.index.snapshot()
+        except IndexMissingError as error:
+            raise IndexMissingError(
+                f"There is no index in {path}. Make one: {cls.__name__}.from_documents(documents, path={str(path)!r})."
+            ) from error
         catch_up(retriever.index.push)
         return retriever
 
     @classmethod
     def _over(cls, called: str, given: Mapping[str, Any]) -> Self:
         index, fields = open_index(f"{cls.__name__}.{called}", given, _FIELDS)
-        return cls(index=index, **fields)
+        return cls(index=index, **{**_saved_settings(index.path), **fields})
 
     # --- changing documents -----------------------------------------------------------------------------------------
 
@@ -246,17 +259,60 @@ class SireRetriever(BaseRetriever):
         await self._follow(await self.index.abuild(given))
         return [document.id for document in given]
 
-    def delete_documents(self, ids: Iterable[str]) -> None:
-        """Delete documents and everything derived from them.
+    def delete_documents(
+        self,
+        ids: Iterable[str] | str | None = None,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - the word of every search
+        missing_ok: bool = False,
+    ) -> None:
+        """Delete documents and everything derived from them: some ids, or what passes a filter.
+
+        Args:
+            ids: Which documents.
+            filter: In the place of ids, on metadata: of what this retriever may find, whatever passes is deleted.
+            missing_ok: Leave out unknown ids.
 
         Raises:
+            ConfigurationError: Neither ids nor a filter, or both, or a filter on a key that no document has.
             CorpusError: An id is unknown; nothing is deleted.
         """
-        run_sync(self.adelete_documents(ids))
+        run_sync(self.adelete_documents(ids, filter=filter, missing_ok=missing_ok))
 
-    async def adelete_documents(self, ids: Iterable[str]) -> None:
+    async def adelete_documents(
+        self,
+        ids: Iterable[str] | str | None = None,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - as above
+        missing_ok: bool = False,
+    ) -> None:
         """See `delete_documents`."""
-        await self._follow(await self.index.adelete(ids))
+        if (ids is None) == (filter is None):
+            raise ConfigurationError(
+                "delete_documents takes ids or a filter, one of the two: delete_documents(['a', 'b']), or "
+                "delete_documents(filter='source=manual.md')."
+            )
+        if ids is None:
+            gone = await self._passing(filter)
+        else:
+            gone = [ids] if isinstance(ids, str) else list(ids)
+            if missing_ok:
+                gone = [document.id for document in await asyncio.to_thread(self.index.documents, gone)]
+        if gone:
+            await self._follow(await self.index.adelete(gone))
+
+    async def _passing(self, where: FilterLike) -> list[str]:
+        """Ids of the documents of which every passage passes a filter."""
+        wanted = self.narrowed(where)
+        assert wanted is not None
+        found = []
+        for document in await asyncio.to_thread(self.index.documents):
+            own = [dict(piece.metadata) if isinstance(piece, Passage) else {} for piece in document.chunks] or [{}]
+            if all(wanted.matches({**document.metadata, **metadata}) for metadata in own):
+                found.append(document.id)
+        if not found and (hint := await self.index.afilter_hint(wanted)):
+            raise ConfigurationError(f"Nothing was deleted. {hint}")
+        return found
 
     def _given(self, documents: Iterable[Document]) -> list[Any]:
         return from_langchain(documents, self.title_key, whole=self.index.chunker is None)
@@ -316,3 +372,15 @@ class SireRetriever(BaseRetriever):
             provider, _, model = embedder.partition(":")
             self._params = {**params, "ls_embedding_provider": provider, "ls_embedding_model": model or embedder}
         return self._params
+
+
+def _save_settings(retriever: SireRetriever, place: Path | None) -> None:
+    if place is not None:
+        write_checked(place / _SETTINGS, {"k": retriever.asked({})["k"]})
+
+
+def _saved_settings(place: Path | None) -> dict[str, Any]:
+    try:
+        return {} if place is None else dict(read_checked(place / _SETTINGS))
+    except FileNotFoundError:  # a new folder, or one that the core wrote
+        return {}

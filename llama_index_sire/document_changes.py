@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from llama_index.core.ingestion import run_transformations
 from llama_index.core.schema import BaseNode, TransformComponent
 
-from llama_index_sire.documents import to_documents
-from sire_core.corpus.chunker import SentenceChunker
+from llama_index_sire.cutting import cut, fingerprint
+from llama_index_sire.settings import CUT_BY, TOP_K, read_settings, write_settings
 from sire_core.errors import StorageError
 from sire_core.models.sync import run_sync
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DocumentChanges", "Nodes"]
 
+_log = logging.getLogger(__name__)
+
 Nodes = BaseNode | Sequence[BaseNode]
 
 
@@ -27,11 +30,13 @@ class DocumentChanges:
 
     Attributes:
         index: What is changed.
+        similarity_top_k: How many nodes a search gives, which a folder remembers.
         title_key: Metadata key that holds a document's title.
         transformations: Split documents that are added; None leaves that to the index.
     """
 
     index: Index
+    similarity_top_k: int
     title_key: str
     transformations: Sequence[TransformComponent] | None
 
@@ -75,7 +80,7 @@ class DocumentChanges:
         after = self._stored(names)
         return [before.get(name) != after.get(name) for name in names]
 
-    def _stored(self, names: Sequence[str]) -> dict[str, Document]:
+    def _stored(self, names: Collection[str]) -> dict[str, Document]:
         try:
             return {document.id: document for document in self.index.documents(names)}
         except StorageError:  # nothing was built yet
@@ -87,7 +92,7 @@ class DocumentChanges:
 
     async def areplace_all(self, documents: Nodes) -> BuildReport:
         """See `replace_all`."""
-        given = self._given(documents)
+        given = self._given(documents, everything=True)
         return await self._follow(lambda: self.index.abuild(given))
 
     def delete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
@@ -104,22 +109,34 @@ class DocumentChanges:
         return await self._follow(lambda: self.index.adelete(given))
 
     def delete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - the interface's: there is no docstore beside the index
-        """`delete`, as an index of LlamaIndex has it."""
-        self.delete(ref_doc_id)
+        """`delete`, as an index of LlamaIndex has it: an unknown id is mentioned in the log."""
+        run_sync(self.adelete_ref_doc(ref_doc_id))
 
     async def adelete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
         """See `delete_ref_doc`."""
-        await self.adelete(ref_doc_id)
+        if await asyncio.to_thread(self._stored, [ref_doc_id]):
+            await self.adelete(ref_doc_id)
+        else:
+            _log.warning("ref_doc_id %s not found, nothing deleted.", ref_doc_id)
 
-    def _given(self, documents: Nodes) -> list[Document]:
-        nodes: Any = [documents] if isinstance(documents, BaseNode) else documents
-        if self.transformations is not None:
-            nodes = run_transformations(list(nodes), self.transformations)
-        chunker = self.index.chunker
-        return to_documents(nodes, self.title_key, chunker=SentenceChunker() if chunker == "sentences" else chunker)  # type: ignore[arg-type]  # "sentences" is the only name
+    def _given(self, documents: Nodes, *, everything: bool = False) -> list[Document]:
+        nodes = [documents] if isinstance(documents, BaseNode) else list(documents)
+        return cut(
+            nodes,
+            self.index,
+            self.title_key,
+            self.transformations,
+            saved=read_settings(self.index.path).get(CUT_BY),
+            stored=self._stored,
+            everything=everything,
+        )
 
     async def _follow(self, change: Callable[[], Awaitable[BuildReport]]) -> BuildReport:
         report = await change()
+        if self.index.path is not None and self.transformations is not None:
+            saved, mine = read_settings(self.index.path), fingerprint(self.transformations)
+            if saved.get(CUT_BY, []) != mine:
+                write_settings(self.index.path, saved.get(TOP_K, self.similarity_top_k), mine)
         if report.failures:
             await self.index.apush()  # a store that missed the change gets it now; it raises what the store raises
         return report

@@ -15,7 +15,10 @@ from sire_core.types import Document, Passage
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
 
-__all__ = ["NODE_KEY", "to_documents"]
+__all__ = ["CUT_KEY", "NODE_KEY", "to_documents"]
+
+CUT_KEY = "sire_cut"
+"""Under `NODE_KEY`: from which document, by which transformations a node was cut."""
 
 NODE_KEY = "sire_node"
 """Metadata key under which other fields of a node (places in the text, relationships) travel as JSON."""
@@ -28,7 +31,11 @@ _FIELDS = (
 
 
 def to_documents(
-    nodes: BaseNode | Iterable[BaseNode], title_key: str = "title", *, chunker: SentenceChunker | None = None
+    nodes: BaseNode | Iterable[BaseNode],
+    title_key: str = "title",
+    *,
+    chunker: SentenceChunker | None = None,
+    marks: Mapping[str, str] | None = None,
 ) -> list[Document]:
     """Convert documents, or nodes that a splitter cut from documents.
 
@@ -40,6 +47,7 @@ def to_documents(
         nodes: Documents or text nodes, or one of them.
         title_key: Metadata key that holds the title.
         chunker: Cuts documents; None takes each as one passage.
+        marks: What is noted with the first node of a document, by the document's id.
 
     Raises:
         CorpusError: Something is no node, or one id stands for two things.
@@ -58,7 +66,9 @@ def to_documents(
     both = sorted(pieces.keys() & {document.id for document in documents})
     if both:
         raise CorpusError(f"Given whole and in pieces, too: {', '.join(both[:10])}. Give the document or its nodes.")
-    return [*documents, *(_pieced(name, list(group.values()), title_key) for name, group in pieces.items())]
+    noted = marks or {}
+    groups = ((name, list(group.values())) for name, group in pieces.items())
+    return [*documents, *(_pieced(name, group, title_key, noted.get(name, "")) for name, group in groups)]
 
 
 def _whole(node: LlamaIndexDocument, title_key: str, chunker: SentenceChunker | None) -> Document:
@@ -74,14 +84,15 @@ def _whole(node: LlamaIndexDocument, title_key: str, chunker: SentenceChunker | 
     return Document(node.node_id, "", _title(metadata, title_key), metadata, tuple(cut) if text.strip() else ())
 
 
-def _pieced(name: str, group: Sequence[BaseNode], title_key: str) -> Document:
+def _pieced(name: str, group: Sequence[BaseNode], title_key: str, mark: str) -> Document:
     all_metadata = [plain_metadata(node.metadata) for node in group]
     shared = {key: value for key, value in all_metadata[0].items() if _is_shared(key, value, all_metadata)}
     title = _title(shared, title_key)
-    passages = []
+    passages: list[Passage] = []
     for node, metadata in zip(group, all_metadata, strict=True):
         own = {key: value for key, value in metadata.items() if key not in shared}
-        own[NODE_KEY] = json.dumps(_about(node), sort_keys=True)
+        about = {**_about(node), CUT_KEY: mark} if mark and not passages else _about(node)
+        own[NODE_KEY] = json.dumps(about, sort_keys=True)
         text = node.get_content(metadata_mode=MetadataMode.NONE)
         passages.append(Passage(text, node.node_id, _title(own, title_key), own))
     return Document(name, "", title, shared, tuple(passages))
@@ -115,6 +126,7 @@ def _related(to: RelatedNodeInfo | list[RelatedNodeInfo]) -> Any:
 def read_about(text: str) -> dict[str, Any]:
     """Fields of a node from what stands under `NODE_KEY`."""
     about: dict[str, Any] = json.loads(text)
+    about.pop(CUT_KEY, None)
     related = about.pop("relationships", {})
     about["relationships"] = {NodeRelationship(kind): _to(found) for kind, found in related.items()}
     return about

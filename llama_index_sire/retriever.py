@@ -14,17 +14,18 @@ from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, Trans
 from llama_index.core.settings import Settings
 from llama_index_instrumentation import get_dispatcher
 
+from llama_index_sire.cutting import fingerprint
 from llama_index_sire.document_changes import DocumentChanges, Nodes
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, both_filters, to_filter
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.nodes import to_scored_node
 from llama_index_sire.opening import FIELDS, open_index, read_arguments
-from sire_core.errors import ConfigurationError, StorageError
+from llama_index_sire.settings import CUT_BY, TOP_K, read_settings, write_settings
+from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
-from sire_core.storage.side_files import read_checked, write_checked
 
 if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["SireRetriever"]
 
 dispatcher = get_dispatcher(__name__)
-
-_SETTINGS = "llama_index.json"
 
 
 class SireRetriever(DocumentChanges, BaseRetriever):
@@ -157,10 +156,16 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         """
         from sire_core.pipeline.mirroring import catch_up
 
-        with Index(persist_dir) as known:
-            known.stats()  # says what is missing when there is no index
+        try:
+            with Index(persist_dir) as known:
+                known.stats()
+        except IndexMissingError as error:
+            raise IndexMissingError(
+                f"There is no index in {persist_dir}. Make one: {cls.__name__}.from_documents(documents, "
+                f"persist_dir={str(persist_dir)!r})."
+            ) from error
         settings, fields = read_arguments(f"{cls.__name__}.from_persist_dir", {**options, "persist_dir": persist_dir})
-        saved = _saved_settings(Path(persist_dir))
+        saved = {name: value for name, value in read_settings(Path(persist_dir)).items() if name == TOP_K}
         retriever = cls(open_index(**settings), **{**saved, **fields})
         catch_up(retriever.index.push)
         return retriever
@@ -195,7 +200,10 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         shutil.rmtree(old)
 
     def _save_settings(self, place: Path) -> None:
-        write_checked(place / _SETTINGS, {"similarity_top_k": self.similarity_top_k})
+        cut_by = fingerprint(self.transformations)
+        if cut_by is None:
+            cut_by = read_settings(self.index.path or place).get(CUT_BY)
+        write_settings(place, self.similarity_top_k, cut_by)
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 
@@ -279,10 +287,3 @@ class SireRetriever(DocumentChanges, BaseRetriever):
     def _with_llm(self, given: dict[str, Any]) -> dict[str, Any]:
         model = self.index.language_model
         return {"llm": model.llm, **given} if isinstance(model, LlamaIndexModel) else given
-
-
-def _saved_settings(place: Path) -> dict[str, Any]:
-    try:
-        return dict(read_checked(place / _SETTINGS))
-    except FileNotFoundError:  # a folder that the core wrote
-        return {}

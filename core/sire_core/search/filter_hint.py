@@ -12,6 +12,8 @@ from sire_core.filters import Condition, Filter
 __all__ = ["filter_hint"]
 
 _LISTED = 20
+_IDS = ("id", "id_", "doc_id", "document_id", "node_id", "ref_doc_id")
+"""What vector stores of frameworks let one filter on beside metadata."""
 
 
 def filter_hint(where: Filter, metadata: Iterable[Mapping[str, Any]]) -> str:
@@ -38,6 +40,8 @@ def filter_hint(where: Filter, metadata: Iterable[Mapping[str, Any]]) -> str:
             nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
             hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
             said.append(f"No passage has the metadata key {key!r}{hint}")
+            if key in _IDS:
+                said.append("Ids are no metadata: to filter on one, write it into the metadata of the document, too.")
         elif condition.operator != "exists" and asked and asked.isdisjoint(types[key]):
             held, given = (" and ".join(sorted(names)) for names in (types[key], asked))
             said.append(f"Values of the metadata key {key!r} are {held}, and the filter compares with {given}.")

@@ -35,6 +35,7 @@ __all__ = [
     "chunk_of",
     "chunk_rows",
     "is_right_vector",
+    "metadata_json",
     "to_json",
     "unit_of",
     "vector_blob",
@@ -117,6 +118,11 @@ def write_delta(
     writes.replace(NOTES, ["owner", "key"], kept)
 
 
+def metadata_json(metadata: Mapping[str, Any]) -> str:
+    """Metadata with their keys as the user gave them; what compares documents sorts them."""
+    return json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
+
+
 def to_json(value: object) -> str:
     """JSON that is the same for equal values."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -128,7 +134,7 @@ def chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:
     for chunk in commit.put_chunks:
         document = documents[chunk.doc_id]
         title = None if chunk.title == document.title else chunk.title
-        metadata = None if chunk.metadata == document.metadata else to_json(chunk.metadata)
+        metadata = None if chunk.metadata == document.metadata else metadata_json(chunk.metadata)
         yield (chunk.id, chunk.doc_id, chunk.position, chunk.text, title, metadata, chunk.source_id)
 
 
@@ -170,7 +176,7 @@ def _unit_row(unit: Unit, owner: str, vector: NDArray[np.float32]) -> tuple[obje
         to_json(unit.chunk_ids),
         to_json(unit.entity_keys),
         unit.title,
-        to_json(unit.metadata),
+        metadata_json(unit.metadata),
         to_json(unit.source_ids),
         vector_blob(vector),
     )

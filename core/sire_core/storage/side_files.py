@@ -37,7 +37,11 @@ ADVICE = {
         "It says which nodes a LlamaIndex vector store holds. Empty the vector store, delete this folder, and run the "
         "pipeline again."
     ),
-    "llama_index.json": "It holds the settings of a LlamaIndex retriever: delete it, and give similarity_top_k again.",
+    "llama_index.json": (
+        "It holds the settings of a LlamaIndex retriever: delete it, and give similarity_top_k again, and "
+        "transformations where the documents were cut by some."
+    ),
+    "langchain.json": "It holds the settings of a LangChain retriever: delete it, and give k again.",
 }
 """What adapters write beside an index, files or folders of files, and what to do where they are damaged."""
 

@@ -34,6 +34,7 @@ from sire_core.storage.rows import (
     chunk_of,
     chunk_rows,
     is_right_vector,
+    metadata_json,
     to_json,
     unit_of,
     vector_blob,
@@ -288,7 +289,7 @@ class Store:
             note_changes(db, writes, commit)
             writes.delete(CHUNKS, ["id"], [(chunk,) for chunk in commit.drop_chunks])
             writes.delete(DOCUMENTS, ["id"], [(doc,) for doc in commit.drop_documents])
-            documents = ((d.id, d.sequence, d.hash, d.title, to_json(d.metadata)) for d in commit.put_documents)
+            documents = ((d.id, d.sequence, d.hash, d.title, metadata_json(d.metadata)) for d in commit.put_documents)
             writes.replace(DOCUMENTS, ["id"], documents)
             writes.replace(CHUNKS, ["id"], chunk_rows(commit))
             for owner in commit.drop_owners:
