@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sire_core.algorithms.encoding_tree import EncodingTree
 from sire_core.algorithms.entropy_levels import entropy_tree
-from sire_core.algorithms.entropy_merging import Level, merge_communities
+from sire_core.algorithms.entropy_merging import MergeLevel, merge_communities
 from sire_core.algorithms.partitions import modularity, normalized_mutual_information
 from sire_core.algorithms.perspectives import abstract_greedy, leiden_labels, tree_information
 from sire_core.algorithms.structural_entropy import decoding_information
@@ -121,7 +121,7 @@ def speed(sizes: list[int], repeats: int) -> list[dict[str, Any]]:
         starts, targets, weights = graph.rows()
         runs: dict[str, Callable[[], object]] = {
             "leiden": lambda g=graph, s=starts, t=targets, w=weights: leiden_once(g.size, s, t, w),
-            "merging": lambda g=graph: merge_communities(Level.of(g)),
+            "merging": lambda g=graph: merge_communities(MergeLevel.of(g)),
             "one tree": lambda g=graph: entropy_tree(g, 3),
             "three trees": lambda g=graph: abstract_greedy(g, kappa=3),
         }

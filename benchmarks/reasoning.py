@@ -24,7 +24,7 @@ from sire_core import Hit, Index
 from sire_core.algorithms.text import normalize_answer
 from sire_core.evaluate.bootstrap import paired_bootstrap
 from sire_core.evaluate.datasets import DataSet, load_dataset
-from sire_core.evaluate.rows import Row
+from sire_core.evaluate.rows import EvalRow
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.models.embedders import resolve_embedder
 from sire_core.protocols import Completion, Embedder, Prompt
@@ -149,7 +149,7 @@ def load(folder: Path, limit: int | None) -> tuple[DataSet, dict[str, list[Hop]]
 
 def measure(
     data: DataSet, hops: Mapping[str, Sequence[Hop]], recipe: str, embedder: Embedder | str, strategies: Sequence[str]
-) -> list[tuple[str, Row, float, float]]:
+) -> list[tuple[str, EvalRow, float, float]]:
     """One index, all strategies: name, row, mean calls, mean searches."""
     index = Index(recipe=recipe_by_name(recipe), embedder=embedder, chunker=None)
     index.build(data.documents)
@@ -164,7 +164,7 @@ def measure(
     return rows
 
 
-def show(data: DataSet, measured: Sequence[tuple[str, Row, float, float]]) -> None:
+def show(data: DataSet, measured: Sequence[tuple[str, EvalRow, float, float]]) -> None:
     """A Markdown table; differences are to the first row of the same recipe."""
     print(f"\n### {data.name}, {len(data.questions)} questions\n")
     print("| row | calls | searches | R@2 | R@5 | R@10 | R@20 | all@5 | answer@1500 | R@5 gain, 95 % interval |")

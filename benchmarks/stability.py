@@ -25,7 +25,7 @@ import numpy as np
 from sire_core import Document, Index
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.repeats import spread
-from sire_core.evaluate.rows import Row
+from sire_core.evaluate.rows import EvalRow
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.models.embedders import resolve_embedder
 from sire_core.models.sync import run_sync
@@ -71,7 +71,7 @@ def _done(_: Any) -> None:
     """What a build reports is of no interest here."""
 
 
-def measured(dataset: DataSet, recipe: str, embedder: str, seed: int, history: History) -> Row:
+def measured(dataset: DataSet, recipe: str, embedder: str, seed: int, history: History) -> EvalRow:
     """The row of an index that came about in some way."""
     with tempfile.TemporaryDirectory(prefix="sire-stability-") as folder:
         index = Index(
@@ -108,7 +108,7 @@ def run(dataset: DataSet, recipe: str, embedder: str) -> None:
         ("half", "built", half, 0, built(half.documents)),
         ("half", "the rest deleted", half, 0, shrunk(half.documents, gone)),
     ]
-    rows: dict[str, list[Row]] = {"whole": [], "half": []}
+    rows: dict[str, list[EvalRow]] = {"whole": [], "half": []}
     for group, name, data, seed, history in cases:
         print(f"{recipe}: {group}, {name}", file=sys.stderr, flush=True)
         row = measured(data, recipe, embedder, seed, history)
@@ -123,12 +123,12 @@ def run(dataset: DataSet, recipe: str, embedder: str) -> None:
         )
 
 
-def _line(recipe: str, name: str, row: Row) -> str:
+def _line(recipe: str, name: str, row: EvalRow) -> str:
     cells = [f"{value or 0.0:.1f}" for value in (row.recall_passages(2), row.recall_passages(5), row.all_at(5))]
     return f"| {recipe} | {name} | {len(row.with_gold)} | {cells[0]} | {cells[1]} | {cells[2]} | |"
 
 
-def _same(rows: Sequence[Row]) -> float:
+def _same(rows: Sequence[EvalRow]) -> float:
     """Share of questions whose first five passages are the same set in all rows."""
     tops = [[frozenset(result.passages[:5]) for result in row.results] for row in rows]
     return 100.0 * float(np.mean([len(set(found)) == 1 for found in zip(*tops, strict=True)]))

@@ -75,7 +75,7 @@ class Progress:
     def __init__(
         self, node: str, question: str, state: ReasoningState, *, reads: bool = False, searches: bool = True
     ) -> None:
-        # Another question on the same thread, or the same one again, begins anew.
+        # Another question on the same thread, or the same one again, begins again.
         going = state.get("asked") == question and state.get("next") == node
         self.question = question
         self.known = len(state["steps"]) if going else 0

@@ -84,7 +84,7 @@ def _refuse_another(mine: list[str] | None, saved: Sequence[str] | None, everyth
     raise ConfigurationError(
         f"The documents of this index were cut by transformations ({names}), and this retriever was made {how}: the "
         "new ones would be cut in another way. Give the same: SireRetriever.from_persist_dir(folder, "
-        "transformations=[...]). To cut all of them anew, give other ones ([] leaves it to the index) and call "
+        "transformations=[...]). To cut all of them again, give other ones ([] leaves it to the index) and call "
         "replace_all(documents)."
     )
 

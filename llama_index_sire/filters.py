@@ -8,7 +8,7 @@ from typing import Any, Union
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from sire_core.errors import ConfigurationError
-from sire_core.filters import Filter, Group, both, condition, parse_filter
+from sire_core.filters import Filter, FilterGroup, both, condition, parse_filter
 
 __all__ = ["FilterLike", "both_filters", "to_filter"]
 
@@ -40,8 +40,8 @@ def _translated(filters: MetadataFilters) -> Filter:
     parts = tuple(_translated(part) if isinstance(part, MetadataFilters) else _condition(part) for part in given)
     wanted = filters.condition or FilterCondition.AND
     if wanted is FilterCondition.NOT:
-        return Group("not", (Group("or", parts),))  # none of them may hold, as LlamaIndex reads it
-    return parts[0] if len(parts) == 1 else Group("or" if wanted is FilterCondition.OR else "and", parts)
+        return FilterGroup("not", (FilterGroup("or", parts),))  # none of them may hold, as LlamaIndex reads it
+    return parts[0] if len(parts) == 1 else FilterGroup("or" if wanted is FilterCondition.OR else "and", parts)
 
 
 def _condition(given: MetadataFilter) -> Filter:

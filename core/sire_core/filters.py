@@ -19,7 +19,7 @@ from typing import Any, Union
 from sire_core.errors import ConfigurationError
 from sire_core.filter_text import DEEPEST, MOST_CONDITIONS, read_text
 
-__all__ = ["Condition", "Filter", "Group", "both", "condition", "parse_filter"]
+__all__ = ["Condition", "Filter", "FilterGroup", "both", "condition", "parse_filter"]
 
 _ORDERED = ("lt", "lte", "gt", "gte")
 _LISTED = ("in", "nin")
@@ -117,7 +117,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FilterGroup:
     """`and`, `or` over one or more filters; `not` over one.
 
     Attributes:
@@ -140,7 +140,7 @@ class Group:
             raise ConfigurationError(f"'{self.operator}' in a filter takes a non-empty list of filters.")
         if self.operator == "not" and len(self.parts) != 1:
             raise ConfigurationError("'not' in a filter takes exactly one filter.")
-        shapes = [part.shape if isinstance(part, Group) else (0, 1) for part in self.parts]
+        shapes = [part.shape if isinstance(part, FilterGroup) else (0, 1) for part in self.parts]
         depth, conditions = 1 + max(depth for depth, _ in shapes), sum(count for _, count in shapes)
         _check_depth(depth)
         if conditions > MOST_CONDITIONS:
@@ -157,7 +157,7 @@ class Group:
         return all(results) if self.operator == "and" else any(results)
 
 
-Filter = Union[Condition, Group]
+Filter = Union[Condition, FilterGroup]
 
 
 def parse_filter(given: Filter | Mapping[str, Any] | str | None) -> Filter | None:
@@ -198,13 +198,13 @@ def condition(key: str, operator: str, operand: Any) -> Filter:
         there = [Condition(key, "exists", value=True), *(Condition(key, "ne", none) for none in (None, "", ()))]
         if not isinstance(operand, bool):
             raise ConfigurationError(f"'is_empty' for {shortened(key)} takes true or false, not {shortened(operand)}.")
-        return Group("not", (_joined("and", there),)) if operand else _joined("and", there)
+        return FilterGroup("not", (_joined("and", there),)) if operand else _joined("and", there)
     return Condition(key, _SYMBOLS.get(name, name) if isinstance(name, str) else name, operand)
 
 
 def _parse(given: Any, depth: int) -> Filter:
     _check_depth(depth)
-    if isinstance(given, (Condition, Group)):
+    if isinstance(given, (Condition, FilterGroup)):
         return given
     if isinstance(given, str):
         return _parse_mapping(_loaded(given) if given.lstrip()[:1] == "{" else read_text(given), depth)
@@ -246,15 +246,15 @@ def _items(key: Any, operand: Any) -> tuple[Any, ...]:
     return items
 
 
-def _parse_group(operator: str, value: Any, depth: int) -> Group:
-    items = [value] if isinstance(value, (Mapping, Condition, Group)) else value
+def _parse_group(operator: str, value: Any, depth: int) -> FilterGroup:
+    items = [value] if isinstance(value, (Mapping, Condition, FilterGroup)) else value
     if not isinstance(items, (list, tuple)) or not items:
         raise ConfigurationError(f"'{operator}' in a filter takes a non-empty list of filters, not {shortened(value)}.")
-    return Group(operator, tuple(_parse(item, depth + 1) for item in items))
+    return FilterGroup(operator, tuple(_parse(item, depth + 1) for item in items))
 
 
 def _joined(operator: str, parts: Sequence[Filter]) -> Filter:
-    return parts[0] if len(parts) == 1 else Group(operator, tuple(parts))
+    return parts[0] if len(parts) == 1 else FilterGroup(operator, tuple(parts))
 
 
 def _check_depth(depth: int) -> None:

@@ -18,7 +18,7 @@ from sire_core.types import BuildReport, Document, Failure, Hit
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.explore.asked import Asked
+    from sire_core.explore.asked import AskedQuestion
     from sire_core.models.prices import Price
     from sire_core.models.usage import UsageLimits
     from sire_core.pipeline.estimate import Estimate
@@ -378,7 +378,7 @@ class Index:
         *,
         filter: FilterLike = None,  # noqa: A002 - as in search
         returns: str = "passages",
-    ) -> Asked:
+    ) -> AskedQuestion:
         """A question with its hits and the picture of how it led to them; Jupyter and marimo display it.
 
         Elsewhere `.save("question.html")` writes a page that works offline, `.save("question.svg")` the picture alone.
@@ -392,7 +392,7 @@ class Index:
         *,
         filter: FilterLike = None,  # noqa: A002 - as above
         returns: str = "passages",
-    ) -> Asked:
+    ) -> AskedQuestion:
         """See `show`."""
         from sire_core.explore.asked import aask
 

@@ -256,7 +256,7 @@ class Session:
         manifest, _ = self.built()
         library = self.files()
         for built in manifest.recipes:
-            self._check_makers(built)
+            self._check_fingerprints(built)
         with library.store.snapshot():
             stored = library.store.documents()
             chunks = library.store.chunks(stored)
@@ -276,8 +276,8 @@ class Session:
         assert report is not None  # an index that was built has a recipe
         return report
 
-    def _check_makers(self, built: BuiltRecipe) -> None:
-        """Refuse to make anew, by others, what a model or a given extractor has made."""
+    def _check_fingerprints(self, built: BuiltRecipe) -> None:
+        """Refuse to make again, by others, what a model or a given extractor has made."""
         configuration = self._configuration
         model = configuration.language_model
         by_model = bool(built.language_model) and bool(built.organizers)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Span", "disable", "enable", "records_content", "start"]
+__all__ = ["TraceSpan", "disable", "enable", "records_content", "start"]
 
 _OFF: Mapping[str, Any] = {"tracer": None, "content": False}
 _state: dict[str, Any] = dict(_OFF)
@@ -46,7 +46,7 @@ def records_content() -> bool:
     return bool(_state["content"])
 
 
-class Span:
+class TraceSpan:
     """A span, or nothing when tracing is off; as a context manager it ends with its block, and notes what failed.
 
     It does not become the current span of its context by itself: see `current`.
@@ -93,17 +93,17 @@ class Span:
             self._span.set_status(Status(StatusCode.ERROR, type(error).__name__))
         self._span.end()
 
-    def __enter__(self) -> Span:
+    def __enter__(self) -> TraceSpan:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.end(error)
 
 
-_NOTHING = Span()
+_NOTHING = TraceSpan()
 
 
-def start(operation: str, subject: str, attributes: Mapping[str, Any], *, remote: bool = False) -> Span:
+def start(operation: str, subject: str, attributes: Mapping[str, Any], *, remote: bool = False) -> TraceSpan:
     """Begin a span below the current one.
 
     Args:
@@ -118,6 +118,6 @@ def start(operation: str, subject: str, attributes: Mapping[str, Any], *, remote
     from opentelemetry.trace import SpanKind
 
     kind = SpanKind.CLIENT if remote else SpanKind.INTERNAL
-    span = Span(tracer.start_span(f"{operation} {subject}", kind=kind))
+    span = TraceSpan(tracer.start_span(f"{operation} {subject}", kind=kind))
     span.set({"gen_ai.operation.name": operation, **attributes})
     return span

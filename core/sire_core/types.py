@@ -24,7 +24,7 @@ __all__ = [
     "Hit",
     "Metadata",
     "Passage",
-    "Step",
+    "PathStep",
     "Triple",
     "Unit",
     "UnitKind",
@@ -318,7 +318,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """One reason on the way from the query to a hit."""
 
     step: str
@@ -340,7 +340,7 @@ class Hit:
     unit: Unit
     score: float
     doc_ids: tuple[str, ...] = ()
-    path: tuple[Step, ...] = ()
+    path: tuple[PathStep, ...] = ()
     metadata: Metadata = field(default_factory=dict)
     differing: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sire_core.algorithms.text import name_key, tokenize
 
-__all__ = ["Evidence", "PaddedWords", "SourceDocument", "SourceFact", "cap_documents", "gather_evidence"]
+__all__ = ["BridgeEvidence", "PaddedWords", "SourceDocument", "SourceFact", "cap_documents", "gather_evidence"]
 
 
 class PaddedWords(dict[str, str]):
@@ -51,7 +51,7 @@ class SourceDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class BridgeEvidence:
     """What documents say of an entity that they share: all that its bridging facts may be made from.
 
     Attributes:
@@ -92,7 +92,7 @@ def gather_evidence(
     max_facts: int = 8,
     cap_order: str = "facts",
     entity_key: str = "norm",
-) -> dict[str, Evidence]:
+) -> dict[str, BridgeEvidence]:
     """The evidence of some bridge entities, of those that have facts in two documents.
 
     Args:
@@ -115,7 +115,7 @@ def gather_evidence(
         kept = [(found[i][0], found[i][1][:max_facts]) for i in order]
         name = _stated_name(key, kept, entity_key, words) if len(kept) > 1 else ""
         if name:
-            evidence[key] = Evidence(key, name, tuple((document.title, facts) for document, facts in kept))
+            evidence[key] = BridgeEvidence(key, name, tuple((document.title, facts) for document, facts in kept))
     return evidence
 
 

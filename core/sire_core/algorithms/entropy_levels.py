@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels, first_members
-from sire_core.algorithms.entropy_merging import SMALLEST_GAIN, Level, merge_communities
+from sire_core.algorithms.entropy_merging import SMALLEST_GAIN, MergeLevel, merge_communities
 from sire_core.algorithms.entropy_moves import dissolve_groups, move_units
 from sire_core.algorithms.undirected import UndirectedGraph
 
@@ -22,7 +22,7 @@ __all__ = ["entropy_partition", "entropy_tree", "repaired_clusters"]
 _ENOUGH = 1e-3  # of the information: the last round is the one whose dissolutions add less
 
 
-def entropy_partition(level: Level, start: Ints | None = None) -> Ints:
+def entropy_partition(level: MergeLevel, start: Ints | None = None) -> Ints:
     """Group units so that the tree entropy becomes small: merges, moves and dissolutions until they bring no more.
 
     Args:
@@ -56,7 +56,7 @@ def entropy_tree(graph: UndirectedGraph, levels: int = 3, start: Ints | None = N
     Returns:
         A tree without single-child nodes; vertices without edges hang off the root.
     """
-    base = Level.of(graph)
+    base = MergeLevel.of(graph)
     labels = [entropy_partition(base) if start is None else canonical_labels(start)]
     while len(labels) < levels:
         above = _group(graph, labels[-1], base)
@@ -71,20 +71,20 @@ def entropy_tree(graph: UndirectedGraph, levels: int = 3, start: Ints | None = N
     return EncodingTree(graph.size, tuple(labels)).contracted()
 
 
-def _group(graph: UndirectedGraph, labels: Ints, base: Level) -> Ints | None:
+def _group(graph: UndirectedGraph, labels: Ints, base: MergeLevel) -> Ints | None:
     """The level above the highest one."""
     volumes = np.bincount(labels, weights=base.volumes).astype(np.float64)
-    level = Level(graph.contracted(labels), volumes, np.full(len(volumes), base.total), base.total)
+    level = MergeLevel(graph.contracted(labels), volumes, np.full(len(volumes), base.total), base.total)
     groups = entropy_partition(level)
     return groups[labels] if level.information(groups) > SMALLEST_GAIN else None
 
 
-def _divide(graph: UndirectedGraph, labels: Ints, base: Level) -> Ints | None:
+def _divide(graph: UndirectedGraph, labels: Ints, base: MergeLevel) -> Ints | None:
     """The level below the finest one."""
     inside = labels[graph.edges[:, 0]] == labels[graph.edges[:, 1]]
     within = UndirectedGraph(graph.size, graph.edges[inside], graph.weights[inside])
     ceilings = np.bincount(labels, weights=base.volumes)[labels].astype(np.float64)
-    level = Level(within, base.volumes, ceilings, base.total)
+    level = MergeLevel(within, base.volumes, ceilings, base.total)
     groups = entropy_partition(level)
     return groups if level.information(groups) > SMALLEST_GAIN else None
 
@@ -118,7 +118,7 @@ def repaired_clusters(graph: UndirectedGraph, clusters: Ints, above: Ints, new: 
     within = UndirectedGraph(len(inside), ends[together], graph.weights[together])
     degrees = graph.degrees()
     volumes = np.bincount(above, weights=degrees).astype(np.float64)
-    level = Level(within, degrees[inside], volumes[above[inside]], graph.volume())
+    level = MergeLevel(within, degrees[inside], volumes[above[inside]], graph.volume())
     found = entropy_partition(level, canonical_labels(groups[inside]))
     groups[inside] = len(held) + graph.size + inside[first_members(found)][found]
     return canonical_labels(groups)

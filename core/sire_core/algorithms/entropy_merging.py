@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["SMALLEST_GAIN", "Level", "merge_communities"]
+__all__ = ["SMALLEST_GAIN", "MergeLevel", "merge_communities"]
 
 SMALLEST_GAIN = 1e-10
 """Gains up to this share of the volume are rounding."""
@@ -28,7 +28,7 @@ _SLOW = 0.95  # share of the groups left by a round after which less is nearly a
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Level:
+class MergeLevel:
     """One level of an encoding tree to be found: units that are to be grouped below given parents.
 
     At the first level units are vertices and their volumes degrees; at a higher one they are the clusters below. A
@@ -49,7 +49,7 @@ class Level:
     total: float
 
     @classmethod
-    def of(cls, graph: UndirectedGraph) -> Level:
+    def of(cls, graph: UndirectedGraph) -> MergeLevel:
         """The level right below the root, vertices being the units.
 
         Args:
@@ -89,7 +89,7 @@ def worth(inner: Floats, volumes: Floats, ceilings: Floats) -> Floats:
     return np.asarray(inner * np.log2(ratio), dtype=np.float64)
 
 
-def merge_communities(level: Level, labels: Ints | None = None) -> Ints:
+def merge_communities(level: MergeLevel, labels: Ints | None = None) -> Ints:
     """Merge adjacent groups as long as some merge has a positive gain, the best ones first.
 
     In every round the gains of all adjacent pairs are computed; then pairs are merged in the order of their gains, each

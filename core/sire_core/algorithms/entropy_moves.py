@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sire_core.algorithms.encoding_tree import canonical_labels
-from sire_core.algorithms.entropy_merging import SMALLEST_GAIN, Level, worth
+from sire_core.algorithms.entropy_merging import SMALLEST_GAIN, MergeLevel, worth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ _ENOUGH = 3e-4  # of the information: a sweep that adds less is the last one
 _DIGITS = 10  # as for merges: ties must not hang on rounding
 
 
-def move_units(level: Level, labels: Ints) -> Ints:
+def move_units(level: MergeLevel, labels: Ints) -> Ints:
     """Sweeps in which every unit may move to the adjacent group where it is worth most, or into a group of its own.
 
     The gains of all moves are computed at once; then the moves are made one by one, the best first, each after its
@@ -49,7 +49,7 @@ def move_units(level: Level, labels: Ints) -> Ints:
     return _swept(level, labels, sweep)
 
 
-def dissolve_groups(level: Level, labels: Ints) -> Ints:
+def dissolve_groups(level: MergeLevel, labels: Ints) -> Ints:
     """Sweeps in which groups are taken apart, each unit going to the adjacent group where it is worth most.
 
     Units of a group that go to the same place take the weight between them along; a unit that is worth nothing
@@ -70,7 +70,7 @@ def dissolve_groups(level: Level, labels: Ints) -> Ints:
     return _swept(level, labels, sweep)
 
 
-def _swept(level: Level, labels: Ints, sweep: Callable[[Ints, Scores], Ints]) -> Ints:
+def _swept(level: MergeLevel, labels: Ints, sweep: Callable[[Ints, Scores], Ints]) -> Ints:
     """Labels after as many sweeps as add something."""
     labels = canonical_labels(labels)
     scores = level.scores(labels)
@@ -96,7 +96,7 @@ class _Links(NamedTuple):
     own: Floats  # per unit: the weight to its own group
 
 
-def _links(level: Level, labels: Ints, rows: Rows, scores: Scores) -> _Links:
+def _links(level: MergeLevel, labels: Ints, rows: Rows, scores: Scores) -> _Links:
     from scipy.sparse import csr_array
 
     n = len(labels)
@@ -124,7 +124,7 @@ def _best_links(links: _Links, gains: Floats, total: float) -> Ints:
     return best[np.argsort(-rounded[best], kind="stable")]
 
 
-def _best_moves(level: Level, labels: Ints, rows: Rows, scores: Scores) -> tuple[Ints, Ints]:
+def _best_moves(level: MergeLevel, labels: Ints, rows: Rows, scores: Scores) -> tuple[Ints, Ints]:
     """Units that gain by moving and where to (-1: a group of its own), the largest gains first."""
     links = _links(level, labels, rows, scores)
     inner, volumes, ceilings = scores
@@ -177,7 +177,7 @@ def _value(inner: float, volume: float, ceiling: float) -> float:
     return inner * log2(ceiling / volume) if inner > 0 and volume > 0 else 0.0
 
 
-def _dissolutions(level: Level, labels: Ints, rows: Rows, scores: Scores) -> tuple[Floats, Ints]:
+def _dissolutions(level: MergeLevel, labels: Ints, rows: Rows, scores: Scores) -> tuple[Floats, Ints]:
     """What dissolving each group gains, and where each unit would go (-1: stay alone)."""
     links = _links(level, labels, rows, scores)
     inner, volumes, ceilings = scores
@@ -197,7 +197,7 @@ def _dissolutions(level: Level, labels: Ints, rows: Rows, scores: Scores) -> tup
     return gains / max(level.total, 1e-300), targets
 
 
-def _within(level: Level, labels: Ints, targets: Ints, parts: Ints) -> Floats:
+def _within(level: MergeLevel, labels: Ints, targets: Ints, parts: Ints) -> Floats:
     """Twice the weight inside every part: units of one group that go to the same other group."""
     left, right = level.graph.edges.T
     together = (labels[left] == labels[right]) & (targets[left] == targets[right]) & (targets[left] >= 0)

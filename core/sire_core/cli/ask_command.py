@@ -9,8 +9,8 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.answers import answer_json, say_answer, say_piece, say_step
 from sire_core.cli.groups import grouped
-from sire_core.cli.models import DEFAULT_KEY, Answering, Limits
-from sire_core.cli.options import Searching, check_folder, open_index
+from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
+from sire_core.cli.options import SearchOptions, check_folder, open_index
 from sire_core.cli.output import on_terminal, say_json
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ __all__ = ["ask"]
 def ask(
     folder: arguments.Folder,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
-    searching: Searching,
-    answering: Answering,
-    limits: Limits,
+    searching: SearchOptions,
+    answering: AnswerOptions,
+    limits: LimitOptions,
     via: Annotated[
         str,
         typer.Option(

@@ -12,8 +12,8 @@ from sire_core.cli import arguments
 from sire_core.cli.changes import run_change
 from sire_core.cli.file_names import ids_of
 from sire_core.cli.groups import grouped
-from sire_core.cli.models import Spending, ask_to_go_on
-from sire_core.cli.options import IndexOptions, Reading, check_folder, is_index, manifest_of
+from sire_core.cli.models import SpendingOptions, ask_to_go_on
+from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, is_index, manifest_of
 from sire_core.cli.output import count, note
 from sire_core.errors import IndexMissingError
 from sire_core.index import Index
@@ -30,8 +30,8 @@ _LISTED = 20
 def add(
     folder: arguments.Folder,
     sources: arguments.Sources,
-    spending: Spending,
-    reading: Reading,
+    spending: SpendingOptions,
+    reading: ReadingOptions,
     embedder: arguments.Embedder = None,
     as_json: arguments.AsJson = False,
 ) -> None:
@@ -48,8 +48,8 @@ def add(
 def update(
     folder: arguments.Folder,
     sources: arguments.Sources,
-    spending: Spending,
-    reading: Reading,
+    spending: SpendingOptions,
+    reading: ReadingOptions,
     embedder: arguments.Embedder = None,
     as_json: arguments.AsJson = False,
 ) -> None:
@@ -67,7 +67,7 @@ def delete(
     doc_ids: Annotated[
         list[str], typer.Argument(metavar="DOC_ID", help="Ids of the documents to remove, or paths of their files.")
     ],
-    spending: Spending,
+    spending: SpendingOptions,
     embedder: arguments.Embedder = None,
     extractions: arguments.Extractions = None,
     purge: Annotated[
@@ -80,7 +80,7 @@ def delete(
     Records and model answers about them are kept in case they come back, unless --purge is given. Summaries that knew
     them are written again: with --llm it shows what that will cost and asks before it spends.
     """
-    options = existing_index(folder, doc_ids[0], spending, embedder, Reading(extractions=extractions))
+    options = existing_index(folder, doc_ids[0], spending, embedder, ReadingOptions(extractions=extractions))
 
     def change(index: Index, _: Sequence[Document]) -> BuildReport:
         report = index.delete(ids_of(doc_ids, index, folder))
@@ -99,8 +99,8 @@ def delete(
 def sync(
     sources: arguments.Sources,
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The index folder.")],
-    spending: Spending,
-    reading: Reading,
+    spending: SpendingOptions,
+    reading: ReadingOptions,
     embedder: arguments.Embedder = None,
     as_json: arguments.AsJson = False,
 ) -> None:
@@ -145,7 +145,7 @@ def with_documents(index: Index, documents: Sequence[Document]) -> Sequence[Docu
 
 
 def approval(
-    spending: Spending, after: Callable[[Index, Sequence[Document]], Sequence[Document]]
+    spending: SpendingOptions, after: Callable[[Index, Sequence[Document]], Sequence[Document]]
 ) -> Callable[[Index, Sequence[Document]], None] | None:
     """Asks whether a change may be paid; None where nothing is paid.
 
@@ -158,7 +158,7 @@ def approval(
 
 
 def existing_index(
-    folder: Path, first: str | Path, spending: Spending, embedder: str | None, reading: Reading
+    folder: Path, first: str | Path, spending: SpendingOptions, embedder: str | None, reading: ReadingOptions
 ) -> IndexOptions:
     """Options of a change; the index must be there, so that a typing error does not start a new one.
 

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sire_core.cli.eval_groups import Answering, Compared, Measured, QuestionsAsked, Shown
-from sire_core.cli.eval_options import Asked, check_index, recipe_names
+from sire_core.cli.eval_groups import (
+    ComparisonOptions,
+    EvalAnswerOptions,
+    MeasureOptions,
+    QuestionOptions,
+    ReportOptions,
+)
+from sire_core.cli.eval_options import QuestionSelection, check_index, recipe_names
 from sire_core.cli.evaluation import (
     judged,
     run_ablations,
@@ -20,14 +26,14 @@ from sire_core.cli.evaluation import (
     say_size,
 )
 from sire_core.cli.groups import grouped
-from sire_core.cli.models import Calls
+from sire_core.cli.models import ModelOptions
 from sire_core.cli.options import IndexOptions
 from sire_core.cli.output import say
 from sire_core.cli.progress import reporting
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.rows import Row
+    from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import LanguageModel, Progress
 
@@ -44,12 +50,12 @@ def eval_(
             "file. Or an index folder, with --questions.",
         ),
     ],
-    asking: QuestionsAsked,
-    compared: Compared,
-    measuring: Measured,
-    answering: Answering,
-    calls: Calls,
-    shown: Shown,
+    asking: QuestionOptions,
+    compared: ComparisonOptions,
+    measuring: MeasureOptions,
+    answering: EvalAnswerOptions,
+    calls: ModelOptions,
+    shown: ReportOptions,
 ) -> None:
     """Measure recipes on a data set.
 
@@ -90,7 +96,7 @@ def eval_(
     _say(tables, shown, ablations=compared.ablations)
 
 
-def _data(place: Path, asked: Asked, grouped: LanguageModel | None) -> DataSet:
+def _data(place: Path, asked: QuestionSelection, grouped: LanguageModel | None) -> DataSet:
     """The data set as it was asked for, its documents cut by a model where there is one."""
     from sire_core.evaluate.datasets import load_dataset
 
@@ -103,7 +109,7 @@ def _data(place: Path, asked: Asked, grouped: LanguageModel | None) -> DataSet:
     return replace(dataset, documents=tuple(run_sync(group_sentences(dataset.documents, grouped))))
 
 
-def _say(tables: list[list[Row]], shown: Shown, *, ablations: bool) -> None:
+def _say(tables: list[list[EvalRow]], shown: ReportOptions, *, ablations: bool) -> None:
     """Write the rows and the picture, and print the tables."""
     from sire_core.evaluate.charts import chart
     from sire_core.evaluate.report import (
@@ -147,8 +153,8 @@ def _tables(
     options: IndexOptions,
     config: EvalConfig,
     progress: Progress,
-    compared: Compared,
-) -> list[list[Row]]:
+    compared: ComparisonOptions,
+) -> list[list[EvalRow]]:
     """Rows of each paper, or one table of all recipes."""
     if compared.ablations:
         return [run_ablations(dataset, name, options, config, progress) for name in names]
@@ -157,7 +163,7 @@ def _tables(
     return [run_evaluation(dataset, names, options, config, progress)]
 
 
-def _say_kinds(rows: list[Row]) -> None:
+def _say_kinds(rows: list[EvalRow]) -> None:
     say("\nWhat each kind of unit brings: mean number among the first hits, and points of recall it was first to bring")
     header = f"{'recipe':<12} {'kind':<14} {'hits@5':>7} {'hits@20':>8} {'R@5':>6} {'R@20':>6}"
     say(header)

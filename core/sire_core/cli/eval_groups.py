@@ -12,7 +12,7 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.eval_options import (
-    Asked,
+    QuestionSelection,
     answer_config,
     check_file,
     check_together,
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import LanguageModel
 
-__all__ = ["Answering", "Compared", "Measured", "QuestionsAsked", "Shown"]
+__all__ = ["ComparisonOptions", "EvalAnswerOptions", "MeasureOptions", "QuestionOptions", "ReportOptions"]
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionsAsked:
+class QuestionOptions:
     """What is asked, over which texts."""
 
     questions: Annotated[
@@ -58,18 +58,18 @@ class QuestionsAsked:
         ),
     ] = False
 
-    def asked(self) -> Asked:
+    def asked(self) -> QuestionSelection:
         """Which questions over which texts.
 
         Raises:
             ConfigurationError: They do not go together.
         """
         half, file = read_questions_option(self.questions)
-        return Asked(half, file, self.untitled, self.titles_in_text)
+        return QuestionSelection(half, file, self.untitled, self.titles_in_text)
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparisonOptions:
     """Which recipes are measured, made how."""
 
     recipes: Annotated[
@@ -144,7 +144,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class EvalAnswerOptions:
     """How questions are answered."""
 
     answer: Annotated[
@@ -189,7 +189,7 @@ class Answering:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasureOptions:
     """What is measured."""
 
     k: Annotated[
@@ -225,7 +225,7 @@ class Measured:
 
     @contextmanager
     def config(
-        self, asked: QuestionsAsked, answering: Answering, model: LanguageModel | None, workers: int
+        self, asked: QuestionOptions, answering: EvalAnswerOptions, model: LanguageModel | None, workers: int
     ) -> Iterator[EvalConfig]:
         """What is measured; answers are kept in their file meanwhile.
 
@@ -252,7 +252,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ReportOptions:
     """What is printed and written."""
 
     by_type: Annotated[
@@ -275,7 +275,12 @@ class Shown:
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the rows here.")] = None
 
     def check(
-        self, compared: Compared, asked: QuestionsAsked, answering: Answering, measured: Measured, llm: str | None
+        self,
+        compared: ComparisonOptions,
+        asked: QuestionOptions,
+        answering: EvalAnswerOptions,
+        measured: MeasureOptions,
+        llm: str | None,
     ) -> None:
         """Refuse options that do not go together, and files that cannot be written, before anything is built.
 

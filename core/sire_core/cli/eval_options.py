@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sire_core.reason.reader import ReaderConfig
 
 __all__ = [
-    "Asked",
+    "QuestionSelection",
     "answer_config",
     "check_file",
     "check_index",
@@ -35,7 +35,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionSelection:
     """Which questions over which texts.
 
     Attributes:
@@ -79,7 +79,7 @@ def read_questions_option(given: Sequence[str] | None) -> tuple[str, Path | None
     return halves[0] if halves else "all", Path(files[0]) if files else None
 
 
-def check_index(place: Path, asked: Asked, *, builds: bool) -> None:
+def check_index(place: Path, asked: QuestionSelection, *, builds: bool) -> None:
     """Refuse options that do not go together with an index, or with a data set.
 
     Raises:

@@ -16,7 +16,7 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from sire_core.evaluate.clusters import ClusterReport
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.rows import Row
+    from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import LanguageModel, Progress
     from sire_core.recipes.ablation import Ablation
@@ -39,7 +39,7 @@ BASELINES = ("bm25", "dense", "hybrid")
 
 def run_evaluation(
     dataset: DataSet, recipes: Sequence[str], options: IndexOptions, config: EvalConfig, progress: Progress
-) -> list[Row]:
+) -> list[EvalRow]:
     """Build the baselines and each recipe, and ask all of them the questions.
 
     Args:
@@ -106,7 +106,7 @@ def run_repeats(
     config: EvalConfig,
     progress: Progress,
     builds: int,
-) -> list[Row]:
+) -> list[EvalRow]:
     """`run_evaluation` with several seeds, each in a folder of its own, as one row per recipe with its spread.
 
     Args:
@@ -118,7 +118,7 @@ def run_repeats(
         builds: How many.
 
     Returns:
-        The rows of the first build; `Row.repeats` has means and standard deviations over all builds.
+        The rows of the first build; `EvalRow.repeats` has means and standard deviations over all builds.
     """
     from sire_core.evaluate.repeats import with_spread
 
@@ -138,7 +138,7 @@ def run_existing(
     config: EvalConfig,
     progress: Progress,
     half: str = "all",
-) -> list[Row]:
+) -> list[EvalRow]:
     """Ask an index that is there the questions of a file. The folder itself is only read.
 
     Args:
@@ -188,7 +188,7 @@ def run_existing(
         return with_intervals([ask(dataset, setup, found, config, progress) for setup, found in asked])
 
 
-def judged(rows: Sequence[Row], names: Sequence[str], model: LanguageModel | None) -> list[Row]:
+def judged(rows: Sequence[EvalRow], names: Sequence[str], model: LanguageModel | None) -> list[EvalRow]:
     """The rows with what a judge says of their answers beside those of the first recipe (MS-RAG table 4).
 
     Args:
@@ -228,7 +228,7 @@ def say_size(dataset: DataSet, config: EvalConfig) -> None:
 
 def run_ablations(
     dataset: DataSet, recipe: str, options: IndexOptions, config: EvalConfig, progress: Progress
-) -> list[Row]:
+) -> list[EvalRow]:
     """Build every row of a recipe's paper in one folder, and ask all of them the questions.
 
     Args:

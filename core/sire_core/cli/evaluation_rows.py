@@ -19,7 +19,7 @@ from sire_core.errors import ConfigurationError, ModelError
 if TYPE_CHECKING:
     from sire_core.evaluate.answering import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.rows import Row, Setup
+    from sire_core.evaluate.rows import EvalRow, Setup
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.index import Index
     from sire_core.protocols import Embedder, Progress
@@ -83,7 +83,7 @@ def build(dataset: DataSet, options: IndexOptions, progress: Progress) -> Built:
     return Built(seconds, {stage: used.calls for stage, used in report.usage.items() if used.calls})
 
 
-def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfig, progress: Progress) -> Row:
+def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfig, progress: Progress) -> EvalRow:
     """Ask a built recipe the questions, and have them answered where the configuration says so.
 
     Raises:
@@ -138,7 +138,7 @@ def _storage(index: Index) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def _analysis(index: Index, asked: DataSet, row: Row, options: IndexOptions, config: EvalConfig) -> dict[str, Any]:
+def _analysis(index: Index, asked: DataSet, row: EvalRow, options: IndexOptions, config: EvalConfig) -> dict[str, Any]:
     """What the modes that were asked for find; nothing for recipes without relations."""
     from sire_core.evaluate.graph_check import graph_errors, missing_triples
     from sire_core.models.sync import run_sync

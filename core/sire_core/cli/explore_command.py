@@ -9,7 +9,7 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.groups import grouped
-from sire_core.cli.models import Answering
+from sire_core.cli.models import AnswerOptions
 from sire_core.cli.options import IndexOptions, check_folder, open_index
 from sire_core.cli.output import note
 from sire_core.cli.recipe_options import parse_settings
@@ -23,7 +23,7 @@ __all__ = ["explore"]
 @grouped
 def explore(
     folder: arguments.Folder,
-    answering: Answering,
+    answering: AnswerOptions,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8321,
     host: Annotated[
         str,

@@ -11,8 +11,8 @@ from sire_core.cli import arguments
 from sire_core.cli.change_commands import approval, with_documents
 from sire_core.cli.changes import run_change
 from sire_core.cli.groups import grouped
-from sire_core.cli.models import Spending
-from sire_core.cli.options import IndexOptions, Reading
+from sire_core.cli.models import SpendingOptions
+from sire_core.cli.options import IndexOptions, ReadingOptions
 from sire_core.cli.recipe_options import parse_settings
 from sire_core.index import Index
 
@@ -23,8 +23,8 @@ __all__ = ["index"]
 def index(  # noqa: PLR0917 - typer passes every option by name
     sources: arguments.Sources,
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The index folder; made when it is not there.")],
-    reading: Reading,
-    spending: Spending,
+    reading: ReadingOptions,
+    spending: SpendingOptions,
     recipe: arguments.RecipeName = None,
     settings: arguments.Settings = None,
     embedder: arguments.Embedder = None,

@@ -9,8 +9,8 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.groups import grouped
-from sire_core.cli.models import Answering, Limits
-from sire_core.cli.options import Searching, open_index
+from sire_core.cli.models import AnswerOptions, LimitOptions
+from sire_core.cli.options import SearchOptions, open_index
 from sire_core.cli.output import note
 from sire_core.errors import ConfigurationError
 
@@ -22,9 +22,9 @@ _LOOPBACK = "127.0.0.1"
 @grouped
 def mcp(
     folder: arguments.Folder,
-    searching: Searching,
-    answering: Answering,
-    limits: Limits,
+    searching: SearchOptions,
+    answering: AnswerOptions,
+    limits: LimitOptions,
     http: Annotated[
         int | None,
         typer.Option("--http", metavar="PORT", min=0, max=65535, help="Serve over HTTP; 0 takes a free port."),

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_KEY",
-    "Answering",
-    "Limits",
-    "Spending",
+    "AnswerOptions",
+    "LimitOptions",
+    "SpendingOptions",
     "ask_to_go_on",
     "estimate_json",
     "find_price",
@@ -45,7 +45,7 @@ _MODEL_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class ModelOptions:
     """Options of a command that asks a model.
 
     `model_timeout` is seconds without a sign of life after which a call counts as failed; None takes the client's.
@@ -75,7 +75,7 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class Spending(Calls):
+class SpendingOptions(ModelOptions):
     """Options of a command that changes an index: what it may ask of a model, and whether it has to be asked first."""
 
     prices: arguments.Prices = None
@@ -93,8 +93,8 @@ class Spending(Calls):
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
-    """Options of a command that answers: which model does. `model_timeout` as in `Spending`."""
+class AnswerOptions:
+    """Options of a command that answers: which model does. `model_timeout` as in `SpendingOptions`."""
 
     llm: arguments.Answerer = None
     base_url: arguments.BaseUrl = None
@@ -107,7 +107,7 @@ class Answering:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LimitOptions:
     """Options of a command that answers: how far it may go for one question."""
 
     max_steps: Annotated[

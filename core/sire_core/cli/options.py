@@ -21,8 +21,8 @@ _ORDER = "The index folder comes first, as in: sire query DIR QUESTION, sire add
 
 __all__ = [
     "IndexOptions",
-    "Reading",
-    "Searching",
+    "ReadingOptions",
+    "SearchOptions",
     "check_folder",
     "chunker_of",
     "is_index",
@@ -32,7 +32,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingOptions:
     """Options of a command that takes documents: how they are read."""
 
     media: arguments.Media = False
@@ -84,7 +84,7 @@ class IndexOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Searching:
+class SearchOptions:
     """Options of a command that asks an index: how is searched."""
 
     recipe: arguments.RecipeName = None
@@ -241,10 +241,10 @@ def _check_writing(options: IndexOptions, manifest: Manifest) -> None:
     if options.native and options.extractions is not None:
         raise ConfigurationError("Give --native or --extractions, not both: recorded extractions ask no model.")
     for built in manifest.recipes:
-        _check_makers(options, built)
+        _check_fingerprints(options, built)
 
 
-def _check_makers(options: IndexOptions, built: BuiltRecipe) -> None:
+def _check_fingerprints(options: IndexOptions, built: BuiltRecipe) -> None:
     """Refuse a change by others than who made a recipe's records and summaries: it would replace what was paid for."""
     hints = []
     recorded = built.extraction.startswith("recorded/")

@@ -10,7 +10,7 @@ import typer
 from sire_core.algorithms.wording import shorten
 from sire_core.cli import arguments
 from sire_core.cli.groups import grouped
-from sire_core.cli.options import Searching, check_folder, open_index
+from sire_core.cli.options import SearchOptions, check_folder, open_index
 from sire_core.cli.output import can_be_written, note, say, say_json, some
 from sire_core.errors import ConfigurationError
 
@@ -26,7 +26,7 @@ _TEXT = 320
 def query(
     folder: arguments.Folder,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
-    searching: Searching,
+    searching: SearchOptions,
     k: arguments.K = 10,
     where: arguments.Filter = None,
     explain: Annotated[

@@ -12,8 +12,8 @@ from sire_core.cli import arguments
 from sire_core.cli.change_commands import approval, existing_index, with_documents
 from sire_core.cli.changes import report_json
 from sire_core.cli.groups import grouped
-from sire_core.cli.models import Spending, say_usage
-from sire_core.cli.options import Reading, manifest_of, open_index
+from sire_core.cli.models import SpendingOptions, say_usage
+from sire_core.cli.options import ReadingOptions, manifest_of, open_index
 from sire_core.cli.output import say, say_json
 from sire_core.cli.progress import reporting
 from sire_core.errors import IndexLockedError, StorageError
@@ -32,7 +32,7 @@ def reembed(
             help="The new one: `lexical`, `st:NAME_OR_FOLDER`, `openai:MODEL` or `file:PATH`.",
         ),
     ],
-    spending: Spending,
+    spending: SpendingOptions,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="DIR", help="Write a new folder, and leave DIR as it is.")
     ] = None,
@@ -47,7 +47,7 @@ def reembed(
 
     Example: sire reembed my-index --embedder st:all-MiniLM-L6-v2
     """
-    options = existing_index(folder, embedder, spending, None, Reading(extractions=extractions))
+    options = existing_index(folder, embedder, spending, None, ReadingOptions(extractions=extractions))
     approve = approval(spending, with_documents)
     target = to or folder.with_name(f".{folder.resolve().name}.reembed")
     generation = manifest_of(folder).generation

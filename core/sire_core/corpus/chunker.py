@@ -9,7 +9,14 @@ from typing import NamedTuple
 
 from sire_core.algorithms.text import split_sentences
 from sire_core.corpus.markdown_blocks import block_runs
-from sire_core.corpus.sections import Section, clean_markdown, is_cut, path_of, section_title, sections_of_markdown
+from sire_core.corpus.sections import (
+    MarkdownSection,
+    clean_markdown,
+    is_cut,
+    path_of,
+    section_title,
+    sections_of_markdown,
+)
 from sire_core.errors import ConfigurationError
 from sire_core.types import Chunk, Document, Passage, chunk_id
 
@@ -191,9 +198,9 @@ def _cut(text: str, chunker: SentenceChunker) -> list[tuple[tuple[str, ...], str
     return pieces
 
 
-def _packed(sections: Sequence[Section], room: int) -> Iterator[list[Section]]:
+def _packed(sections: Sequence[MarkdownSection], room: int) -> Iterator[list[MarkdownSection]]:
     """Neighbouring sections in groups of at most `room` tokens; a larger one stays alone."""
-    group: list[Section] = []
+    group: list[MarkdownSection] = []
     used = 0
     for section in sections:
         size = _count(section.text, 0, len(section.text))

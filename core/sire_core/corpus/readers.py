@@ -23,7 +23,7 @@ from sire_core.corpus.files import (
 )
 from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.merging import DocumentPool
-from sire_core.corpus.records import Found, holds_question, record_documents
+from sire_core.corpus.records import FoundRecord, holds_question, record_documents
 from sire_core.corpus.sections import clean_markdown, front_matter, sections_of_markdown
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
@@ -38,7 +38,7 @@ _SAYS = re.compile(r"[^\W\d_]{2}")
 _LISTED = 100
 _SHOWN = 10
 
-_Item = Union[Found, Failure]
+_Item = Union[FoundRecord, Failure]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
         yield Failure(_place(file), str(error))
 
 
-def _read_prose(file: SourceFile, max_bytes: int) -> Found:
+def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
     text = read_text(file.path, max_bytes)
     suffix = file.path.suffix.lower()
     fields: dict[str, Any] = {}
@@ -170,7 +170,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> Found:
     return _titled(file, text, title, fields)
 
 
-def _convert(file: SourceFile, max_bytes: int) -> Found:
+def _convert(file: SourceFile, max_bytes: int) -> FoundRecord:
     check_readable(file.path, max_bytes)
     title, text = convert_file(file.path, max_bytes)
     return _titled(file, text, title)
@@ -178,7 +178,7 @@ def _convert(file: SourceFile, max_bytes: int) -> Found:
 
 def _titled(
     file: SourceFile, text: str, title: str, fields: Mapping[str, Any] | None = None, *, headings: bool = True
-) -> Found:
+) -> FoundRecord:
     """A document with a title: its own, else its first heading or the file's name, and then `title_made` says which."""
     metadata = {"source": file.name, **(fields or {})}
     if not title and headings:
@@ -187,7 +187,7 @@ def _titled(
         metadata["title_made"] = "first heading"
     if not title:
         title, metadata["title_made"] = PurePosixPath(file.name).stem, "file name"
-    return Found(Document(id=file.name, text=text, title=title, metadata=metadata), _place(file))
+    return FoundRecord(Document(id=file.name, text=text, title=title, metadata=metadata), _place(file))
 
 
 def _lines(file: SourceFile, max_bytes: int) -> Iterator[tuple[str, Any]]:

@@ -10,12 +10,12 @@ from sire_core.corpus.official import is_official, official_passages
 from sire_core.errors import CorpusError
 from sire_core.types import Document
 
-__all__ = ["Found", "holds_question", "json_string", "record_documents"]
+__all__ = ["FoundRecord", "holds_question", "json_string", "record_documents"]
 
 _OWN_KEYS = frozenset({"id", "_id", "title", "text", "chunks", "metadata"})
 
 
-class Found(NamedTuple):
+class FoundRecord(NamedTuple):
     """A document and where it was found."""
 
     document: Document
@@ -27,7 +27,7 @@ def holds_question(record: Any) -> bool:
     return isinstance(record, Mapping) and "question" in record and not is_official(record) and not _has_text(record)
 
 
-def record_documents(record: Any, origin: str, default_id: str) -> Iterator[Found]:
+def record_documents(record: Any, origin: str, default_id: str) -> Iterator[FoundRecord]:
     """Yield the documents of one JSON value.
 
     Accepted are `{"id", "title", "text", "metadata"}`, the same with `"chunks": [...]` in place of the text, and the
@@ -45,7 +45,7 @@ def record_documents(record: Any, origin: str, default_id: str) -> Iterator[Foun
     if is_official(record):
         for place, passage in enumerate(official_passages(record)):
             if passage.document.text:
-                yield Found(passage.document, f"{origin} passage {place}")
+                yield FoundRecord(passage.document, f"{origin} passage {place}")
         return
     if not isinstance(record, Mapping):
         raise CorpusError(f"a JSON object is needed, not {type(record).__name__}")
@@ -53,7 +53,7 @@ def record_documents(record: Any, origin: str, default_id: str) -> Iterator[Foun
         raise CorpusError(
             f"neither 'text' nor 'chunks'; the keys are {', '.join(map(str, list(record)[:10])) or 'none'}"
         )
-    yield Found(_document(record, default_id), origin)
+    yield FoundRecord(_document(record, default_id), origin)
 
 
 def json_string(value: Any, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 __all__ = [
     "SEPARATOR",
-    "Section",
+    "MarkdownSection",
     "clean_markdown",
     "front_matter",
     "is_cut",
@@ -41,7 +41,7 @@ _ENDS_NO_TITLE = ".:;,!|\\{(["
 _BEGINS_NO_PROSE = "|-*+#>`=_~"
 
 
-class Section(NamedTuple):
+class MarkdownSection(NamedTuple):
     """A heading and the text up to the next one.
 
     Attributes:
@@ -185,13 +185,13 @@ def _navigates(line: str) -> bool:
     return links > 1 and _BETWEEN_LINKS.fullmatch(_LINK.sub("", line)) is not None
 
 
-def sections_of_markdown(text: str) -> list[Section]:
+def sections_of_markdown(text: str) -> list[MarkdownSection]:
     """Cut a text at its headings.
 
     A heading is a line of `#` with a blank line before or behind it, or a line underlined by `=` or `-`, outside of
     code. Text without headings is one section with an empty path.
     """
-    found: list[Section] = []
+    found: list[MarkdownSection] = []
     path: list[tuple[int, str]] = []
     part: list[str] = []
     for level, heading, lines in _runs(text.split("\n")):
@@ -203,10 +203,10 @@ def sections_of_markdown(text: str) -> list[Section]:
     return found
 
 
-def _close(found: list[Section], path: Sequence[tuple[int, str]], part: list[str]) -> None:
+def _close(found: list[MarkdownSection], path: Sequence[tuple[int, str]], part: list[str]) -> None:
     body = "\n".join(part).strip("\n")
     if body.strip():
-        found.append(Section(tuple(name for _, name in path), body))
+        found.append(MarkdownSection(tuple(name for _, name in path), body))
     part.clear()
 
 

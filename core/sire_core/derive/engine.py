@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.derive.rows import Entry, Item, Output, Passage, StoredOutput, encode, place_of
+from sire_core.derive.rows import Entry, Item, Output, PassageInput, StoredOutput, encode, place_of
 from sire_core.derive.runners import LocalRunner, mapped
 from sire_core.derive.step import PASSAGES, Context
 from sire_core.derive.tables import Table, group
@@ -84,7 +84,7 @@ async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> R
 
     stored = view.tables()
     is_new = not any(step.name in stored for step in steps)
-    again = is_new or view.state().get("extractor") != view.makers[1]
+    again = is_new or view.state().get("extractor") != view.fingerprints[1]
     passages = await asyncio.to_thread(_passages, change, view, everything=again)
     found = await derive(steps, passages, stored, view, view.state().get("limits", {}))
     limits = {step.name: step.size_limit() for step in steps if step.size_limit() is not None}
@@ -92,7 +92,7 @@ async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> R
     delta = Delta(
         put_units=found.delta.put_units,
         drop_units=(*found.delta.drop_units, *left_over),
-        state={"extractor": view.makers[1], **({"limits": limits} if limits else {})},
+        state={"extractor": view.fingerprints[1], **({"limits": limits} if limits else {})},
         tables=found.delta.tables,
         failures=found.delta.failures,
     )
@@ -176,7 +176,7 @@ class _PassageItems(Sequence[Item]):
         places = [place_of(*self._view.place(unit.chunk_ids[0])) for unit in units]
         chunks = [tuple(self._chunks[chunk] for chunk in unit.chunk_ids) for unit in units]
         return [
-            Item(unit.id, place, 0, Passage(unit, own, records.get(unit.id)))
+            Item(unit.id, place, 0, PassageInput(unit, own, records.get(unit.id)))
             for unit, place, own in zip(units, places, chunks, strict=True)
         ]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.derive.rows import Passage
+from sire_core.derive.rows import PassageInput
 from sire_core.protocols import Delta
 from sire_core.types import unit_id
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PlainDerivation"]
 
-Derive = Callable[[Sequence[Passage]], tuple[Iterable["Unit"], Iterable["Edge"]]]
+Derive = Callable[[Sequence[PassageInput]], tuple[Iterable["Unit"], Iterable["Edge"]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class PlainDerivation:
         derive: From all passages, in corpus order, to units and edges. A unit without an id gets one; edges name
             passages by the id of their chunk unit. Must be a pure function.
         version: Change it when the function changes, so that stored units are made again.
-        needs_records: Whether `Passage.record` is read, so that passages are extracted.
+        needs_records: Whether `PassageInput.record` is read, so that passages are extracted.
     """
 
     name: str
@@ -65,7 +65,7 @@ class PlainDerivation:
         chunks = {chunk.id: chunk for chunk in view.chunks}
         records = view.records() if self.needs_records else {}
         passages = [
-            Passage(unit, tuple(chunks[found] for found in unit.chunk_ids), records.get(unit.id))
+            PassageInput(unit, tuple(chunks[found] for found in unit.chunk_ids), records.get(unit.id))
             for unit in view.chunk_units
         ]
         made, joined = self.derive(passages)

@@ -17,7 +17,7 @@ __all__ = [
     "Group",
     "Item",
     "Output",
-    "Passage",
+    "PassageInput",
     "Row",
     "StoredOutput",
     "decode",
@@ -64,7 +64,7 @@ class Item(NamedTuple):
         id: Id of the passage, or key of the output.
         place: Place of its passage in the corpus; smaller ones come first.
         number: Place inside the passage.
-        value: A `Passage`, or the data of the output.
+        value: A `PassageInput`, or the data of the output.
     """
 
     id: str
@@ -99,7 +99,7 @@ class Group(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class PassageInput:
     """A distinct passage of the corpus, as steps read it.
 
     Attributes:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.rows import Row
+from sire_core.evaluate.rows import EvalRow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,7 @@ class Interval:
         return {**{name: round(value, 1) for name, value in asdict(self).items()}, "significant": self.significant}
 
 
-def paired_bootstrap(row: Row, baseline: Row, *, k: int = 5, samples: int = 10_000, seed: int = 0) -> Interval:
+def paired_bootstrap(row: EvalRow, baseline: EvalRow, *, k: int = 5, samples: int = 10_000, seed: int = 0) -> Interval:
     """Compare R@k by passages, the main column, of two rows over the same questions.
 
     Questions are drawn with replacement, the same ones for both rows, and the 2.5 % and 97.5 % quantiles of the mean
@@ -80,8 +80,8 @@ def mean_interval(rates: Sequence[float], *, samples: int = 10_000, seed: int = 
     return _interval(100.0 * np.array(rates), samples, seed)
 
 
-def with_intervals(rows: Sequence[Row], *, k: int = 5) -> list[Row]:
-    """Rows with what `Row.interval` holds: the difference of R@k to the row `BASELINE`, where there is one.
+def with_intervals(rows: Sequence[EvalRow], *, k: int = 5) -> list[EvalRow]:
+    """Rows with what `EvalRow.interval` holds: the difference of R@k to the row `BASELINE`, where there is one.
 
     The baseline itself has none, nor has a row over other questions or over none with gold passages.
     """

@@ -18,11 +18,11 @@ from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_t
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.answer import CLOSED_ANSWERS
 
-__all__ = ["BudgetScorer", "Context", "span_answers"]
+__all__ = ["BudgetScorer", "BudgetedContext", "span_answers"]
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class BudgetedContext:
     """A context that was cut to a budget, in the two normal forms that the metrics look into.
 
     Attributes:
@@ -63,7 +63,7 @@ class BudgetScorer:
         self._gold: dict[str, str] = {}
         self._prepared: dict[str, _Prepared] = {}
 
-    def context(self, texts: Iterable[str]) -> Context:
+    def context(self, texts: Iterable[str]) -> BudgetedContext:
         """Join texts in order and cut them at the budget; the last one is truncated."""
         parts: list[_Prepared] = []
         left = self.budget
@@ -75,24 +75,24 @@ class BudgetScorer:
                 part = _prepare(truncate_tokens(text, left))
             parts.append(part)
             left -= part.tokens
-        return Context(
+        return BudgetedContext(
             " ".join(part.text for part in parts if part.text),
             " ".join(part.answer_text for part in parts if part.answer_text),
             self.budget - left,
         )
 
-    def recall(self, context: Context, gold: Collection[str]) -> float:
+    def recall(self, context: BudgetedContext, gold: Collection[str]) -> float:
         """Share of the gold passages (document ids) whose text is inside the context, 0..1."""
         wanted = set(gold)
         return sum(self._is_inside(context, doc_id) for doc_id in wanted) / len(wanted)
 
-    def _is_inside(self, context: Context, doc_id: str) -> bool:
+    def _is_inside(self, context: BudgetedContext, doc_id: str) -> bool:
         text = self._gold.get(doc_id)
         if text is None:
             text = self._gold[doc_id] = " ".join(self._passages.get(doc_id, "").split())
         return bool(text) and text in context.text
 
-    def answer(self, context: Context, answers: Sequence[str]) -> float | None:
+    def answer(self, context: BudgetedContext, answers: Sequence[str]) -> float | None:
         """1 when any accepted answer stands in the context at token boundaries; None when the question is left out."""
         spans = span_answers(answers)
         if not spans:

@@ -9,7 +9,7 @@ from math import ceil, floor, log10
 
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.bootstrap import Interval, mean_interval
-from sire_core.evaluate.rows import Row
+from sire_core.evaluate.rows import EvalRow
 
 __all__ = ["chart"]
 
@@ -58,7 +58,7 @@ class _Panel:
         return parts
 
 
-def chart(rows: Sequence[Row]) -> str:
+def chart(rows: Sequence[EvalRow]) -> str:
     """Quality against the cost of the index and against the time of a query, recall curves, and recall by hops.
 
     R@k is that of passages; bars are 95 % intervals over the questions. The cost of an index is what a recipe takes
@@ -91,15 +91,15 @@ def chart(rows: Sequence[Row]) -> str:
     marks = [mean_interval([result.recall_passages(5) for result in row.with_gold]) for row in rows]
     flat = next((row.setup.build_s for row in rows if row.setup.recipe == "dense"), 0.0)
     parts += _scatter((_LEFT, _TOP), "R@5 and seconds to build the index", "s, log", rows, marks, _cost_of(flat))
-    parts += _scatter((right, _TOP), "R@5 and time of a query", "ms, median, log", rows, marks, Row.query_p50_ms)
+    parts += _scatter((right, _TOP), "R@5 and time of a query", "ms, median, log", rows, marks, EvalRow.query_p50_ms)
     parts += _curves((_LEFT, below), rows)
     parts += _bars((right, below), rows)
     parts += _legend(below + _HEIGHT + 56, rows)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _cost_of(flat: float) -> Callable[[Row], float]:
-    def cost(row: Row) -> float:
+def _cost_of(flat: float) -> Callable[[EvalRow], float]:
+    def cost(row: EvalRow) -> float:
         return row.setup.build_s + (0.0 if row.setup.recipe in ("bm25", "dense", "hybrid", "flat") else flat)
 
     return cost
@@ -109,9 +109,9 @@ def _scatter(
     place: tuple[float, float],
     title: str,
     label: str,
-    rows: Sequence[Row],
+    rows: Sequence[EvalRow],
     marks: Sequence[Interval],
-    cost: Callable[[Row], float],
+    cost: Callable[[EvalRow], float],
 ) -> list[str]:
     """A point with its interval for every row that cost something."""
     costs = [cost(row) for row in rows]
@@ -131,7 +131,7 @@ def _scatter(
     return parts
 
 
-def _curves(place: tuple[float, float], rows: Sequence[Row]) -> list[str]:
+def _curves(place: tuple[float, float], rows: Sequence[EvalRow]) -> list[str]:
     """R@k over k, and its interval at every cut-off."""
     ks = rows[0].ks
     points = [
@@ -156,7 +156,7 @@ def _curves(place: tuple[float, float], rows: Sequence[Row]) -> list[str]:
     return parts
 
 
-def _bars(place: tuple[float, float], rows: Sequence[Row]) -> list[str]:
+def _bars(place: tuple[float, float], rows: Sequence[EvalRow]) -> list[str]:
     """R@5 by number of hops, and the recall of what fits a budget of tokens."""
     groups = [{f"{hops} hops": value for hops, value in row.by_hops().items() if hops != "0"} for row in rows]
     for row, group in zip(rows, groups, strict=True):
@@ -181,7 +181,7 @@ def _bars(place: tuple[float, float], rows: Sequence[Row]) -> list[str]:
     return parts
 
 
-def _legend(top: float, rows: Sequence[Row]) -> list[str]:
+def _legend(top: float, rows: Sequence[EvalRow]) -> list[str]:
     parts = []
     for number, row in enumerate(rows):
         x, y = _LEFT + 125 * (number % 6), top + 18 * (number // 6)
@@ -196,7 +196,7 @@ def _span(marks: Iterable[Interval]) -> tuple[float, float]:
     return min(low, 90.0), max(10.0 * ceil(max(mark.high for mark in known) / 10), low + 10.0)
 
 
-def _name(row: Row) -> str:
+def _name(row: EvalRow) -> str:
     return row.setup.recipe + "".join(f" {key}={value}" for key, value in row.setup.settings.items())
 
 

@@ -79,7 +79,7 @@ class DataSet:
         return self._retitled("titles in text", lambda title, text: f"{title}\n{text}" if title.strip() else text)
 
     def _retitled(self, name: str, written: Callable[[str, str], str]) -> DataSet:
-        """Documents without titles, their texts written anew from title and text; also those cut into passages."""
+        """Documents without titles, their texts written again from title and text; also those cut into passages."""
 
         def bare(document: Document) -> Document:
             chunks = tuple(

@@ -17,7 +17,7 @@ from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.rows import QuestionResult, Row
+    from sire_core.evaluate.rows import EvalRow, QuestionResult
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
 
@@ -70,7 +70,7 @@ def classify_error(
     return "recall" if all(known.get(doc, bool(stated.get(doc))) for doc in outside) else "graph"
 
 
-async def graph_errors(index: Index, dataset: DataSet, row: Row, model: LanguageModel | None) -> dict[str, Any]:
+async def graph_errors(index: Index, dataset: DataSet, row: EvalRow, model: LanguageModel | None) -> dict[str, Any]:
     """Kinds of errors of a row, in percent of its errors (table 14), and their number.
 
     Args:

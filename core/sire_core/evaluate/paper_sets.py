@@ -20,12 +20,12 @@ from sire_core.types import Document, Passage, digest
 
 __all__ = ["paper_set"]
 
-Found = tuple[tuple[Document, ...], tuple[Question, ...]]
+LoadedSet = tuple[tuple[Document, ...], tuple[Question, ...]]
 
 _UNSAID = "no context provided"
 
 
-def paper_set(path: Path) -> Found | None:
+def paper_set(path: Path) -> LoadedSet | None:
     """Documents and questions of a data set in its official form; None for anything else.
 
     Args:
@@ -41,7 +41,7 @@ def paper_set(path: Path) -> Found | None:
         raise CorpusError(f"{path} is not what its format promises: {error!r}.") from error
 
 
-def _read(path: Path) -> Found | None:
+def _read(path: Path) -> LoadedSet | None:
     if path.is_dir():
         if (path / "MultiHopRAG.json").is_file() and (path / "corpus.json").is_file():
             return _multihop_rag(_json(path / "corpus.json"), _json(path / "MultiHopRAG.json"))
@@ -57,7 +57,7 @@ def _read(path: Path) -> Found | None:
     return _of_json(_json(path)) if path.suffix == ".json" else None
 
 
-def _of_json(value: Any) -> Found | None:
+def _of_json(value: Any) -> LoadedSet | None:
     if isinstance(value, Mapping):
         split = value.get("dev") or value.get("train")
         if isinstance(split, Mapping) and all("ambiguous_question" in item for item in split.values()):
@@ -71,7 +71,7 @@ def _json(path: Path) -> Any:
     return parse_json(read_text(path, DEFAULT_MAX_BYTES))
 
 
-def _quality(lines: Iterable[Mapping[str, Any]]) -> Found:
+def _quality(lines: Iterable[Mapping[str, Any]]) -> LoadedSet:
     """Articles, and questions with four options each, asked about their article alone (SiReRAG section 4.1)."""
     documents: dict[str, Document] = {}
     questions = []
@@ -97,7 +97,7 @@ def _quality(lines: Iterable[Mapping[str, Any]]) -> Found:
     return tuple(documents.values()), tuple(questions)
 
 
-def _asqa(split: Mapping[str, Mapping[str, Any]]) -> Found:
+def _asqa(split: Mapping[str, Mapping[str, Any]]) -> LoadedSet:
     """Passages that annotators were shown, and ambiguous questions whose long answers cover several readings."""
     documents: dict[str, Document] = {}
     questions = []
@@ -128,7 +128,7 @@ def _asqa(split: Mapping[str, Mapping[str, Any]]) -> Found:
     return tuple(documents.values()), tuple(questions)
 
 
-def _multihop_rag(corpus: Sequence[Mapping[str, Any]], asked: Sequence[Mapping[str, Any]]) -> Found:
+def _multihop_rag(corpus: Sequence[Mapping[str, Any]], asked: Sequence[Mapping[str, Any]]) -> LoadedSet:
     """News articles, and questions over two to four of them."""
     documents = {}
     for item in corpus:
@@ -158,7 +158,7 @@ def _multihop_rag(corpus: Sequence[Mapping[str, Any]], asked: Sequence[Mapping[s
     return tuple(documents.values()), tuple(questions)
 
 
-def _iirc(asked: Sequence[Mapping[str, Any]], articles: Mapping[str, str]) -> Found:
+def _iirc(asked: Sequence[Mapping[str, Any]], articles: Mapping[str, str]) -> LoadedSet:
     """Whole pages of Wikipedia: those that questions are asked about, and those that their evidence stands in."""
     pages = {title.casefold(): page for title, page in articles.items()}
     documents: dict[str, Document] = {}
@@ -204,7 +204,7 @@ def _iirc_answers(answer: Mapping[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def _pages(asked: Sequence[Mapping[str, Any]]) -> Found:
+def _pages(asked: Sequence[Mapping[str, Any]]) -> LoadedSet:
     """Pools of whole pages, cut into passages (IIER section 4.1, in KGP's form); pages of all questions together."""
     chunks: dict[str, dict[str, None]] = {}
     for item in asked:

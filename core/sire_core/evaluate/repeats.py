@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
 
-from sire_core.evaluate.rows import Row
+from sire_core.evaluate.rows import EvalRow
 
 __all__ = ["spread", "with_spread"]
 
@@ -26,12 +26,12 @@ def spread(values: Iterable[float | None]) -> dict[str, float]:
     }
 
 
-def with_spread(runs: Sequence[Sequence[Row]]) -> list[Row]:
-    """The rows of the first run; `Row.repeats` has mean and spread of R@k, and of EM, F1 and Acc, over all runs."""
+def with_spread(runs: Sequence[Sequence[EvalRow]]) -> list[EvalRow]:
+    """The rows of the first run; `EvalRow.repeats` has mean and spread of R@k, and of EM, F1 and Acc, over all runs."""
     return [replace(rows[0], repeats=_spreads(rows)) for rows in zip(*runs, strict=True)]
 
 
-def _spreads(rows: Sequence[Row]) -> Mapping[str, Any]:
+def _spreads(rows: Sequence[EvalRow]) -> Mapping[str, Any]:
     recall = {str(k): spread(row.recall_passages(k) for row in rows) for k in rows[0].ks}
     answers = {
         name: spread(row.answers.get(name) for row in rows) for name in ("EM", "F1", "Acc") if name in rows[0].answers

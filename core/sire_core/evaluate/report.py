@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.published import published_rows
-from sire_core.evaluate.rows import Row
+from sire_core.evaluate.rows import EvalRow
 
 _LEFT_OUT = (
     "recipe",
@@ -108,7 +108,7 @@ def write_text(path: str | Path, text: str) -> None:
         raise ConfigurationError(f"{path} cannot be written ({reason}); name a file in a folder you own.") from error
 
 
-def format_table(rows: Sequence[Row]) -> str:
+def format_table(rows: Sequence[EvalRow]) -> str:
     """Markdown: one table per data set in order of first appearance, one line per row in the given order.
 
     Columns: the setup, R@k of the passages that a search returns, its difference to `hybrid` at 5 with the 95 %
@@ -120,7 +120,7 @@ def format_table(rows: Sequence[Row]) -> str:
     return "\n\n".join(_block([row for row in rows if row.dataset == name]) for name in names)
 
 
-def format_groups(rows: Sequence[Row]) -> str:
+def format_groups(rows: Sequence[EvalRow]) -> str:
     """Markdown: R@5 of the passages, and the answers' EM where there are any, by number of hops and by type."""
     lines = []
     for row in rows:
@@ -131,7 +131,7 @@ def format_groups(rows: Sequence[Row]) -> str:
     return "\n".join(["R@5 by hops and by type of question", "", *_markdown(lines, 1)]) if lines else ""
 
 
-def format_analysis(rows: Sequence[Row]) -> str:
+def format_analysis(rows: Sequence[EvalRow]) -> str:
     """Markdown: what the modes `--errors`, `--missing-edges` and `--judge` found; empty where they found nothing."""
     blocks = []
     for name, title in _MODES.items():
@@ -144,7 +144,7 @@ def format_analysis(rows: Sequence[Row]) -> str:
     return "\n\n".join(blocks)
 
 
-def format_ablations(rows: Sequence[Row]) -> str:
+def format_ablations(rows: Sequence[EvalRow]) -> str:
     """Markdown: what a paper prints for its rows, beside what ours found on one data set.
 
     Args:
@@ -173,7 +173,7 @@ def format_ablations(rows: Sequence[Row]) -> str:
     return "\n".join([f"{_heading(rows)}; figures of the paper: {named or 'none'}", "", *_markdown(lines, 2)])
 
 
-def format_comparison(rows: Sequence[Row]) -> str:
+def format_comparison(rows: Sequence[EvalRow]) -> str:
     """Markdown: our rows and what papers print for a data set, with what both were measured with.
 
     Raises:
@@ -209,7 +209,7 @@ def _figures(metrics: Sequence[str], values: Mapping[str, float | None]) -> dict
     return {name: _rate(values.get(name)) for name in metrics}
 
 
-def _block(rows: Sequence[Row]) -> str:
+def _block(rows: Sequence[EvalRow]) -> str:
     ks = sorted({k for row in rows for k in row.ks})
     return "\n".join([_heading(rows), "", *_markdown([_cells(row, ks) for row in rows], 3)])
 
@@ -228,7 +228,7 @@ def _markdown(lines: Sequence[Mapping[str, str]], left: int) -> list[str]:
     ]
 
 
-def _heading(rows: Sequence[Row]) -> str:
+def _heading(rows: Sequence[EvalRow]) -> str:
     first = rows[0]
     questions = _distinct(len(row.results) for row in rows)
     noun = "question" if questions == "1" else "questions"
@@ -241,7 +241,7 @@ def _distinct(numbers: Iterable[int]) -> str:
     return " / ".join(f"{number:,}" for number in sorted(set(numbers)))
 
 
-def _cells(row: Row, ks: Sequence[int]) -> dict[str, str]:
+def _cells(row: EvalRow, ks: Sequence[int]) -> dict[str, str]:
     focus = 5 if 5 in ks else ks[0]
     deep = 10 if 10 in ks else ks[-1]
     return {
@@ -265,7 +265,7 @@ def _cells(row: Row, ks: Sequence[int]) -> dict[str, str]:
     }
 
 
-def _label(row: Row) -> str:
+def _label(row: EvalRow) -> str:
     """The recipe and the settings that were asked for; of repeated builds how many there were."""
     settings = "".join(f" {name}={value}" for name, value in row.setup.settings.items())
     repeats = f" ({row.repeats['builds']} builds)" if row.repeats else ""
@@ -276,7 +276,7 @@ def _plain(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _difference(row: Row) -> str:
+def _difference(row: EvalRow) -> str:
     """The difference to the baseline with its interval, and the spread of R@5 over repeated builds."""
     spread = row.repeats.get("recall_passages", {}).get("5") if row.repeats else None
     shown = f" sd {spread['sd']:.1f}" if spread else ""
@@ -287,14 +287,14 @@ def _difference(row: Row) -> str:
     return f"{row.interval['difference']:+.1f} [{low:.1f}, {high:.1f}]{star}{shown}"
 
 
-def _of_context(row: Row) -> dict[str, str]:
+def _of_context(row: EvalRow) -> dict[str, str]:
     """Recall of what the answers were read from, where several searches made it."""
     if row.answers.get("via") in (None, "single"):
         return {}
     return {f"{row.answers['via']} R@{k}": _rate(value) for k, value in row.answers.get("recall", {}).items()}
 
 
-def _tree_cells(row: Row) -> dict[str, str]:
+def _tree_cells(row: EvalRow) -> dict[str, str]:
     """Mean modularity of the trees and the mean information that two of them share, both times 100."""
     figures = row.setup.perspectives
     values = {"modularity": figures.get("modularity"), "NMI": figures.get("nmi")}

@@ -1,4 +1,4 @@
-"""`Row`: what the evaluation of one recipe on one data set found, question by question."""
+"""`EvalRow`: what the evaluation of one recipe on one data set found, question by question."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sire_core.evaluate.retrieval import all_at_k, ndcg_at_k, recall_at_k, recip
 if TYPE_CHECKING:
     from sire_core.evaluate.answering import AnsweredQuestion
 
-__all__ = ["QuestionResult", "Row", "Setup", "mark_same", "with_tper"]
+__all__ = ["EvalRow", "QuestionResult", "Setup", "mark_same", "with_tper"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class QuestionResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EvalRow:
     """Results of one recipe on one data set. The means are unrounded, 0..100; None when no question counts.
 
     Attributes:
@@ -245,12 +245,12 @@ class Row:
         return _percent(metric(result) for result in self.with_gold)
 
 
-def mark_same(rows: Iterable[Row]) -> list[Row]:
+def mark_same(rows: Iterable[EvalRow]) -> list[EvalRow]:
     """Rows of one recipe with other settings that found exactly what an earlier one found, marked with its name.
 
     A switch without an effect on a data set proves nothing about the switch, and must not look as if it did.
     """
-    marked: list[Row] = []
+    marked: list[EvalRow] = []
     for row in rows:
         same = (old for old in marked if not old.same_as and _alike(old, row))
         first = next(same, None)
@@ -258,7 +258,7 @@ def mark_same(rows: Iterable[Row]) -> list[Row]:
     return marked
 
 
-def with_tper(rows: Iterable[Row]) -> list[Row]:
+def with_tper(rows: Iterable[EvalRow]) -> list[EvalRow]:
     """Rows with TPER beside their TPQ: time per query and unit of the pool, over that of RAPTOR (SiReRAG section 5.3).
 
     Rows stay as they are where RAPTOR is not among them, or questions were not timed.
@@ -277,11 +277,11 @@ def with_tper(rows: Iterable[Row]) -> list[Row]:
     ]
 
 
-def _tper(ratio: Callable[[float, float, int, int], float], row: Row, base: Row) -> float:
+def _tper(ratio: Callable[[float, float, int, int], float], row: EvalRow, base: EvalRow) -> float:
     return ratio(row.answers["TPQ"], base.answers["TPQ"], row.setup.pool, base.setup.pool)
 
 
-def _alike(old: Row, row: Row) -> bool:
+def _alike(old: EvalRow, row: EvalRow) -> bool:
     """Whether two rows of one family stand on the same pool and found, answered and built the same."""
     return (
         (old.setup.family or old.setup.recipe) == (row.setup.family or row.setup.recipe)

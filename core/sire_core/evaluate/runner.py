@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.budget import BudgetScorer, Context
+from sire_core.evaluate.budget import BudgetedContext, BudgetScorer
 from sire_core.evaluate.retrieval import literal_ranking, provenance_ranking
-from sire_core.evaluate.rows import QuestionResult, Row, Setup
+from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
 from sire_core.search.passages import check_returns
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet, Question
     from sire_core.types import Hit
 
-__all__ = ["EvalConfig", "Searchable", "evaluate", "scope_of"]
+__all__ = ["EvalConfig", "SearchableIndex", "evaluate", "scope_of"]
 
 
-class Searchable(Protocol):
+class SearchableIndex(Protocol):
     """The part of `Index` that the runner uses."""
 
     async def asearch(self, query: str, k: int, *, returns: str = "units") -> Sequence[Hit]:
@@ -78,13 +78,13 @@ class EvalConfig:
 
 
 async def evaluate(
-    index: Searchable,
+    index: SearchableIndex,
     dataset: DataSet,
     config: EvalConfig | None = None,
     *,
     setup: Setup | None = None,
     progress: ProgressLike = None,
-) -> Row:
+) -> EvalRow:
     """Ask every question and measure the hits.
 
     Questions are asked one after the other, so that the times are those of a single user. Only the first search of a
@@ -113,7 +113,7 @@ async def evaluate(
         results.append(await _ask(index, question, config, scorer))
         if say:
             say("questions", done, len(questions))
-    return Row(
+    return EvalRow(
         setup=setup or Setup(recipe=type(index).__name__),
         dataset=dataset.name,
         passages=len(dataset.documents),
@@ -130,14 +130,14 @@ def scope_of(question: Question) -> Mapping[str, Any] | None:
     return where if isinstance(where, dict) else None
 
 
-async def _search(index: Searchable, question: Question, k: int, returns: str) -> Sequence[Hit]:
+async def _search(index: SearchableIndex, question: Question, k: int, returns: str) -> Sequence[Hit]:
     where = scope_of(question)
     scope: dict[str, Any] = {} if where is None else {"filter": where}
     return await index.asearch(question.question, k, returns=returns, **scope)
 
 
 async def _ask(
-    index: Searchable, question: Question, config: EvalConfig, scorer: BudgetScorer | None
+    index: SearchableIndex, question: Question, config: EvalConfig, scorer: BudgetScorer | None
 ) -> QuestionResult:
     start = time.perf_counter()
     hits = await _search(index, question, config.hits, config.returns)
@@ -171,8 +171,8 @@ async def _ask(
 
 
 async def _fill(
-    index: Searchable, question: Question, hits: Sequence[Hit], config: EvalConfig, scorer: BudgetScorer
-) -> Context:
+    index: SearchableIndex, question: Question, hits: Sequence[Hit], config: EvalConfig, scorer: BudgetScorer
+) -> BudgetedContext:
     """Context of the first hits, asking for more hits until the budget is full or the pool is exhausted.
 
     Twenty propositions are a third of a budget that twenty passages overrun; a comparison at equal budget has to fill

@@ -1,4 +1,4 @@
-"""`Asked`: a question with its hits, why each was chosen and the picture of it; needs no index any more."""
+"""`AskedQuestion`: a question with its hits, why each was chosen and the picture of it; needs no index any more."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit
 
-__all__ = ["Asked", "aask"]
+__all__ = ["AskedQuestion", "aask"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Asked(ShownQuestion):
+class AskedQuestion(ShownQuestion):
     """A question and what was found, as a page, as a picture or as a file. Notebooks display it."""
 
     def __repr__(self) -> str:
@@ -54,7 +54,7 @@ class Asked(ShownQuestion):
         target.write_text(text, encoding="utf-8")
 
 
-async def aask(snapshot: SearchSnapshot, question: str, k: int = 5, *, returns: str = "passages") -> Asked:
+async def aask(snapshot: SearchSnapshot, question: str, k: int = 5, *, returns: str = "passages") -> AskedQuestion:
     """Search, and say why.
 
     Args:
@@ -71,8 +71,8 @@ async def aask(snapshot: SearchSnapshot, question: str, k: int = 5, *, returns: 
     return await asyncio.to_thread(_asked, snapshot, question, hits, seconds)
 
 
-def _asked(snapshot: SearchSnapshot, question: str, hits: list[Hit], seconds: float) -> Asked:
-    return Asked(
+def _asked(snapshot: SearchSnapshot, question: str, hits: list[Hit], seconds: float) -> AskedQuestion:
+    return AskedQuestion(
         question=question,
         recipe=snapshot.recipe.name,
         where="" if snapshot.where is None else str(snapshot.where),

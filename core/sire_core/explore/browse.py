@@ -18,14 +18,24 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
-__all__ = ["EntityCard", "Page", "Row", "document_units", "documents", "entities", "entity_card", "levels", "units"]
+__all__ = [
+    "EntityCard",
+    "Page",
+    "TableRow",
+    "document_units",
+    "documents",
+    "entities",
+    "entity_card",
+    "levels",
+    "units",
+]
 
 PAGE = 25
 """Rows of a list that are shown at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """A line of a list: an id, what it is called, and something about it."""
 
     id: str
@@ -42,7 +52,7 @@ class Page:
         total: How many there are in all.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     total: int
 
 
@@ -88,7 +98,7 @@ def documents(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
         labels = (f"{ids[int(number)]}\n{titles[int(chunk)]}" for number, chunk in zip(numbers, chunks, strict=True))
         kept = np.flatnonzero(np.fromiter((wanted in label.lower() for label in labels), bool, len(numbers)))
     rows = [
-        Row(ids[int(numbers[i])], titles[int(chunks[i])] or ids[int(numbers[i])], f"{int(counts[i]):,}")
+        TableRow(ids[int(numbers[i])], titles[int(chunks[i])] or ids[int(numbers[i])], f"{int(counts[i]):,}")
         for i in kept[start : start + PAGE].tolist()
     ]
     return Page(tuple(rows), len(kept))
@@ -125,7 +135,7 @@ def units(snapshot: SearchSnapshot, kind: str, *, tree: str = "", level: int | N
     rows = []
     for unit in snapshot.view.units(kept[start : start + PAGE]):
         label = unit.title or shorten(unit.text, 100)
-        rows.append(Row(unit.id, label, f"{len(unit.chunk_ids):,}"))
+        rows.append(TableRow(unit.id, label, f"{len(unit.chunk_ids):,}"))
     return Page(tuple(rows), len(kept))
 
 
@@ -159,7 +169,7 @@ def entities(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
     counts = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))
     order = found[np.argsort(-counts[found], kind="stable")]
     rows = [
-        Row(graph.entity_ids[e], names.entity(graph.entity_ids[e]) or "(never spelt out)", f"{int(counts[e]):,}")
+        TableRow(graph.entity_ids[e], names.entity(graph.entity_ids[e]) or "(never spelt out)", f"{int(counts[e]):,}")
         for e in order[start : start + PAGE].tolist()
     ]
     return Page(tuple(rows), len(order))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sire_core.errors import CorpusError
-from sire_core.explore.asked import Asked, aask
+from sire_core.explore.asked import AskedQuestion, aask
 from sire_core.explore.shown import ShownQuestion
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Explorer:
         """The index as of now, as far as it may be seen."""
         return await self.index(recipe, settings).asnapshot(filter=where or None)
 
-    async def ask(self, asking: Asking) -> Asked:
+    async def ask(self, asking: Asking) -> AskedQuestion:
         """Search, and say why."""
         snapshot = await self.snapshot(asking.recipe, asking.where, asking.settings)
         return await aask(snapshot, asking.question, asking.k, returns=asking.returns)

@@ -12,7 +12,7 @@ from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
 
 if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Hit, Step
+    from sire_core.types import Hit, PathStep
 
 __all__ = ["QUESTION", "Reason", "path_picture", "reasons"]
 
@@ -79,7 +79,7 @@ class _Drawing:
         """A hit with the steps that led to it."""
         if not self._add(hit.unit.id, place=place):
             return
-        aside: list[Step] = []
+        aside: list[PathStep] = []
         current = QUESTION
         for step in hit.path:
             kind = step.step.partition(":")[0]
@@ -105,7 +105,7 @@ class _Drawing:
     def _link(self, source: str, target: str, reason: str = "", label: str = "") -> None:
         self.builder.link(Link(source, target, label, reason))
 
-    def _named(self, step: Step) -> str:
+    def _named(self, step: PathStep) -> str:
         """What the question names, and the passage that names it too, when that is said."""
         *entities, last = step.ids
         if self.names.unit(last) is None or not entities:
@@ -119,7 +119,7 @@ class _Drawing:
                 self._link(entity, last, "the passage names it")
         return last or entities[-1]
 
-    def _walk(self, current: str, step: Step) -> str:
+    def _walk(self, current: str, step: PathStep) -> str:
         """From where the path is, over what a step names."""
         # A step over a sentence says it behind the name: the sentence stands where it was found.
         sentence = step.note.partition(": ")[2] if step.step == "entity" and len(step.ids) > 2 else ""
@@ -134,7 +134,7 @@ class _Drawing:
             current = name
         return current
 
-    def _sources(self, step: Step, hit: Hit) -> None:
+    def _sources(self, step: PathStep, hit: Hit) -> None:
         """What a derived hit stands on, or the derived unit that brought a passage."""
         for name in step.ids[:_MANY]:
             if name in hit.unit.chunk_ids and self._add(name):
@@ -142,7 +142,7 @@ class _Drawing:
             elif self._add(name):
                 self._link(name, hit.unit.id, step.note, "made from it")
 
-    def _above(self, step: Step, hit: Hit) -> None:
+    def _above(self, step: PathStep, hit: Hit) -> None:
         """The entities below a report; their names stand in the step."""
         for name in step.ids[:_MANY]:
             entity = Node(f"name {name}", "entity", shorten(name, 80))
@@ -150,7 +150,7 @@ class _Drawing:
                 self._link(QUESTION, entity.id, "a hit names it", "hits name")
                 self._link(entity.id, hit.unit.id, step.note)
 
-    def _aside(self, step: Step, hit: Hit) -> None:
+    def _aside(self, step: PathStep, hit: Hit) -> None:
         """Evidence beside the path: votes always, similar vectors and shared words of what nothing else leads to."""
         vote = step.step.startswith("vote")
         for name in step.ids:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sire_core.extraction.spans import Span
+from sire_core.extraction.spans import TextSpan
 
 __all__ = ["has_unspaced_script", "language_of", "split_unspaced", "unspaced_names", "without_function_words"]
 
@@ -81,7 +81,7 @@ def language_of(text: str) -> str:
     return best if counts[best] > 1 and counts[best] > sum(word in _ENGLISH for word in words) else ""
 
 
-def without_function_words(span: Span, language: str) -> Span | None:
+def without_function_words(span: TextSpan, language: str) -> TextSpan | None:
     """A name without the article or preposition that opens it: `Die Reederei`, `Depuis`, `En Cantarrana`."""
     words = span.name.split(" ")
     start = span.start
@@ -97,28 +97,28 @@ def without_function_words(span: Span, language: str) -> Span | None:
     name = " ".join(words)
     if name[:2] in ("d'", "l'", "d\u2019", "l\u2019", "D'", "L'", "D\u2019", "L\u2019"):
         name, start = name[2:], start + 2
-    return Span(start, start + len(name), name, span.type) if len(name) > 1 else None
+    return TextSpan(start, start + len(name), name, span.type) if len(name) > 1 else None
 
 
-def unspaced_names(sentence: str) -> list[Span]:
+def unspaced_names(sentence: str) -> list[TextSpan]:
     """Names in Chinese and Japanese: what quotation marks hold, and runs between words of grammar.
 
     Japanese writes names in runs of kanji, katakana and Latin letters, and grammar in hiragana. Chinese has one script:
     its runs are cut at words of grammar and are names when they are short.
     """
-    quoted = [Span(match.start(1), match.end(1), match.group(1), "Work") for match in _QUOTED.finditer(sentence)]
+    quoted = [TextSpan(match.start(1), match.end(1), match.group(1), "Work") for match in _QUOTED.finditer(sentence)]
     found = _japanese(sentence) if _KANA.search(sentence) else _chinese(sentence)
     free = (span for span in found if all(span.end <= other.start or other.end <= span.start for other in quoted))
     return sorted([*quoted, *free])
 
 
-def _japanese(sentence: str) -> list[Span]:
-    runs = [Span(*match.span(), match.group(), "Name") for match in _JAPANESE.finditer(sentence)]
+def _japanese(sentence: str) -> list[TextSpan]:
+    runs = [TextSpan(*match.span(), match.group(), "Name") for match in _JAPANESE.finditer(sentence)]
     return [span for span in runs if not span.name.isascii()]
 
 
-def _chinese(sentence: str) -> list[Span]:
-    spans: list[Span] = []
+def _chinese(sentence: str) -> list[TextSpan]:
+    spans: list[TextSpan] = []
     for run in _CHINESE.finditer(sentence):
         place = run.start()
         for stop in _CHINESE_BREAK.finditer(sentence, *run.span()):
@@ -128,9 +128,9 @@ def _chinese(sentence: str) -> list[Span]:
     return spans
 
 
-def _short(sentence: str, start: int, end: int) -> list[Span]:
+def _short(sentence: str, start: int, end: int) -> list[TextSpan]:
     if not 1 < end - start <= _LONGEST:
         return []
     name = sentence[start:end]
     kind = "Organization" if name.endswith(_ORGANIZATIONS) else "Name"
-    return [Span(start, end, name, kind)]
+    return [TextSpan(start, end, name, kind)]

@@ -11,7 +11,7 @@ from sire_core.algorithms.text import count_tokens
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.extraction.answers import EntityAnswer, ExtractionAnswer, ShortFactsAnswer, record_of
-from sire_core.extraction.native import NATIVE, Found, with_entities
+from sire_core.extraction.native import NATIVE, NativeAnswer, with_entities
 from sire_core.extraction.prompts import passage_data, prompts
 from sire_core.extraction.record import validate
 from sire_core.protocols import ChunkInContext, Prompt
@@ -189,11 +189,11 @@ class ModelExtractor:
         return self._read(entities, [with_entities(fact, entities) for fact in done.parsed.whole()], None)
 
     def _read(
-        self, entities: Sequence[Any], facts: Sequence[Any], extras: ExtractionAnswer | Found | None
+        self, entities: Sequence[Any], facts: Sequence[Any], extras: ExtractionAnswer | NativeAnswer | None
     ) -> ExtractionRecord:
         whole = extras if isinstance(extras, ExtractionAnswer) else None
         record = record_of(entities, facts, model=self._model.fingerprint, prompt=self._prompt_name, extras=whole)
-        return replace(record, keywords=tuple(extras.keywords)) if isinstance(extras, Found) else record
+        return replace(record, keywords=tuple(extras.keywords)) if isinstance(extras, NativeAnswer) else record
 
     def _finished(self, record: ExtractionRecord, item: ChunkInContext) -> ExtractionRecord:
         return validate(record, item.chunk)[0]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sire_core.algorithms.text import name_key
 from sire_core.extraction.lexicon import FUNCTION_WORDS, HONORIFICS, NAME_TAILS, VAGUE_NOUNS, VAGUE_WORDS
-from sire_core.extraction.spans import Span, is_common
+from sire_core.extraction.spans import TextSpan, is_common
 from sire_core.extraction.terms import CAPTIONS, acts, is_numbered
 from sire_core.extraction.words import is_everyday
 
@@ -73,7 +73,7 @@ class NameTable:
         title: str,
         kind: str,
         sentences: Sequence[str],
-        spans: Sequence[Sequence[Span]],
+        spans: Sequence[Sequence[TextSpan]],
     ) -> None:
         self.title = title
         self.kind = kind
@@ -91,7 +91,7 @@ class NameTable:
         for sentence, row in zip(sentences, self._rows, strict=True):
             self._find_aliases(sentence, row)
 
-    def _with_title(self, sentence: str, spans: Sequence[Span]) -> Sequence[Span]:
+    def _with_title(self, sentence: str, spans: Sequence[TextSpan]) -> Sequence[TextSpan]:
         """Put in the title where the sentence says it word by word, in any case, unless it is part of a longer name."""
         lower = sentence.lower()
         at = lower.find(self._title_lower) if len(self._title_lower) > 2 else -1
@@ -104,7 +104,7 @@ class NameTable:
             if free and not any(
                 span.start <= at and end <= span.end and span.end - span.start > end - at + 2 for span in row
             ):
-                title = Span(at, end, self.title, self.kind or "Name")
+                title = TextSpan(at, end, self.title, self.kind or "Name")
                 row = sorted([title, *(span for span in row if span.end <= at or end <= span.start)])
             at = lower.find(self._title_lower, end)
         return row
@@ -130,7 +130,7 @@ class NameTable:
             if known is not None and known[0] != name:
                 self._partial[part] = None  # two people of that name: it stands for neither
 
-    def _find_aliases(self, sentence: str, row: Sequence[Span]) -> None:
+    def _find_aliases(self, sentence: str, row: Sequence[TextSpan]) -> None:
         """`X (also known as Y)`, `X (born Y)`, `Long Name (LN)`."""
         for left, right in pairwise(row):
             if right.start - left.end > _ALIAS_REACH or right.type in _VALUES or left.type in _UNNAMED:
@@ -141,7 +141,7 @@ class NameTable:
             elif between == " (" and _is_acronym(left.name, right.name):
                 self._join(right, left)
 
-    def _match_lead(self, sentence: str, row: Sequence[Span]) -> None:
+    def _match_lead(self, sentence: str, row: Sequence[TextSpan]) -> None:
         """The passage's first words name the title in full (`Onika Maraj (born ...), known as Nicki Minaj`)."""
         lead = row[0]
         if lead.start > 4 or not self.title or self._is_title(lead.name):
@@ -156,7 +156,7 @@ class NameTable:
         if known or shared:
             self._alias(lead.name, self.title, self.kind)
 
-    def _join(self, left: Span, right: Span) -> None:
+    def _join(self, left: TextSpan, right: TextSpan) -> None:
         if self._is_title(right.name):
             left, right = right, left
         if self._is_title(right.name) or cached_key(right.name) in self._full:
@@ -180,7 +180,7 @@ class NameTable:
                 found.append(Mention(kept.start, kept.end, name, kind, name == self.title))
         return found
 
-    def _vetted(self, span: Span) -> Span | None:
+    def _vetted(self, span: TextSpan) -> TextSpan | None:
         """The span, if it is a name; one at the start of a sentence needs more evidence than its capital."""
         if span.type in _CERTAIN or cached_key(span.name) in self._full or self._is_title(span.name):
             return span
@@ -196,7 +196,7 @@ class NameTable:
             return span
         return self._vetted_start(span, first, rest)
 
-    def _vetted_start(self, span: Span, first: str, rest: str) -> Span | None:
+    def _vetted_start(self, span: TextSpan, first: str, rest: str) -> TextSpan | None:
         """What is left of a span that opens a sentence and is known from nowhere else in the passage."""
         if not rest:
             return None if first.lower().endswith(("ly", "ing", "ed")) else span

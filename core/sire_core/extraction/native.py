@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.types import Fact
 
-__all__ = ["NATIVE", "Found", "Way", "with_entities"]
+__all__ = ["NATIVE", "NativeAnswer", "Way", "with_entities"]
 
 
-class Found(NamedTuple):
+class NativeAnswer(NamedTuple):
     """What a model said of one passage."""
 
     entities: Sequence[EntityAnswer] = ()
@@ -38,7 +38,7 @@ class Found(NamedTuple):
     keywords: Sequence[str] = ()
 
 
-Ask = Callable[["LanguageModel", Sequence[ChunkInContext], ExtractionPrompts, int], Awaitable[Sequence[Found]]]
+Ask = Callable[["LanguageModel", Sequence[ChunkInContext], ExtractionPrompts, int], Awaitable[Sequence[NativeAnswer]]]
 """Asks about passages that go together; the number is the room for each answer."""
 
 
@@ -63,7 +63,7 @@ class Way:
 
 async def _sirerag(
     model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
-) -> Sequence[Found]:
+) -> Sequence[NativeAnswer]:
     """Rewrite, entities, facts (SiReRAG section 4.2)."""
     (item,) = items
     passage = (await model.complete(_rewrite(prompts, items), max_tokens=room)).text.strip()
@@ -72,12 +72,12 @@ async def _sirerag(
     entities: list[EntityAnswer] = named.parsed.entities
     data = passage_data(item, passage=passage, entities=tuple(entity.name for entity in entities))
     answer = await model.complete(Prompt(prompts.facts, data), schema=FactsAnswer, max_tokens=room)
-    return [Found(entities, [with_entities(fact, entities) for fact in answer.parsed.facts])]
+    return [NativeAnswer(entities, [with_entities(fact, entities) for fact in answer.parsed.facts])]
 
 
 async def _msrag(
     model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
-) -> Sequence[Found]:
+) -> Sequence[NativeAnswer]:
     """Names, triples, aliases (MS-RAG section 3.2, appendix N)."""
     (item,) = items
     asked = await model.complete(_names(prompts, items), schema=NamesAnswer, max_tokens=room)
@@ -93,7 +93,9 @@ async def _msrag(
     entities = [EntityAnswer(id=ids[key], name=name, aliases=others.get(key, [])) for key, name in names.items()]
     triples = [(triple.h, triple.p, triple.t) for triple in stated.parsed.triples]
     facts = facts_of_triples(sentences_of(item.chunk.text), triples, ids, first=True)
-    return [Found(entities, [FactAnswer.model_validate(asdict(fact) | {"triples": _lists(fact)}) for fact in facts])]
+    return [
+        NativeAnswer(entities, [FactAnswer.model_validate(asdict(fact) | {"triples": _lists(fact)}) for fact in facts])
+    ]
 
 
 def _lists(fact: Fact) -> list[list[str]]:
@@ -102,15 +104,15 @@ def _lists(fact: Fact) -> list[list[str]]:
 
 async def _iier(
     model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
-) -> Sequence[Found]:
+) -> Sequence[NativeAnswer]:
     """Five keywords (IIER section 3.1)."""
     answer = await model.complete(_keywords(prompts, items), schema=KeywordsAnswer, max_tokens=room)
-    return [Found(keywords=answer.parsed.keywords)]
+    return [NativeAnswer(keywords=answer.parsed.keywords)]
 
 
 async def _indexrag(
     model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
-) -> Sequence[Found]:
+) -> Sequence[NativeAnswer]:
     """All statements of a document as pairs of question and answer, and its entities (IndexRAG section 3.2.1).
 
     A statement goes to the passage that the model names, or to the first. An entity goes to every passage that spells
@@ -135,7 +137,7 @@ async def _indexrag(
         for entity in entities
     ]
     return [
-        Found([entity for entity, at in zip(entities, places, strict=True) if place in at], facts)
+        NativeAnswer([entity for entity, at in zip(entities, places, strict=True) if place in at], facts)
         for place, facts in enumerate(stated)
     ]
 

@@ -10,8 +10,8 @@ from sire_core.extraction.keyphrases import keyphrases
 from sire_core.extraction.languages import has_unspaced_script
 from sire_core.extraction.names import Mention, NameTable, cached_key
 from sire_core.extraction.relations import relate
-from sire_core.extraction.sections import VALUES, Section, merged, other_forms, sections_of
-from sire_core.extraction.spans import Span
+from sire_core.extraction.sections import VALUES, TextSection, merged, other_forms, sections_of
+from sire_core.extraction.spans import TextSpan
 from sire_core.extraction.subjects import base_title, detect_kind, find_reference, gender
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
@@ -38,7 +38,7 @@ class Tagger(Protocol):
     def fingerprint(self) -> str:
         """Names the model."""
 
-    def tag(self, sentences: Sequence[str]) -> list[list[Span]]:
+    def tag(self, sentences: Sequence[str]) -> list[list[TextSpan]]:
         """Named spans per sentence, in order, without overlap."""
 
 
@@ -95,7 +95,7 @@ class RulesExtractor:
                 section.spans[:] = [merged(next(tagged), found) for found in section.spans]
         return [self._record(*item) for item in zip(chunks, passages, strict=True)]
 
-    def _record(self, chunk: Chunk, sections: Sequence[Section]) -> ExtractionRecord:
+    def _record(self, chunk: Chunk, sections: Sequence[TextSection]) -> ExtractionRecord:
         draft = _Draft()
         sex = gender(chunk.text)
         for section in sections:
@@ -125,7 +125,7 @@ class _Draft:
     """A record in the making, section by section."""
 
     _table: NameTable
-    _section: Section
+    _section: TextSection
 
     def __init__(self) -> None:
         self.facts: list[Fact] = []
@@ -136,7 +136,7 @@ class _Draft:
         self._aliases: dict[str, dict[str, None]] = {}
         self._descriptions: dict[str, str] = {}
 
-    def begin(self, table: NameTable, section: Section, sex: str) -> None:
+    def begin(self, table: NameTable, section: TextSection, sex: str) -> None:
         """Go on to a section."""
         self._table = table
         self._section = section

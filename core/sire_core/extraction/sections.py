@@ -15,7 +15,7 @@ from sire_core.extraction.languages import (
     without_function_words,
 )
 from sire_core.extraction.pieces import Piece, pieces_of
-from sire_core.extraction.spans import Span, find_spans, sentences_of
+from sire_core.extraction.spans import TextSpan, find_spans, sentences_of
 from sire_core.extraction.technical import CODE, code_terms, find_identifiers, without_backticks
 from sire_core.extraction.terms import (
     TERM,
@@ -28,7 +28,7 @@ from sire_core.extraction.terms import (
 )
 from sire_core.types import Chunk
 
-__all__ = ["VALUES", "Section", "merged", "other_forms", "sections_of"]
+__all__ = ["VALUES", "TextSection", "merged", "other_forms", "sections_of"]
 
 _LONGEST_SENTENCE = 1_000
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,6}s")
@@ -40,7 +40,7 @@ _CERTAIN = VALUES | {"Work", CODE, TERM}
 
 
 @dataclass(slots=True)
-class Section:
+class TextSection:
     """A heading and what follows it.
 
     Attributes:
@@ -53,12 +53,12 @@ class Section:
 
     subject: str
     sentences: list[str] = field(default_factory=list)
-    spans: list[list[Span]] = field(default_factory=list)
+    spans: list[list[TextSpan]] = field(default_factory=list)
     definitions: dict[str, str] = field(default_factory=dict)
     others: list[tuple[str, str]] = field(default_factory=list)
 
 
-def sections_of(chunk: Chunk) -> list[Section]:
+def sections_of(chunk: Chunk) -> list[TextSection]:
     """The sections of a passage; always at least one."""
     title, text = " ".join(chunk.title.split()), chunk.text
     if not title:
@@ -95,8 +95,8 @@ def _explains(piece: Piece) -> bool:
     return piece.kind == "prose" and piece.text.startswith(("A ", "An ", "The ", "Any ", "One "))
 
 
-def _section(title: str, heading: str, pieces: Sequence[Piece], phrases: Sequence[str]) -> Section:
-    section = Section(title or heading)
+def _section(title: str, heading: str, pieces: Sequence[Piece], phrases: Sequence[str]) -> TextSection:
+    section = TextSection(title or heading)
     rows: list[tuple[str, list[tuple[int, int]], Definition | None]] = []
     for piece in pieces:
         if piece.kind == "code":
@@ -119,7 +119,7 @@ def _section(title: str, heading: str, pieces: Sequence[Piece], phrases: Sequenc
     return section
 
 
-def _in_its_language(section: Section) -> None:
+def _in_its_language(section: TextSection) -> None:
     """Names as the passage's language writes them, where it is not English."""
     text = " ".join(section.sentences)
     if has_unspaced_script(text):
@@ -153,27 +153,27 @@ def _bounded(sentences: Iterable[str]) -> Iterator[str]:
 
 def _spans(
     sentence: str, ticked: list[tuple[int, int]], definition: Definition | None, terms: Sequence[str]
-) -> list[Span]:
+) -> list[TextSpan]:
     identifiers, addresses = find_identifiers(sentence, ticked)
     names = [span for span in find_spans(sentence) if not _overlaps(span, [(s.start, s.end) for s in identifiers])]
     names = [span for span in names if not _overlaps(span, addresses)]
     found = sorted([*names, *identifiers])
     common = long_forms(sentence)
     if definition is not None:
-        common.append(Span(definition.start, definition.end, definition.term, TERM))
+        common.append(TextSpan(definition.start, definition.end, definition.term, TERM))
     common += [span for span in term_spans(sentence, terms) if not _overlaps(span, [(s.start, s.end) for s in common])]
     common = [span for span in common if not _overlaps(span, [(s.start, s.end) for s in identifiers])]
     return merged(common, found) if common else found
 
 
-def _overlaps(span: Span, places: Sequence[tuple[int, int]]) -> bool:
+def _overlaps(span: TextSpan, places: Sequence[tuple[int, int]]) -> bool:
     return any(start < span.end and span.start < end for start, end in places)
 
 
-def merged(preferred: Sequence[Span], found: Sequence[Span]) -> list[Span]:
+def merged(preferred: Sequence[TextSpan], found: Sequence[TextSpan]) -> list[TextSpan]:
     """Both kinds of spans; where they overlap the preferred one wins, except over values, works and longer names."""
 
-    def yields(span: Span, other: Span) -> bool:
+    def yields(span: TextSpan, other: TextSpan) -> bool:
         inside = span.start <= other.start and other.end <= span.end and span.end - span.start > other.end - other.start
         return not (inside or span.type in VALUES or span.type == "Work")
 

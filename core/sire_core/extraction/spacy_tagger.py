@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.extraction.spans import Span, is_common
+from sire_core.extraction.spans import TextSpan, is_common
 
 __all__ = ["SpacyTagger"]
 
@@ -54,12 +54,12 @@ class SpacyTagger:
         """Language, name, version and components of the pipeline."""
         return self._fingerprint
 
-    def tag(self, sentences: Sequence[str]) -> list[list[Span]]:
+    def tag(self, sentences: Sequence[str]) -> list[list[TextSpan]]:
         """Named spans per sentence, in order, without overlap; labels mapped to our coarse types."""
         return [_spans(parsed) for parsed in self._pipeline.pipe(sentences, batch_size=self._batch_size)]
 
 
-def _spans(parsed: Any) -> list[Span]:
+def _spans(parsed: Any) -> list[TextSpan]:
     found = []
     for entity in parsed.ents:
         kind = _TYPES.get(entity.label_)
@@ -73,7 +73,7 @@ def _spans(parsed: Any) -> list[Span]:
         if kind == "Date" and not any(letter.isdigit() for letter in name):
             continue
         start = entity.start_char + entity.text.index(name)
-        found.append(Span(start, start + len(name), name, kind))
+        found.append(TextSpan(start, start + len(name), name, kind))
     return found
 
 

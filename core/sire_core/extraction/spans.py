@@ -20,7 +20,7 @@ from sire_core.extraction.lexicon import (
     WEEKDAYS,
 )
 
-__all__ = ["UPPER", "Span", "find_spans", "is_common", "sentences_of", "tidy"]
+__all__ = ["UPPER", "TextSpan", "find_spans", "is_common", "sentences_of", "tidy"]
 
 UPPER = "A-Z" + "".join(chr(code) for code in range(0xC0, 0x590) if chr(code).isupper())
 """Body of a character class: upper-case letters of the Latin, Greek, Cyrillic and Armenian scripts."""
@@ -32,7 +32,7 @@ def _compiled() -> re.Pattern[str]:
     return re.compile(_SPAN)
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A named piece of a sentence: `text[start:end]` and a coarse type."""
 
     start: int
@@ -166,7 +166,7 @@ def is_common(words: list[str]) -> bool:
     return True
 
 
-def find_spans(sentence: str) -> list[Span]:
+def find_spans(sentence: str) -> list[TextSpan]:
     """Find the named spans of one sentence, left to right, without overlap.
 
     A capitalised word that opens the sentence is reported like any other name; whether it is one, only a wider view
@@ -175,7 +175,7 @@ def find_spans(sentence: str) -> list[Span]:
     Args:
         sentence: Tidied text.
     """
-    spans: list[Span] = []
+    spans: list[TextSpan] = []
     position, closing = 0, -1
     pattern = _compiled()
     while match := pattern.search(sentence, position):
@@ -194,7 +194,7 @@ def find_spans(sentence: str) -> list[Span]:
                 position = match.start() + 1  # ordinary speech: look for names inside,
                 closing = match.end() - 1  # and do not take its last quotation mark for a first one
         else:
-            span = Span(match.start(), match.end(), match.group(), "Date" if kind == "date" else "Quantity")
+            span = TextSpan(match.start(), match.end(), match.group(), "Date" if kind == "date" else "Quantity")
         if span is not None:
             if spans and spans[-1].end > span.start:  # the year of `2013 Cannes Film Festival`
                 spans.pop()
@@ -210,7 +210,7 @@ def _opening(found: str, *, at_start: bool) -> int:
     return len(first) if lower in FUNCTION_WORDS or (at_start and rest and lower in OPENERS) else 0
 
 
-def _work_span(match: re.Match[str]) -> Span | None:
+def _work_span(match: re.Match[str]) -> TextSpan | None:
     name = match.group()[1:-1].strip(" ,.;:'\u2019`")
     words = name.split()
     if not words or len(words) > 12 or not _CAPITAL_START.match(name):
@@ -222,10 +222,10 @@ def _work_span(match: re.Match[str]) -> Span | None:
         return None
     before = match.string[max(0, match.start() - 11) : match.start()]
     kind = "Name" if before.endswith((" as ", "nicknamed ", "called ", "(", "named ")) else "Work"
-    return Span(match.start(), match.end(), name, kind)
+    return TextSpan(match.start(), match.end(), name, kind)
 
 
-def _name_span(sentence: str, start: int, found: str) -> Span | None:
+def _name_span(sentence: str, start: int, found: str) -> TextSpan | None:
     words = found.split(" ")
     while words and words[-1].lower() in FUNCTION_WORDS and words[-1] != "I":
         del words[-1]
@@ -241,7 +241,7 @@ def _name_span(sentence: str, start: int, found: str) -> Span | None:
     if kind == "Event" and (edition := _EDITION.search(sentence, max(0, start - 6), start)):
         start = edition.start()
         name = sentence[start : start + len(edition.group()) + len(name)]
-    return Span(start, end, name, kind or _cue(sentence, start, words))
+    return TextSpan(start, end, name, kind or _cue(sentence, start, words))
 
 
 def _strip_stop(name: str, last: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Extractor, Progress, Runner
     from sire_core.types import Chunk, ExtractionRecord
 
-__all__ = ["RecordReader", "RecordStore", "extract_missing", "missing_chunks", "relinked_chunks"]
+__all__ = ["RecordReader", "RecordStore", "chunks_with_stale_links", "extract_missing", "missing_chunks"]
 
 
 class RecordStore(Protocol):
@@ -172,7 +172,7 @@ class RecordReader:
         return TitleLinker(self._titles)
 
 
-def relinked_chunks(
+def chunks_with_stale_links(
     before: Sequence[Chunk],
     after: Sequence[Chunk],
     extractor: Extractor,

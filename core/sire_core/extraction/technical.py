@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sire_core.extraction.spans import Span
+from sire_core.extraction.spans import TextSpan
 from sire_core.extraction.words import is_everyday
 
 __all__ = ["CODE", "code_terms", "find_identifiers", "without_backticks"]
@@ -56,7 +56,7 @@ def without_backticks(sentence: str) -> tuple[str, list[tuple[int, int]]]:
     return "".join(kept), places
 
 
-def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list[Span], list[tuple[int, int]]]:
+def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list[TextSpan], list[tuple[int, int]]]:
     """Identifiers of a sentence, and the places of addresses, in which nothing is a name.
 
     Args:
@@ -75,7 +75,7 @@ def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list
         if match.lastgroup == "address":
             addresses.append((start, end))
         elif name := _named(match, inside=any(before <= start and end <= other for before, other in ticked)):
-            found[start] = Span(start, start + len(name) if sentence.startswith(name, start) else end, name, CODE)
+            found[start] = TextSpan(start, start + len(name) if sentence.startswith(name, start) else end, name, CODE)
     return sorted(found.values()), addresses
 
 
@@ -109,7 +109,7 @@ def _named(match: re.Match[str], *, inside: bool) -> str:
     return text.lstrip("$") if match["variable"] else text
 
 
-def _ticked(sentence: str, start: int, end: int) -> Span | None:
+def _ticked(sentence: str, start: int, end: int) -> TextSpan | None:
     """What backticks mark, if it is one thing: a value says nothing, a command is named by its words before options."""
     text = sentence[start:end].strip()
     offset = sentence.index(text, start) if text else start
@@ -117,7 +117,7 @@ def _ticked(sentence: str, start: int, end: int) -> Span | None:
         name = call.group(1)
         member = any(mark in name for mark in (".", "::", "->", "#"))
         at = offset + call.start(1)
-        return Span(at, at + len(name), name if member else f"{name}()", CODE)
+        return TextSpan(at, at + len(name), name if member else f"{name}()", CODE)
     words: list[str] = []
     for word in text.split():
         if word.startswith("-") and words:
@@ -128,4 +128,4 @@ def _ticked(sentence: str, start: int, end: int) -> Span | None:
     if not _PLAIN.match(bare) or len(bare) < _SHORTEST or bare.lower() in _VALUES or not any(map(str.isalpha, bare)):
         return None
     at = sentence.index(bare, offset)
-    return Span(at, at + len(bare), bare, CODE)
+    return TextSpan(at, at + len(bare), bare, CODE)

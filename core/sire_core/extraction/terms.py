@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sire_core.extraction.lexicon import ACTIONS, FUNCTION_WORDS, MONTHS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS, WEEKDAYS
-from sire_core.extraction.spans import Span
+from sire_core.extraction.spans import TextSpan
 from sire_core.extraction.words import is_everyday
 
 __all__ = [
@@ -136,9 +136,9 @@ def _may_name(term: str, *, article: bool) -> bool:
     return len(words) > 1 or not is_everyday(words[0]) or article or term[0].isupper()
 
 
-def long_forms(sentence: str) -> list[Span]:
+def long_forms(sentence: str) -> list[TextSpan]:
     """Long forms written in lower case in front of their acronym, or behind it: `service level agreement (SLA)`."""
-    found: list[Span] = []
+    found: list[TextSpan] = []
     if "(" not in sentence:
         return found
     for match in _LONG_FORM.finditer(sentence):
@@ -151,7 +151,7 @@ def long_forms(sentence: str) -> list[Span]:
             if letters == initials and len(words) - first > 1 and words[first][1].lower() not in FUNCTION_WORDS:
                 start = match.start() + words[first][0]
                 end = match.start() + words[-1][0] + len(words[-1][1])
-                found.append(Span(start, end, sentence[start:end], TERM))
+                found.append(TextSpan(start, end, sentence[start:end], TERM))
                 break
     for match in _SHORT_FIRST.finditer(sentence):
         letters = "".join(word[0].lower() for word in re.findall(r"[A-Za-z][\w']*", match["long"]))
@@ -159,7 +159,7 @@ def long_forms(sentence: str) -> list[Span]:
             word[0].lower() for word in re.findall(r"[A-Za-z]\w*", match["long"]) if word not in ("of", "and")
         )
         if match["short"].lower() in (letters, joined):
-            found.append(Span(match.start("long"), match.end("long"), match["long"], TERM))
+            found.append(TextSpan(match.start("long"), match.end("long"), match["long"], TERM))
     return found
 
 
@@ -196,10 +196,10 @@ def _phrases(sentence: str) -> Iterator[str]:
             run = []
 
 
-def term_spans(sentence: str, terms: Iterable[str]) -> list[Span]:
+def term_spans(sentence: str, terms: Iterable[str]) -> list[TextSpan]:
     """Where terms stand in a sentence, in any case and in the plural; longest first, without overlap."""
     lower = sentence.lower()
-    found: list[Span] = []
+    found: list[TextSpan] = []
     for term in sorted(terms, key=len, reverse=True):
         wanted = term.lower()
         at = lower.find(wanted)
@@ -209,6 +209,6 @@ def term_spans(sentence: str, terms: Iterable[str]) -> list[Span]:
                 end += 1
             free = not lower[at - 1 : at].isalnum() and not lower[end : end + 1].isalnum()
             if free and all(end <= span.start or span.end <= at for span in found):
-                found.append(Span(at, end, term, TERM))
+                found.append(TextSpan(at, end, term, TERM))
             at = lower.find(wanted, end)
     return found

@@ -8,7 +8,7 @@ import numpy as np
 
 from sire_core.algorithms.encoding_tree import EncodingTree
 from sire_core.algorithms.entropy_levels import entropy_partition, entropy_tree
-from sire_core.algorithms.entropy_merging import Level
+from sire_core.algorithms.entropy_merging import MergeLevel
 from sire_core.algorithms.perspectives import shrunk
 from sire_core.errors import ConfigurationError
 from sire_core.neural.tree_settings import NeuralSettings
@@ -81,7 +81,7 @@ def _polished(
     for _ in range(rounds):
         for number in range(len(trees)):
             seen = shrunk(graph, [*told[:number], *told[number + 1 :]])
-            groups[number] = entropy_partition(Level.of(seen), groups[number])
+            groups[number] = entropy_partition(MergeLevel.of(seen), groups[number])
             told[number] = EncodingTree(graph.size, (groups[number],))
     return tuple(entropy_tree(graph, levels, labels) for labels in groups)
 

@@ -17,7 +17,7 @@ from sire_core.settings import check_settings, setting
 from sire_core.types import Failure, Unit, UnitKind, digest, hash64, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.algorithms.bridge_evidence import Evidence
+    from sire_core.algorithms.bridge_evidence import BridgeEvidence
     from sire_core.derive.engine import OutputChange
     from sire_core.organize.texts.joined_facts import BridgeFact
     from sire_core.protocols import BuildView, Change, Delta
@@ -26,7 +26,7 @@ __all__ = ["BridgingFacts"]
 
 
 class _Writer(Protocol):
-    async def write(self, evidence: Sequence[Evidence]) -> Sequence[tuple[BridgeFact, ...] | Failure]: ...
+    async def write(self, evidence: Sequence[BridgeEvidence]) -> Sequence[tuple[BridgeFact, ...] | Failure]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class _Entities(Step):
     def _bridges(self, group: Group) -> bool:
         return 2 <= len(group.entries) <= self.settings.tau
 
-    def _evidence(self, groups: Sequence[Group], context: Context) -> Mapping[str, Evidence]:
+    def _evidence(self, groups: Sequence[Group], context: Context) -> Mapping[str, BridgeEvidence]:
         rules = self.settings
         bridging = {group.key: group for group in groups if self._bridges(group)}
         wanted = {entry.item for group in bridging.values() for entry in group.entries}

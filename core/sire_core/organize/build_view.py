@@ -30,9 +30,9 @@ class Corpus:
         load_records: Extraction records by chunk id, of some chunks or (None) of all.
         sequences: Sequence number of every document by id.
         touched: Ids of chunk units that come, change or go.
-        relinked: Old chunks whose records may link other titles now.
+        stale_links: Old chunks whose records may link other titles now.
         embed: Vectors of units or of ids of stored units, reusing what is stored.
-        makers: Fingerprints of embedder and extractor.
+        fingerprints: Fingerprints of embedder and extractor.
         make_summarizer: Summariser for a length.
         language_model: The user's model, or None.
         seed: Seed of the index.
@@ -46,9 +46,9 @@ class Corpus:
     load_records: Callable[[Collection[str] | None], Mapping[str, ExtractionRecord]]
     sequences: Mapping[str, int]
     touched: Collection[str]
-    relinked: Callable[[], Collection[str]]
+    stale_links: Callable[[], Collection[str]]
     embed: Callable[[Sequence[Unit | str]], Awaitable[FloatArray]]
-    makers: tuple[str, str]
+    fingerprints: tuple[str, str]
     make_summarizer: Callable[[int], Summarizer]
     language_model: LanguageModel | None
     seed: int
@@ -101,9 +101,9 @@ class OrganizerView:
         return self._corpus.language_model
 
     @property
-    def makers(self) -> tuple[str, str]:
+    def fingerprints(self) -> tuple[str, str]:
         """Fingerprints of the embedder and of the extractor."""
-        return self._corpus.makers
+        return self._corpus.fingerprints
 
     @property
     def runner(self) -> Runner:
@@ -121,7 +121,7 @@ class OrganizerView:
 
     def touched(self, change: Change) -> Collection[str]:
         """Ids of chunk units that come, change or go with a change, and of those whose records changed."""
-        again = {chunk.id for chunk in change.added}.union(self.relinked())
+        again = {chunk.id for chunk in change.added}.union(self.stale_links())
         named = {unit.id for unit in self._corpus.chunk_units if not again.isdisjoint(unit.chunk_ids)}
         return named.union(self._corpus.touched)
 
@@ -129,9 +129,9 @@ class OrganizerView:
         """Tables of the organizer's steps, as of the last commit."""
         return self._store.tables(self._fingerprint)
 
-    def relinked(self) -> Collection[str]:
+    def stale_links(self) -> Collection[str]:
         """Ids of old chunks whose records may link other titles than before the change."""
-        return self._corpus.relinked()
+        return self._corpus.stale_links()
 
     def units(self, ids: Collection[str] | None = None) -> Sequence[Unit]:
         """Units that this organizer put before, or stored units by id."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError
 from sire_core.organize.similarity_tree import by_abstractiveness
 from sire_core.organize.trees.settings import TreeSettings
-from sire_core.organize.trees.tree import altered_leaves, as_delta, copies_in, grow
+from sire_core.organize.trees.tree import altered_leaves, as_delta, duplicates, grow
 from sire_core.protocols import Delta
 from sire_core.types import Unit, UnitKind
 
@@ -81,7 +81,7 @@ class CrossTree:
             for unit in _in_corpus_order(view.required(name)[0], number):
                 levels.setdefault(unit.level, []).append(unit)
         aggregates = [unit for unit in levels.pop(0, []) if unit.kind is UnitKind.AGGREGATE]
-        copies = copies_in(view.chunk_units)
+        copies = duplicates(view.chunk_units)
         leaves, overviews = by_abstractiveness(view) if self.hierarchy else (view.chunk_units, [])
         if overviews:
             levels[1] = [*overviews, *levels.get(1, ())]
@@ -92,7 +92,7 @@ class CrossTree:
             self.tree,
             view,
             known=state.get("tree"),
-            anew=len(change.added) == len(view.chunks),
+            full=len(change.added) == len(view.chunks),
             altered=altered_leaves(state, copies),
             joining=levels,
         )

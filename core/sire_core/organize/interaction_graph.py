@@ -11,7 +11,7 @@ from sire_core.corpus.media import media_of
 from sire_core.extraction.subjects import base_title
 from sire_core.organize.interactions.keyword_table import keyword_edges
 from sire_core.organize.interactions.links import PassageLinks
-from sire_core.organize.interactions.moves import PassageMoves
+from sire_core.organize.interactions.moves import RowMapping
 from sire_core.organize.interactions.phrases import WORDS_NOTE, PassagePhrases
 from sire_core.organize.interactions.table import GRAPH_NOTE, InteractionTable
 from sire_core.protocols import Delta
@@ -115,13 +115,13 @@ class InteractionGraph:
 
         units = view.chunk_units
         before, words = self._known(view)
-        moves = PassageMoves.between(before.passages, np.array([unit.id for unit in units], dtype="S24"))
+        moves = RowMapping.between(before.passages, np.array([unit.id for unit in units], dtype="S24"))
         again = [i for i, unit in enumerate(units) if moves.origin[i] < 0 or unit.id in redone]
         told = {i: keyword_edges(units[i].id, found) for i, found in self._phrases(view, again).items()}
         keywords = before.keywords.followed(moves.origin, {i: list(edges) for i, edges in told.items()})
-        lists, nearest = self._nearest(before, view.makers, vectors, moves)
+        lists, nearest = self._nearest(before, view.fingerprints, vectors, moves)
         links = self._links(view, keywords, nearest)
-        table = InteractionTable(view.makers, moves.passages, links, keywords, lists)
+        table = InteractionTable(view.fingerprints, moves.passages, links, keywords, lists)
         put, drop = table.changes(before, {units[i].id: list(edges.values()) for i, edges in told.items()})
         words = words.followed(units, moves)
         return Delta(
@@ -137,16 +137,16 @@ class InteractionGraph:
         notes = view.notes([GRAPH_NOTE, WORDS_NOTE])
         table = InteractionTable.from_note(notes.get(GRAPH_NOTE))
         words = PassagePhrases.from_note(notes.get(WORDS_NOTE))
-        if table is None or words is None or table.makers[1] != view.makers[1]:
+        if table is None or words is None or table.fingerprints[1] != view.fingerprints[1]:
             return InteractionTable.empty(self.n_sim), PassagePhrases.empty()
         return table, words
 
     def _nearest(
-        self, before: InteractionTable, makers: tuple[str, str], vectors: NDArray[np.float32], moves: PassageMoves
+        self, before: InteractionTable, fingerprints: tuple[str, str], vectors: NDArray[np.float32], moves: RowMapping
     ) -> tuple[NeighborLists, Lists | None]:
         if not (self.use_sim and self.n_sim):
             return before.lists, None
-        listed = len(before.lists.indices) == len(before.passages) and before.makers[0] == makers[0]
+        listed = len(before.lists.indices) == len(before.passages) and before.fingerprints[0] == fingerprints[0]
         return _nearest_passages(vectors, self.n_sim, self.exact_below, before.lists if listed else None, moves)
 
     def _phrases(self, view: BuildView, nodes: Sequence[int]) -> dict[int, dict[str, str]]:
@@ -166,7 +166,7 @@ class InteractionGraph:
         return found
 
     def _links(self, view: BuildView, keywords: KeywordTable, nearest: Lists | None) -> PassageLinks:
-        """The edges between passages; quick enough to be made anew from arrays."""
+        """The edges between passages; quick enough to be made again from arrays."""
         from sire_core.algorithms.interactions import keyword_pairs, semantic_pairs, structural_pairs
 
         size = len(view.chunk_units)
@@ -198,14 +198,14 @@ def _media(units: Sequence[Unit]) -> dict[str, int]:
 
 
 def _nearest_passages(
-    vectors: NDArray[np.float32], k: int, exact_below: int, known: NeighborLists | None, moves: PassageMoves
+    vectors: NDArray[np.float32], k: int, exact_below: int, known: NeighborLists | None, moves: RowMapping
 ) -> tuple[NeighborLists, Lists]:
     """Nearest neighbours of every passage: the same whatever is known.
 
     Args:
         vectors: Of the passages after the change, `[n, d]`.
         k: Neighbours wanted.
-        exact_below: Corpora of at least so many passages are searched approximately, and anew after every change.
+        exact_below: Corpora of at least so many passages are searched approximately, and again after every change.
         known: Lists of the passages before the change by the same vectors; None where there are none.
         moves: Where these passages are now.
 

@@ -34,7 +34,7 @@ class Perspectives:
     """Trees over the entities of the knowledge graph, each informative and different from the others.
 
     After a change, entities that stay keep their clusters and new ones join their neighbours'; the finest clusters that
-    hold an entity of which something changed are grouped anew. All trees are made anew when one of them explains less
+    hold an entity of which something changed are grouped again. All trees are made again when one of them explains less
     than `1 - drift` of the share of its view's entropy that it explained when it was made, or when a `drift` share of
     the entities is new. What passages name and state, the trees and what every report is made of lie in notes: a change
     reads and writes the passages and reports that it touches, and a report is written again only when its evidence

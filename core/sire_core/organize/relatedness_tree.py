@@ -100,8 +100,8 @@ class RelatednessTree(Derivation):
             self.tree,
             view,
             known=view.state().get("tree"),
-            anew=found.is_new or len(change.added) == len(view.chunks),
-            heirs=_replacements(found.outputs[_Aggregates.name]),
+            full=found.is_new or len(change.added) == len(view.chunks),
+            replacements=_replacements(found.outputs[_Aggregates.name]),
         )
         hidden = set() if self.aggregates else {leaf if isinstance(leaf, str) else leaf.id for leaf in leaves}
         return replace(

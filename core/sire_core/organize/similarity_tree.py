@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.organize.trees.layer import cluster_units
 from sire_core.organize.trees.settings import TreeSettings
-from sire_core.organize.trees.tree import altered_leaves, as_delta, copies_in, grow
+from sire_core.organize.trees.tree import altered_leaves, as_delta, duplicates, grow
 from sire_core.protocols import Delta
 from sire_core.types import Unit, UnitKind, unit_id
 
@@ -77,7 +77,7 @@ class SimilarityTree:
         state = view.state()
         leaves, overviews = by_abstractiveness(view) if self.hierarchy else (view.chunk_units, ())
         also = await self._by_entities(leaves, view) if self.entity_clusters else []
-        copies = copies_in(view.chunk_units)
+        copies = duplicates(view.chunk_units)
         grown = await grow(
             leaves,
             UnitKind.SIM_SUMMARY,
@@ -85,7 +85,7 @@ class SimilarityTree:
             self.tree,
             view,
             known=state.get("tree"),
-            anew=len(change.added) == len(view.chunks),
+            full=len(change.added) == len(view.chunks),
             altered=altered_leaves(state, copies),
             also=also,
             joining={1: overviews} if overviews else {},

@@ -11,7 +11,7 @@ from sire_core.models.embedders import fit_once
 from sire_core.pipeline.build_models import build_models
 from sire_core.pipeline.build_settings import BuildSettings
 from sire_core.pipeline.builder import Builder
-from sire_core.pipeline.planning import Makers
+from sire_core.pipeline.planning import Fingerprints
 from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: BuildContext) -> 
         language_model=models.language_model,
         make_summarizer=models.summarizer,
         failures=models.failures,
-        makers=Makers(
+        fingerprints=Fingerprints(
             extractor=extractor.fingerprint,
             summarizer=f"model/1:{model.fingerprint}" if model else "extractive/1",
             language_model=model.fingerprint if model else "",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sire_core.pipeline.planning import Makers
+    from sire_core.pipeline.planning import Fingerprints
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe, Runner, Summarizer
     from sire_core.types import Failure
 
@@ -25,7 +25,7 @@ class BuildSettings:
         language_model: Answers prompts; None without one.
         make_summarizer: Summariser of a length.
         failures: Summaries that failed; the summariser adds to it while the build works.
-        makers: Fingerprints of those.
+        fingerprints: Fingerprints of those.
         chunker: Settings of the chunker, for the manifest.
         seed: Seed of every random choice.
         workers: Calls in flight at once.
@@ -40,7 +40,7 @@ class BuildSettings:
     language_model: LanguageModel | None
     make_summarizer: Callable[[int], Summarizer]
     failures: Sequence[Failure]
-    makers: Makers
+    fingerprints: Fingerprints
     chunker: Mapping[str, Any] | None
     seed: int
     workers: int

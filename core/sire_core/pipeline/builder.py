@@ -130,11 +130,11 @@ class Builder:
         settings = self._settings
         before = Manifest.from_json(self._store.manifest())
         self._refuse_other_embedder(before)
-        following, stale = split_compatible(before, settings.makers, settings.recipe)
+        following, stale = split_compatible(before, settings.fingerprints, settings.recipe)
         if corpus.change:
-            check_no_loss(stale, settings.makers)
+            check_no_loss(stale, settings.fingerprints)
         others = bool(corpus.change) and any(recipe.needs_records for recipe, _ in following)
-        target = plan_recipe(settings.recipe, settings.makers)
+        target = plan_recipe(settings.recipe, settings.fingerprints)
         there = (target, *(built for _, built in following))
         failed = [built for built in there if before.failed.keys() & built.owners]
         return _Work(

@@ -15,11 +15,11 @@ from sire_core.storage.manifest import BuiltRecipe, Manifest
 if TYPE_CHECKING:
     from sire_core.types import Chunk
 
-__all__ = ["Makers", "check_no_loss", "jobs_for", "plan_recipe", "split_compatible"]
+__all__ = ["Fingerprints", "check_no_loss", "jobs_for", "plan_recipe", "split_compatible"]
 
 
 @dataclass(frozen=True, slots=True)
-class Makers:
+class Fingerprints:
     """Fingerprints of who makes records, summaries and answers in this build."""
 
     extractor: str
@@ -27,8 +27,8 @@ class Makers:
     language_model: str = ""
 
 
-def plan_recipe(recipe: Recipe, makers: Makers) -> BuiltRecipe:
-    """What a recipe will be known as once it is built by these makers.
+def plan_recipe(recipe: Recipe, fingerprints: Fingerprints) -> BuiltRecipe:
+    """What a recipe will be known as once it is built by these fingerprints.
 
     Raises:
         ConfigurationError: An organizer comes before one that it requires.
@@ -41,43 +41,43 @@ def plan_recipe(recipe: Recipe, makers: Makers) -> BuiltRecipe:
         required = [found[name] for name in organizer.requires]
         # What an extractor learned from its first corpus stands behind a plus sign. It is no setting: units of an index
         # that grew keep the ids that a fresh build would give them.
-        extractor = makers.extractor.split("+", 1)[0]
-        found[organizer.name] = fingerprint_of(organizer, extractor, makers.summarizer, required)
+        extractor = fingerprints.extractor.split("+", 1)[0]
+        found[organizer.name] = fingerprint_of(organizer, extractor, fingerprints.summarizer, required)
     return BuiltRecipe(
         name=recipe.name,
         config=dict(recipe.config),
         organizers=tuple((o.name, dict(o.settings())) for o in recipe.organizers),
         owners=tuple(found.values()),
-        extraction=makers.extractor if recipe.needs_records else "",
-        language_model=makers.language_model,
+        extraction=fingerprints.extractor if recipe.needs_records else "",
+        language_model=fingerprints.language_model,
     )
 
 
 def split_compatible(
-    manifest: Manifest, makers: Makers, given: Recipe | None = None
+    manifest: Manifest, fingerprints: Fingerprints, given: Recipe | None = None
 ) -> tuple[list[tuple[Recipe, BuiltRecipe]], list[BuiltRecipe]]:
-    """Recipes of the folder that these makers can bring up to date, and those that they cannot.
+    """Recipes of the folder that these fingerprints can bring up to date, and those that they cannot.
 
     A recipe that was built with another language model or extractor cannot follow a change of the corpus; it is dropped
     rather than left stale, unless that would lose something (see `check_no_loss`).
 
     Args:
         manifest: Before the change.
-        makers: Who works now.
+        fingerprints: Who works now.
         given: The recipe that the index was opened with.
     """
     following: list[tuple[Recipe, BuiltRecipe]] = []
     stale: list[BuiltRecipe] = []
     for built in manifest.recipes:
         recipe = recipe_as_built(built, given)
-        if recipe is not None and plan_recipe(recipe, makers).owners == built.owners:
+        if recipe is not None and plan_recipe(recipe, fingerprints).owners == built.owners:
             following.append((recipe, built))
         else:
             stale.append(built)
     return following, stale
 
 
-def check_no_loss(stale: Sequence[BuiltRecipe], makers: Makers) -> None:
+def check_no_loss(stale: Sequence[BuiltRecipe], fingerprints: Fingerprints) -> None:
     """Refuse a change of the corpus that would throw away what another model was paid for.
 
     Raises:
@@ -93,7 +93,7 @@ def check_no_loss(stale: Sequence[BuiltRecipe], makers: Makers) -> None:
             )
         records = built.extraction if not built.extraction.startswith("rules/") else ""
         maker = built.language_model or records
-        if maker and maker not in (makers.language_model, makers.extractor):
+        if maker and maker not in (fingerprints.language_model, fingerprints.extractor):
             raise ConfigurationError(
                 f"The recipe {built.name!r} of this index was built with {maker}. Changing documents without it would "
                 "replace what it wrote. Give the same language_model (and extractor), or build into another folder."

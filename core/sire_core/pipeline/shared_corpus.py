@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from sire_core.corpus.units import CorpusUpdate, chunk_units
-from sire_core.extraction.stage import RecordReader, relinked_chunks
+from sire_core.extraction.stage import RecordReader, chunks_with_stale_links
 from sire_core.organize.build_view import Corpus
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def shared_corpus(
         load_records=RecordReader(chunks, settings.extractor, calls, hashes),
         sequences={d.id: d.sequence for d in (*update.stored.values(), *update.change.put_documents)},
         touched={*passages.drop_units, *(unit.id for unit in passages.put_units)},
-        relinked=cache(lambda: relinked_chunks(old, chunks, settings.extractor, calls, hashes)),
+        stale_links=cache(lambda: chunks_with_stale_links(old, chunks, settings.extractor, calls, hashes)),
         embed=embedder.embed,
-        makers=(settings.embedder.fingerprint, settings.extractor.fingerprint),
+        fingerprints=(settings.embedder.fingerprint, settings.extractor.fingerprint),
         make_summarizer=settings.make_summarizer,
         language_model=settings.language_model,
         seed=settings.seed,

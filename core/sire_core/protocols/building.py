@@ -179,7 +179,7 @@ class BuildView(Protocol):
         """The user's model, or None."""
 
     @property
-    def makers(self) -> tuple[str, str]:
+    def fingerprints(self) -> tuple[str, str]:
         """Fingerprints of the embedder and of the extractor, what they learned included."""
 
     @property
@@ -202,7 +202,7 @@ class BuildView(Protocol):
     def tables(self) -> TableStore:
         """Tables of the organizer's steps, as of the last commit."""
 
-    def relinked(self) -> Collection[str]:
+    def stale_links(self) -> Collection[str]:
         """Ids of old chunks whose records may link other titles than before the change."""
 
     def units(self, ids: Collection[str] | None = None) -> Sequence[Unit]:

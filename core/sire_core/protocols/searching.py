@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols.arrays import BoolArray, FloatArray, IntArray
     from sire_core.protocols.models import LanguageModel
-    from sire_core.types import Edge, Hit, Step, Unit
+    from sire_core.types import Edge, Hit, PathStep, Unit
 
 __all__ = ["ContextProvider", "PreparedRanker", "RankedSource", "Ranker", "Ranking", "Selector", "VectorIndex", "View"]
 
@@ -133,7 +133,7 @@ class Ranking(Protocol):
     def scores_at(self, positions: IntArray) -> NDArray[np.float32]:
         """Scores of given positions, whether they are near the top or not; orders the citations of a derived unit."""
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """Why a position is where it is."""
 
 

@@ -15,7 +15,7 @@ from sire_core.models.metering import with_meter
 from sire_core.models.structured import UnusableAnswerError, parse_answer
 from sire_core.models.usage import StageUsage, UsageLimits, UsageMeter, estimate_tokens
 from sire_core.protocols import ModelRequest
-from sire_core.telemetry import Span
+from sire_core.telemetry import TraceSpan
 
 if TYPE_CHECKING:
     from sire_core.protocols import Completion, LanguageModel, Prompt
@@ -66,7 +66,7 @@ class ModelCalls:
         self._meter = UsageMeter(UsageLimits(limits.max_calls, limits.max_tokens))
         self._model = None if model is None else self.metered(model)
         self._keep = keep
-        self.span = Span()
+        self.span = TraceSpan()
         """The span of the reasoning, below which the spans of its calls and searches stand."""
         self._end = None if limits.timeout is None else time.monotonic() + limits.timeout
 
@@ -164,7 +164,7 @@ class ModelCalls:
         except ValueError:
             return Reply(answer.text)
 
-    async def timed(self, work: Awaitable[T], span: Span | None = None) -> T:
+    async def timed(self, work: Awaitable[T], span: TraceSpan | None = None) -> T:
         """Wait for something, but not longer than the time that is left.
 
         Args:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Ranking
     from sire_core.reason.calls import ModelCalls
     from sire_core.reason.searchers import Searcher
-    from sire_core.telemetry import Span
+    from sire_core.telemetry import TraceSpan
     from sire_core.types import Hit, Unit
 
 __all__ = ["Admit", "Evidence"]
@@ -113,7 +113,7 @@ class Evidence:
             raise stopped
         return retrieved
 
-    async def _rank(self, query: str, k: int, span: Span) -> Ranking:
+    async def _rank(self, query: str, k: int, span: TraceSpan) -> Ranking:
         try:
             ranking = await self._calls.timed(self._searcher.rank(query, k), span)
             await self._calls.timed(ranking.top(k), span)
@@ -183,7 +183,7 @@ class Evidence:
         searcher = self._without_model
         return await searcher.context(await searcher.selected(question, self._merged(k), k), k)
 
-    async def _timed(self, work: Awaitable[T], span: Span | None = None) -> T:
+    async def _timed(self, work: Awaitable[T], span: TraceSpan | None = None) -> T:
         """Wait for selectors.
 
         Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, Ranking
@@ -96,14 +96,14 @@ class MergedRanking:
         scaled = [search.ranking.scores_at(positions) * scale for search, scale in pairs]
         return np.asarray(np.max(scaled, axis=0), dtype=np.float32)
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """The search that scored a position best, if there were several, and its reasons."""
         if len(self._searches) == 1:
             return self._searches[0].ranking.path(position)
         number = self._owner.get(position, 0)
         search = self._searches[number]
         note = "search for the question" if number == 0 else f"search {number}: {search.query}"
-        return (Step("reasoning", (), note), *search.ranking.path(position))
+        return (PathStep("reasoning", (), note), *search.ranking.path(position))
 
 
 def shared_out(searches: Sequence[Search], k: int) -> list[Search]:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol, Union
 import numpy as np
 
 from sire_core.errors import ConfigurationError
-from sire_core.telemetry import Span
+from sire_core.telemetry import TraceSpan
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.index import Index
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Hit, Step
+    from sire_core.types import Hit, PathStep
 
 __all__ = ["FilterLike", "PassageSource", "Retrieve", "RetrieverSource", "Searchable", "Searcher"]
 
@@ -44,7 +44,7 @@ class Searcher(Protocol):
     def with_language_model(self, language_model: LanguageModel | None) -> Searcher:
         """The same, whose rankers and selectors ask another model, or none."""
 
-    def span(self, query: str, k: int) -> Span:
+    def span(self, query: str, k: int) -> TraceSpan:
         """Begin the span of a search."""
 
     async def rank(self, query: str, n: int) -> Ranking:
@@ -141,9 +141,9 @@ class _RetrieverSearcher:
         """Itself."""
         return self
 
-    def span(self, query: str, k: int) -> Span:  # noqa: ARG002 - the retriever's own framework traces it
+    def span(self, query: str, k: int) -> TraceSpan:  # noqa: ARG002 - the retriever's own framework traces it
         """No span."""
-        return Span()
+        return TraceSpan()
 
     async def rank(self, query: str, n: int) -> _Listed:
         """Search."""
@@ -194,6 +194,6 @@ class _Listed:
         """Scores; 0 for what was not found."""
         return np.array([self._scores.get(position, 0.0) for position in positions.tolist()], dtype=np.float32)
 
-    def path(self, position: int) -> tuple[Step, ...]:  # noqa: ARG002 - the retriever gives no reasons
+    def path(self, position: int) -> tuple[PathStep, ...]:  # noqa: ARG002 - the retriever gives no reasons
         """No reasons."""
         return ()

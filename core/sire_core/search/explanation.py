@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.wording import count
-from sire_core.types import Hit, Step, Unit, UnitKind
+from sire_core.types import Hit, PathStep, Unit, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.protocols import View
@@ -36,7 +36,7 @@ def explain_hits(query: str, hits: Sequence[Hit], view: View) -> str:
 
 def _tree(hit: Hit, view: View) -> list[str]:
     """The steps to a hit: each below the one that it goes on from, side by side where they have nothing in common."""
-    chains: list[list[Step]] = []
+    chains: list[list[PathStep]] = []
     for step in hit.path:
         if chains and set(chains[-1][-1].ids[-1:]) & set(step.ids[:-1]):
             chains[-1].append(step)

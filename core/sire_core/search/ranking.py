@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, FloatArray, IntArray
@@ -49,7 +49,7 @@ class ScoredRanking:
     __slots__ = ("_explain", "_known", "_scores")
 
     def __init__(
-        self, scores: FloatArray, allowed: BoolArray | None, explain: Callable[[int], tuple[Step, ...]]
+        self, scores: FloatArray, allowed: BoolArray | None, explain: Callable[[int], tuple[PathStep, ...]]
     ) -> None:
         self._scores = scores if allowed is None else np.where(allowed, scores, -np.inf).astype(np.float32)
         self._explain = explain
@@ -66,6 +66,6 @@ class ScoredRanking:
         """Scores of given positions, whether they are near the top or not."""
         return self._scores[positions]
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """Why a position is where it is."""
         return self._explain(position)

@@ -13,7 +13,7 @@ from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import QueryError
 from sire_core.search.passages import check_returns, passage_hits
 from sire_core.search.ranking import ScoredRanking
-from sire_core.telemetry import Span, records_content, start
+from sire_core.telemetry import TraceSpan, records_content, start
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class SearchSnapshot:
             found += [await snapshot.asearch(query, k, returns=returns) for query in some]
         return found
 
-    def span(self, query: str, k: int) -> Span:
+    def span(self, query: str, k: int) -> TraceSpan:
         """Begin the span of a search."""
         attributes = {
             "gen_ai.provider.name": "sire",

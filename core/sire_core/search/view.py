@@ -15,7 +15,7 @@ from sire_core.errors import ConfigurationError, EmbedderMismatchError
 from sire_core.search.structures import Structures
 from sire_core.storage.pool import Pool
 from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
-from sire_core.types import Edge, Hit, Step, Unit, UnitKind
+from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -260,7 +260,7 @@ class PoolView:
         if unit.kind is UnitKind.CHUNK:
             return Hit(unit, score, documents, path, unit.metadata)
         sources = self._sources(position)
-        path = (*path, Step("sources", unit.chunk_ids, _what(unit)))
+        path = (*path, PathStep("sources", unit.chunk_ids, _what(unit)))
         return Hit(unit, score, documents, path, shared_metadata(sources), differing_metadata(sources))
 
     def passages_of(self, position: int, ranking: Ranking) -> list[int]:
@@ -269,10 +269,10 @@ class PoolView:
         found: list[int] = places[_cited(places, ranking)].tolist() if len(places) > 1 else places.tolist()
         return list(dict.fromkeys(found))
 
-    def path_through(self, position: int, ranking: Ranking) -> tuple[Step, ...]:
+    def path_through(self, position: int, ranking: Ranking) -> tuple[PathStep, ...]:
         """How the ranking came to a derived unit, and what that is: the path of the passages that it brings."""
         unit, _ = self.pool.unit(position)
-        return (*ranking.path(position), Step("sources", (unit.id,), _what(unit)))
+        return (*ranking.path(position), PathStep("sources", (unit.id,), _what(unit)))
 
     def _places(self, position: int) -> IntArray:
         """Positions of the chunk units that a unit stands on, one per chunk."""

@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS sums (
     PRIMARY KEY (name, part)) WITHOUT ROWID;
 """
 
-Row = Sequence[Any]
+SqlRow = Sequence[Any]
 
 _BATCH = 2000
 """Rows with vectors and texts that are held at once."""
@@ -64,12 +64,12 @@ class CheckedTable:
         """Columns of a query whose rows `verified` takes."""
         return ", ".join((*self.columns, "checksum"))
 
-    def part_of(self, row: Row) -> str:
+    def part_of(self, row: SqlRow) -> str:
         """The part that a row belongs to."""
         return str(row[self.columns.index(self.part)]) if self.part else ""
 
 
-def row_checksum(row: Row) -> int:
+def row_checksum(row: SqlRow) -> int:
     """CRC-32 of the values of a row: against what disks and programs do by accident, not against forgery."""
     last = row[-1]
     if type(last) is bytes:
@@ -77,7 +77,7 @@ def row_checksum(row: Row) -> int:
     return zlib.crc32("\0".join(map(str, row)).encode("utf-8", "surrogatepass"))
 
 
-def verified(row: Row, width: int) -> Row:
+def verified(row: SqlRow, width: int) -> SqlRow:
     """A row whose column `width` is the checksum of those before it.
 
     Raises:
@@ -107,7 +107,7 @@ class CheckedWrites:
         self._db = db
         self._changes: dict[tuple[str, str], list[int]] = {}
 
-    def insert(self, table: CheckedTable, rows: Iterable[Row]) -> None:
+    def insert(self, table: CheckedTable, rows: Iterable[SqlRow]) -> None:
         """Write rows that are not there yet, given without their checksums; they are not all held at once."""
         columns = (*table.columns, "checksum", *table.beside)
         marks = ",".join("?" * len(columns))
@@ -115,7 +115,7 @@ class CheckedWrites:
             f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", self._counted(table, rows)
         )
 
-    def _counted(self, table: CheckedTable, rows: Iterable[Row]) -> Iterator[Row]:
+    def _counted(self, table: CheckedTable, rows: Iterable[SqlRow]) -> Iterator[SqlRow]:
         """Rows with their checksums, which go into the sums as they are written."""
         width = len(table.columns)
         place = table.columns.index(table.part) if table.part else -1
@@ -126,7 +126,7 @@ class CheckedWrites:
             change[1] += checksum
             yield (*row[:width], checksum, *row[width:])
 
-    def delete(self, table: CheckedTable, columns: Sequence[str], keys: Iterable[Row]) -> None:
+    def delete(self, table: CheckedTable, columns: Sequence[str], keys: Iterable[SqlRow]) -> None:
         """Delete the rows that have certain values in some columns."""
         wanted = list(keys)
         where = " AND ".join(f"{column}=?" for column in columns)
@@ -139,11 +139,11 @@ class CheckedWrites:
                 change[1] -= total
         self._db.executemany(f"DELETE FROM {table.name} WHERE {where}", wanted)
 
-    def replace(self, table: CheckedTable, columns: Sequence[str], rows: Iterable[Row]) -> None:
+    def replace(self, table: CheckedTable, columns: Sequence[str], rows: Iterable[SqlRow]) -> None:
         """Write rows, each in the place of one with the same values in some columns; of equal ones the last stays."""
         places = [table.columns.index(column) for column in columns]
         empty = self._db.execute(f"SELECT 1 FROM {table.name} LIMIT 1").fetchone() is None
-        written: set[Row] = set()
+        written: set[SqlRow] = set()
         given = iter(rows)
         while found := {tuple(row[place] for place in places): row for row in islice(given, _BATCH)}:
             self.delete(table, columns, written.intersection(found) if empty else found)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from sire_core.derive.engine import ItemChange, derive
-from sire_core.derive.rows import Item, Passage, StoredOutput
+from sire_core.derive.rows import Item, PassageInput, StoredOutput
 from sire_core.derive.runners import LocalRunner
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def derive_outputs(
         steps: Steps that ask no model and need no vectors.
         passages: Chunk units in corpus order, each with its record.
     """
-    items = [Item(unit.id, place, 0, Passage(unit, (), record)) for place, (unit, record) in enumerate(passages)]
+    items = [Item(unit.id, place, 0, PassageInput(unit, (), record)) for place, (unit, record) in enumerate(passages)]
     stored: Any = _NothingStored()
     found = asyncio.run(derive(steps, ItemChange(items, [item.id for item in items]), stored, cast("Any", _View())))
     outputs = {step.name: found.tables[step.name].all_outputs() for step in steps if step.reduces}

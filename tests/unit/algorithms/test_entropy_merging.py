@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels
 from sire_core.algorithms.entropy_levels import entropy_partition, entropy_tree
-from sire_core.algorithms.entropy_merging import Level, merge_communities
+from sire_core.algorithms.entropy_merging import MergeLevel, merge_communities
 from sire_core.algorithms.entropy_moves import dissolve_groups, move_units
 from sire_core.algorithms.structural_entropy import decoding_information, tree_entropy, two_dimensional_entropy
 from sire_core.algorithms.undirected import UndirectedGraph
@@ -29,10 +29,10 @@ def partitions(size):
 
 
 def test_oracle_E8_merges_of_path_and_ring():
-    assert merge_communities(Level.of(PATH)).tolist() == [0, 0, 1, 1]
+    assert merge_communities(MergeLevel.of(PATH)).tolist() == [0, 0, 1, 1]
     assert information(PATH, [0, 0, 1, 2]) == pytest.approx(0.3333, abs=5e-5)
     assert information(PATH, [0, 0, 1, 1]) == pytest.approx(0.6667, abs=5e-5)
-    assert merge_communities(Level.of(RING)).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert merge_communities(MergeLevel.of(RING)).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert information(RING, [0, 0, 1, 2, 3, 4, 5, 6]) == pytest.approx(0.25)
 
 
@@ -41,7 +41,7 @@ def test_oracle_E8_merging_alone_is_stuck_on_the_barbell():
     halfway = np.array([0, 0, 1, 2, 3, 3])
     assert information(BARBELL, [0, 0, 1, 1, 2, 2]) - information(BARBELL, halfway) == pytest.approx(0.1746, abs=5e-5)
     assert information(BARBELL, [0, 0, 0, 1, 2, 2]) - information(BARBELL, halfway) == pytest.approx(0.1704, abs=5e-5)
-    level = Level.of(BARBELL)
+    level = MergeLevel.of(BARBELL)
     merged = merge_communities(level)
     assert merged.tolist() == [0, 0, 1, 1, 2, 2]
     assert two_dimensional_entropy(BARBELL, merged) == pytest.approx(1.8656, abs=5e-5)
@@ -54,7 +54,7 @@ def test_oracle_E8_merging_alone_is_stuck_on_the_barbell():
 
 def test_oracle_E8_second_level_on_the_pairs_of_the_ring():
     pairs = np.array([0, 0, 1, 1, 2, 2, 3, 3])
-    level = Level(RING.contracted(pairs), np.full(4, 4.0), np.full(4, 16.0), 16.0)
+    level = MergeLevel(RING.contracted(pairs), np.full(4, 4.0), np.full(4, 16.0), 16.0)
     assert level.information(np.array([0, 0, 1, 2])) == pytest.approx(0.125)
     assert merge_communities(level).tolist() == [0, 0, 1, 1]
     tree = entropy_tree(RING)
@@ -80,7 +80,7 @@ graphs = st.builds(random_graph, st.integers(0, 10**6), st.integers(1, 30), st.i
 @settings(deadline=None, max_examples=60)
 @given(graphs, st.integers(0, 10**6))
 def test_no_step_ends_above_its_start(graph, seed):
-    level = Level.of(graph)
+    level = MergeLevel.of(graph)
     start = canonical_labels(np.random.default_rng(seed).integers(0, 6, graph.size))
     value = information(graph, start)
     assert level.information(start) == pytest.approx(value, abs=1e-9)
@@ -93,7 +93,7 @@ def test_no_step_ends_above_its_start(graph, seed):
 @settings(deadline=None, max_examples=60)
 @given(graphs)
 def test_merging_stops_where_no_pair_gains(graph):
-    labels = merge_communities(Level.of(graph))
+    labels = merge_communities(MergeLevel.of(graph))
     value = information(graph, labels)
     for one, two in graph.contracted(labels).edges.tolist():
         assert information(graph, canonical_labels(np.where(labels == two, one, labels))) <= value + 1e-8
@@ -107,7 +107,7 @@ def test_contracting_communities_equals_recomputing_on_vertices(graph, seed):
     count = int(lower.max()) + 1
     upper = canonical_labels(rng.integers(0, 3, count))
     volumes = np.bincount(lower, weights=graph.degrees())
-    level = Level(graph.contracted(lower), volumes, np.full(count, graph.volume()), graph.volume())
+    level = MergeLevel(graph.contracted(lower), volumes, np.full(count, graph.volume()), graph.volume())
     two_levels = decoding_information(graph, EncodingTree(graph.size, (lower, upper[lower])))
     assert information(graph, lower) + level.information(upper) == pytest.approx(two_levels, abs=1e-9)
 
@@ -127,7 +127,7 @@ def test_more_levels_never_say_less_than_the_partition(graph, levels):
     tree = entropy_tree(graph, levels)
     assert tree.height <= levels
     assert tree == tree.contracted()
-    partition = entropy_partition(Level.of(graph))
+    partition = entropy_partition(MergeLevel.of(graph))
     assert decoding_information(graph, tree) >= information(graph, partition) - 1e-9
     isolated = np.flatnonzero(graph.degrees() == 0)
     assert all(tree.ancestors(int(vertex)) == () for vertex in isolated)
@@ -135,7 +135,7 @@ def test_more_levels_never_say_less_than_the_partition(graph, levels):
 
 def test_a_star_ends_soon():
     graph = UndirectedGraph.from_edges(2001, np.stack([np.zeros(2000, int), np.arange(1, 2001)], axis=1))
-    labels = merge_communities(Level.of(graph))
+    labels = merge_communities(MergeLevel.of(graph))
     sizes = np.bincount(labels)
     # The worth of a star of v edges, v log2(2000 / v), is largest at about 2000 / e.
     assert 0.3 * 2000 < sizes.max() < 0.6 * 2000
@@ -148,4 +148,4 @@ def test_cliques_in_a_ring_are_found():
     between = [(c * size, ((c + 1) % count) * size + 1) for c in range(count)]
     graph = UndirectedGraph.from_edges(size * count, np.array(inside + between))
     cliques = np.repeat(np.arange(count), size)
-    assert entropy_partition(Level.of(graph)).tolist() == cliques.tolist()
+    assert entropy_partition(MergeLevel.of(graph)).tolist() == cliques.tolist()

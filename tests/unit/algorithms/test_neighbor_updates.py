@@ -34,11 +34,11 @@ def followed(vectors, k, stayed, new):
     place = np.where(before < size, before, -1)
     origin = np.full(size, -1)
     origin[place[place >= 0]] = np.flatnonzero(place >= 0)
-    lists, lost = anew(vectors[before], k).renumbered(origin, place)
-    return updated_neighbors(vectors[:size], lists, origin < 0, lost), anew(vectors[:size], k)
+    lists, lost = full(vectors[before], k).renumbered(origin, place)
+    return updated_neighbors(vectors[:size], lists, origin < 0, lost), full(vectors[:size], k)
 
 
-def anew(vectors, k):
+def full(vectors, k):
     empty = NeighborLists.empty(len(vectors), k)
     return updated_neighbors(vectors, empty, np.ones(len(vectors), bool), np.zeros(len(vectors), bool))
 
@@ -67,7 +67,7 @@ def test_updated_lists_are_those_of_a_search_of_everything(seed, near, k, kept, 
 
 def test_a_small_change_does_not_compare_everything(monkeypatch):
     vectors = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
-    known = anew(vectors[:299], 3)
+    known = full(vectors[:299], 3)
     searched = []
     search = module.largest_columns
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
-from sire_core.filters import Condition, Group, both, parse_filter
+from sire_core.filters import Condition, FilterGroup, both, parse_filter
 
 KEYS = st.sampled_from(["tenant", "year", "lang", "draft"])
 SCALARS = st.one_of(
@@ -30,8 +30,8 @@ CONDITIONS = st.one_of(
 FILTERS = st.recursive(
     CONDITIONS,
     lambda inner: st.one_of(
-        st.builds(Group, st.sampled_from(["and", "or"]), st.lists(inner, min_size=1, max_size=3).map(tuple)),
-        st.builds(Group, st.just("not"), st.tuples(inner)),
+        st.builds(FilterGroup, st.sampled_from(["and", "or"]), st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(FilterGroup, st.just("not"), st.tuples(inner)),
     ),
     max_leaves=6,
 )
@@ -48,7 +48,7 @@ def as_mapping(given, prefix=""):
 
 def as_text(given):
     """A filter as people would write it in one line."""
-    if isinstance(given, Group):
+    if isinstance(given, FilterGroup):
         parts = [as_text(part) for part in given.parts]
         return f"not ({parts[0]})" if given.operator == "not" else f"({f' {given.operator} '.join(parts)})"
     if given.operator == "exists":
@@ -69,9 +69,9 @@ def test_all_ways_to_write_a_filter_mean_the_same(where, metadata):
 @given(FILTERS, FILTERS, METADATA)
 def test_logic(one, other, metadata):
     a, b = one.matches(metadata), other.matches(metadata)
-    assert Group("and", (one, other)).matches(metadata) == (a and b)
-    assert Group("or", (one, other)).matches(metadata) == (a or b)
-    assert Group("not", (one,)).matches(metadata) == (not a)
+    assert FilterGroup("and", (one, other)).matches(metadata) == (a and b)
+    assert FilterGroup("or", (one, other)).matches(metadata) == (a or b)
+    assert FilterGroup("not", (one,)).matches(metadata) == (not a)
     assert parse_filter({"not": {"not": as_mapping(one)}}).matches(metadata) == a
     assert both(one, other).matches(metadata) == (a and b)
     assert both(one, None) is one
@@ -292,7 +292,7 @@ def test_conditions_made_by_hand_are_checked_too(operator, value):
 @pytest.mark.parametrize(("operator", "parts"), [("xor", 2), ("not", 2), ("not", 0), ("and", 0), ("or", 0)])
 def test_groups_made_by_hand_are_checked_too(operator, parts):
     with pytest.raises(ConfigurationError):
-        Group(operator, (Condition("a", "eq", 1),) * parts)
+        FilterGroup(operator, (Condition("a", "eq", 1),) * parts)
 
 
 PIECES = [

@@ -7,7 +7,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.charts import chart
-from sire_core.evaluate.rows import QuestionResult, Row, Setup
+from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -20,7 +20,7 @@ def row(name, found, build_s=2.0, **setup):
         )
         for i, hit in enumerate(found)
     )
-    return Row(Setup(name, "e", "none", 9, build_s, **setup), "toy <&>", 5, (2, 5), 600, results)
+    return EvalRow(Setup(name, "e", "none", 9, build_s, **setup), "toy <&>", 5, (2, 5), 600, results)
 
 
 def drawn(rows):

@@ -10,7 +10,7 @@ from sire_core.evaluate.answering import AnsweredQuestion
 from sire_core.evaluate.datasets import DataSet, Question
 from sire_core.evaluate.graph_check import classify_error, graph_errors, missing_triples
 from sire_core.evaluate.judge import CRITERIA, compare_answers, judge_pair
-from sire_core.evaluate.rows import QuestionResult, Row, Setup
+from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
 from sire_core.extraction.recorded import RecordedExtractor
 from sire_core.recipes import msrag
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -89,7 +89,7 @@ async def test_a_model_says_what_the_graph_lacks(index):
     corpus = (Document("a", "Mira Vale lives in Port Amber."), Document("b", "Otto Kell was a sailor."))
     dataset = DataSet("toy", corpus, (Question("q", "Who was a sailor?", ("Otto Kell",), ("b",)),))
     passages = ("x1", "x2", "x3", "x4", "x5")
-    row = Row(Setup("msrag"), "toy", 2, (2,), None, (result("q", ("b",), passages),))
+    row = EvalRow(Setup("msrag"), "toy", 2, (2,), None, (result("q", ("b",), passages),))
     shares = {"graph": 100.0, "recall": 0.0, "rerank": 0.0, "errors": 1, "questions": 1}
     assert await graph_errors(index, dataset, row, None) == shares
     assert (await graph_errors(index, dataset, row, ScriptedModel(lambda call: "Yes.")))["recall"] == 100.0

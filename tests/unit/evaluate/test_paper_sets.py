@@ -9,7 +9,7 @@ from sire_core.data import demo_documents
 from sire_core.errors import CorpusError
 from sire_core.evaluate.answering import AnswerConfig, answer_questions, answer_scores
 from sire_core.evaluate.datasets import DataSet, Question, load_dataset
-from sire_core.evaluate.rows import Row, Setup, with_tper
+from sire_core.evaluate.rows import EvalRow, Setup, with_tper
 from sire_core.evaluate.runner import evaluate
 from sire_core.evaluate.task_scores import rouge_l, string_match, with_dr
 from sire_core.models.openai.client import OpenAIChat
@@ -191,8 +191,8 @@ def test_closed_book_and_self_ask_are_rows_and_time_is_per_unit(tmp_path):
     asked, calls = answers(dataset, follow, via="self-ask", flavor="two_call", reader=ReaderConfig("paper"))
     assert [(answered.calls, answered.retrievals) for answered in asked] == [(2, 1)] * 2
     # By hand: 2 s over 30 units against 1 s over 10 is two thirds (SiReRAG section 5.3).
-    base = Row(Setup("RAPTOR", pool=10, family="raptor"), "d", 1, (5,), None, (), answers={"TPQ": 1.0})
-    own = Row(Setup("SiReRAG", pool=30, family="sirerag"), "d", 1, (5,), None, (), answers={"TPQ": 2.0})
+    base = EvalRow(Setup("RAPTOR", pool=10, family="raptor"), "d", 1, (5,), None, (), answers={"TPQ": 1.0})
+    own = EvalRow(Setup("SiReRAG", pool=30, family="sirerag"), "d", 1, (5,), None, (), answers={"TPQ": 2.0})
     assert [row.answers["TPER"] for row in with_tper([base, own])] == [1.0, 0.667]
     assert with_tper([own]) == [own]
 

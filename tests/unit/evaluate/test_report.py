@@ -11,7 +11,7 @@ from sire_core.evaluate.bootstrap import mean_interval, paired_bootstrap, with_i
 from sire_core.evaluate.published import published_rows
 from sire_core.evaluate.repeats import with_spread
 from sire_core.evaluate.report import format_ablations, format_comparison, format_groups, format_table, write_rows
-from sire_core.evaluate.rows import QuestionResult, Row, Setup, mark_same
+from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup, mark_same
 from sire_core.recipes.ablations import ablations_of
 
 
@@ -32,7 +32,7 @@ def row(found, name="flat", dataset="toy", **changes):
         )
         for i, hit in enumerate(found)
     )
-    made = Row(Setup(name, "hash", "none", 1234, 2.0), dataset, 5, (2, 5), 1500, results)
+    made = EvalRow(Setup(name, "hash", "none", 1234, 2.0), dataset, 5, (2, 5), 1500, results)
     return replace(made, **changes)
 
 

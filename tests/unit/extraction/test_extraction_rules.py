@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sire_core.extraction.record import validate
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.extraction.spans import Span
+from sire_core.extraction.spans import TextSpan
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk
 
@@ -212,7 +212,7 @@ def test_a_tagger_replaces_overlapping_names_only():
         def tag(self, sentences):
             wanted = [("Taxis", "Organization"), ("thurn", "Person"), ("II", "Person"), ("1920", "Quantity")]
             return [
-                [Span(s.index(name), s.index(name) + len(name), name, kind) for name, kind in wanted if name in s]
+                [TextSpan(s.index(name), s.index(name) + len(name), name, kind) for name, kind in wanted if name in s]
                 for s in sentences
             ]
 

@@ -11,7 +11,7 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_sire.documents import document_id, from_langchain, from_texts, hit_to_langchain, keep_user_keys
 from sire_core.errors import CorpusError
 from sire_core.index import Index
-from sire_core.types import Document, Hit, Passage, Step, Unit, UnitKind
+from sire_core.types import Document, Hit, Passage, PathStep, Unit, UnitKind
 
 
 def test_id_title_text_and_metadata_are_taken_over():
@@ -89,7 +89,7 @@ def test_from_texts_refuses_lists_that_do_not_fit(arguments, words):
 
 def _hit(kind=UnitKind.CHUNK, **metadata):
     unit = Unit("u1", kind, "The text.", ("c1", "c2"), level=0, title="Title", metadata={"ours": 1})
-    return Hit(unit, np.float32(0.5), ("d1", "d2"), (Step("vector", (), "why"),), metadata)
+    return Hit(unit, np.float32(0.5), ("d1", "d2"), (PathStep("vector", (), "why"),), metadata)
 
 
 def test_trap_score_is_a_python_float_and_everything_is_json():

@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from sire_core.algorithms.bridge_evidence import Evidence, SourceFact
+from sire_core.algorithms.bridge_evidence import BridgeEvidence, SourceFact
 from sire_core.organize.texts.joined_facts import JoinedFacts
 from sire_core.organize.texts.model_bridges import ModelBridges
 from sire_core.testing.scripted_model import ScriptedModel
@@ -12,7 +12,7 @@ from sire_core.types import Failure
 FILM = SourceFact("Aylwin is a silent drama film directed by Henry Edwards.", ("film",))
 SHORT = SourceFact("Edwards made films.", ("film",))
 BORN = SourceFact("Edwards was born in Weston-super-Mare in Somerset.", ("person",))
-EVIDENCE = Evidence("henry edwards", "Henry Edwards", (("Henry Edwards", (BORN,)), ("Aylwin", (SHORT, FILM))))
+EVIDENCE = BridgeEvidence("henry edwards", "Henry Edwards", (("Henry Edwards", (BORN,)), ("Aylwin", (SHORT, FILM))))
 
 
 def test_joined_facts_read_on_from_the_mention_to_what_is_mentioned():
@@ -26,13 +26,13 @@ def test_a_name_that_only_a_third_document_spells_out_is_not_used():
     bought = SourceFact("Ashby bought rope and lamps.", ("c",))
     third = SourceFact("Ashby slept.", ("b",))
     documents = (("", (sailed,)), ("Lord Ashby of Red", (third,)), ("", (bought,)))
-    found = JoinedFacts(min_new=2).join(Evidence("lord ashby of red", "Lord Ashby of Red", documents))
+    found = JoinedFacts(min_new=2).join(BridgeEvidence("lord ashby of red", "Lord Ashby of Red", documents))
     assert {fact.text for fact in found if fact.chunk_ids == ("a", "c")} == {f"{sailed.text} {bought.text}"}
 
 
 def test_pairs_that_tell_nothing_new_are_left_out():
     same = SourceFact("Henry Edwards directed a silent drama film, Aylwin.", ("other",))
-    assert JoinedFacts().join(Evidence("henry edwards", "Henry Edwards", (("A", (FILM,)), ("B", (same,))))) == ()
+    assert JoinedFacts().join(BridgeEvidence("henry edwards", "Henry Edwards", (("A", (FILM,)), ("B", (same,))))) == ()
     assert JoinedFacts(max_chars=60).join(EVIDENCE) == ()
     assert JoinedFacts(min_new=30).join(EVIDENCE) == ()
 
@@ -42,7 +42,7 @@ def test_no_more_pairs_than_allowed_and_the_most_informative_first():
         (f"T{i}", (SourceFact(f"Rye has {' '.join(f'word{i}x{j}' for j in range(i + 3))}.", (f"c{i}",)),))
         for i in range(4)
     ]
-    found = JoinedFacts(max_pairs=2).join(Evidence("rye", "Rye", tuple(titles)))
+    found = JoinedFacts(max_pairs=2).join(BridgeEvidence("rye", "Rye", tuple(titles)))
     assert [fact.chunk_ids for fact in found] == [("c2", "c3"), ("c1", "c2")]
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from sire_core.organize.graph.passage_statements import Naming, PassageTexts, read_passage
+from sire_core.organize.graph.passage_statements import EntityMention, PassageTexts, read_passage
 from sire_core.organize.reports.entity_network import read_network
 from sire_core.organize.reports.network_table import NetworkTable, PassageRows
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind, hash64
@@ -13,7 +13,7 @@ def passage(name, title="", text=""):
 
 
 def mention(where, name, *, title=False):
-    return where, Naming(name, name, f"id {name}", title)
+    return where, EntityMention(name, name, f"id {name}", title)
 
 
 def record(*facts, names=ENTITIES, description=""):
@@ -22,11 +22,11 @@ def record(*facts, names=ENTITIES, description=""):
 
 
 def network(passages, mentions, records, unnamed=(), **settings):
-    namings = {unit.id: sorted(n for where, n in mentions if where == unit.id) for unit in passages}
-    said = {unit.id: read_passage(records.get(unit.id), namings[unit.id], unit.title) for unit in passages}
-    rows = {unit.id: PassageRows.mentioned(namings[unit.id], unnamed) for unit in passages}
-    also = {unit.id: PassageRows.said(said[unit.id], namings[unit.id], unit) for unit in passages}
-    texts = [PassageTexts.of(namings[unit.id], said[unit.id]) for unit in passages]
+    mentions = {unit.id: sorted(n for where, n in mentions if where == unit.id) for unit in passages}
+    said = {unit.id: read_passage(records.get(unit.id), mentions[unit.id], unit.title) for unit in passages}
+    rows = {unit.id: PassageRows.mentioned(mentions[unit.id], unnamed) for unit in passages}
+    also = {unit.id: PassageRows.said(said[unit.id], mentions[unit.id], unit) for unit in passages}
+    texts = [PassageTexts.of(mentions[unit.id], said[unit.id]) for unit in passages]
     return read_network(
         NetworkTable().updated(passages, rows, also),
         [unit.chunk_ids for unit in passages],
@@ -81,17 +81,17 @@ def test_names_are_those_of_the_passage_and_literals_and_loops_are_left_out():
 
 
 def test_keys_stay_when_ids_change_and_are_never_shared():
-    mentions = [mention("p", "A"), mention("q", "A"), ("q", Naming("A", "A", "another A"))]
+    mentions = [mention("p", "A"), mention("q", "A"), ("q", EntityMention("A", "A", "another A"))]
     found = network([passage("p"), passage("q")], mentions, {})
-    again = network([passage("p")], [("p", Naming("A", "A", "renamed"))], {})
+    again = network([passage("p")], [("p", EntityMention("A", "A", "renamed"))], {})
     assert len(set(found.keys.tolist())) == found.size == 2
     assert again.keys.tolist() == found.keys[:1].tolist() == [hash64("a")]
 
 
 def test_the_most_frequent_name_is_the_key_and_of_equals_the_first():
     passages = [passage(name) for name in "pqrs"]
-    mentions = [(where, Naming(name, name, "x")) for where, name in zip("pqr", "BAA", strict=True)]
-    mentions += [("r", Naming("D", "D", "y")), ("s", Naming("C", "C", "y"))]
+    mentions = [(where, EntityMention(name, name, "x")) for where, name in zip("pqr", "BAA", strict=True)]
+    mentions += [("r", EntityMention("D", "D", "y")), ("s", EntityMention("C", "C", "y"))]
     assert network(passages, mentions, {}).keys.tolist() == [hash64("a"), hash64("d")]
 
 

@@ -12,7 +12,7 @@ from sire_core.organize.interactions.phrases import WORDS_NOTE
 from sire_core.organize.interactions.table import GRAPH_NOTE
 from sire_core.recipes import iier
 from sire_core.search.chains.graph import ChainGraph
-from sire_core.search.chains.keywords import PassageWords
+from sire_core.search.chains.keywords import PassageKeywords
 from sire_core.storage.store import Store
 from sire_core.testing.contents import read_contents
 from sire_core.testing.forgetting import forget_notes
@@ -89,7 +89,7 @@ def told(index):
     """What the store holds, and what queries read."""
     view = index.view()
     graph = ChainGraph.of(view)
-    words = PassageWords.of(view, graph.positions)
+    words = PassageKeywords.of(view, graph.positions)
     edges = {(e.kind, e.source, e.target): (e.weight, dict(e.metadata)) for e in view.edges()}
     arrays = {
         name: getattr(graph, name).tolist() for name in ChainGraph.__slots__ if name not in ("keyword_of", "keys")
@@ -168,12 +168,12 @@ def test_a_change_after_which_the_embedder_was_fitted_again_makes_the_lists_anew
     rng = np.random.default_rng(5)
     documents = [document(f"d{i}", ([" ".join(rng.choice(WORDS, 4))], "", {})) for i in range(20)]
     edges = []
-    for name in ("followed", "anew"):
+    for name in ("followed", "full"):
         path = tmp_path / name
         with opened("default", LexicalEmbedder(), path) as index:
             index.build(documents[:8])
             first = index.view().embedder_fingerprint
-        if name == "anew":
+        if name == "full":
             forget(path, GRAPH_NOTE)
         with opened("default", LexicalEmbedder(), path) as index:
             index.add(documents[8:])

@@ -6,8 +6,8 @@ from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels
 from sire_core.algorithms.structural_entropy import decoding_information
 from sire_core.algorithms.text import count_tokens
 from sire_core.algorithms.undirected import UndirectedGraph
-from sire_core.organize.graph.passage_statements import LocalStatement, Naming, PassageStatements, PassageTexts
-from sire_core.organize.reports.entity_network import Statement, id_hashes, read_network
+from sire_core.organize.graph.passage_statements import EntityMention, LocalStatement, PassageStatements, PassageTexts
+from sire_core.organize.reports.entity_network import NetworkStatement, id_hashes, read_network
 from sire_core.organize.reports.extractive_reports import central_names, extract_report
 from sire_core.organize.reports.network_table import NetworkTable, PassageRows
 from sire_core.organize.reports.nodes import ReportNode, report_nodes
@@ -22,28 +22,28 @@ def network(statements, size=6):
     # A first passage that names all vertices fixes their numbers.
     units = [Unit(f"c{i}", UnitKind.CHUNK, "", (f"c{i}",)) for i in range(places + 1)]
     everyone = tuple(range(size))
-    namings = {units[0].id: [naming(v) for v in everyone]}
+    mentions = {units[0].id: [naming(v) for v in everyone]}
     said = {units[0].id: PassageStatements()}
     for place in range(places):
         vertices = sorted({v for found, where in statements if where == place for v in found})
-        namings[units[place + 1].id] = [naming(v) for v in vertices]
+        mentions[units[place + 1].id] = [naming(v) for v in vertices]
         local = [tuple(map(vertices.index, found)) for found, where in statements if where == place]
         texts = [" met ".join(f"V{vertices[p]}" for p in found) + f" in {place}." for found in local]
         said[units[place + 1].id] = PassageStatements(
             [(a, b, 1.0, 0) for found in local for a in found for b in found if vertices[a] < vertices[b]],
             [LocalStatement(text, found, 1.0) for text, found in zip(texts, local, strict=True)],
         )
-    words = [PassageTexts.of(namings[unit.id], said[unit.id]) for unit in units]
+    words = [PassageTexts.of(mentions[unit.id], said[unit.id]) for unit in units]
     table = NetworkTable().updated(
         units,
-        {unit.id: PassageRows.mentioned(namings[unit.id], ()) for unit in units},
-        {unit.id: PassageRows.said(said[unit.id], namings[unit.id], unit) for unit in units},
+        {unit.id: PassageRows.mentioned(mentions[unit.id], ()) for unit in units},
+        {unit.id: PassageRows.said(said[unit.id], mentions[unit.id], unit) for unit in units},
     )
     return read_network(table, [unit.chunk_ids for unit in units], lambda numbers: {n: words[n] for n in numbers})
 
 
 def naming(vertex):
-    return Naming(f"V{vertex}", f"V{vertex}", f"id{vertex:02}")
+    return EntityMention(f"V{vertex}", f"V{vertex}", f"id{vertex:02}")
 
 
 BARBELL = network([((0, 1), 0), ((1, 2), 1), ((0, 2), 1), ((2, 3), 2), ((3, 4), 3), ((4, 5), 4), ((3, 5), 4)])
@@ -153,7 +153,7 @@ def test_the_sentences_stay_within_their_length(most):
 
 
 def test_names_are_spelt_as_in_the_quoted_passages():
-    quoted = [Statement("", 0, {0: "Vale", 1: "Tide"}), Statement("", 1, {0: "Mira Vale"})]
+    quoted = [NetworkStatement("", 0, {0: "Vale", 1: "Tide"}), NetworkStatement("", 1, {0: "Mira Vale"})]
     assert central_names({0: 5.0, 1: 1.0, 2: 9.0}, quoted) == "Vale, Tide"
 
 

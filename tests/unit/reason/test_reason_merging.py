@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from sire_core.reason.merging import MergedRanking, Search, shared_out
 from sire_core.reason.reader import INSUFFICIENT, cite
 from sire_core.search.ranking import ScoredRanking
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 
 def search(query, scores, k):
     """A search over the whole pool that counts its first `k` as found."""
     ranking = ScoredRanking(
-        np.array(scores, dtype=np.float32), None, lambda position: (Step("s", (), f"{query}{position}"),)
+        np.array(scores, dtype=np.float32), None, lambda position: (PathStep("s", (), f"{query}{position}"),)
     )
     positions, found = asyncio.run(ranking.top(k))
     return Search(query, ranking, tuple(positions.tolist()), tuple(found.tolist()))

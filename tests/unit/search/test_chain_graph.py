@@ -15,7 +15,7 @@ from sire_core.data import demo_documents
 from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import flat, iier
 from sire_core.search.chains.graph import ChainGraph
-from sire_core.search.chains.keywords import PassageWords
+from sire_core.search.chains.keywords import PassageKeywords
 from sire_core.testing.forgetting import forget_notes
 from sire_core.testing.hash_embedder import HashEmbedder
 
@@ -27,7 +27,7 @@ def test_words_come_back(words):
 
 def shown(view):
     graph = ChainGraph.of(view)
-    words = PassageWords.of(view, graph.positions)
+    words = PassageKeywords.of(view, graph.positions)
     arrays = {name: getattr(graph, name) for name in ChainGraph.__slots__}
     arrays = {name: found.tolist() if isinstance(found, np.ndarray) else found for name, found in arrays.items()}
     return arrays, words.titled("The Salt Lantern").tolist(), words.with_phrase("was born").tolist()

@@ -15,7 +15,7 @@ from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import KeywordFinder
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.types import Hit, Step, Unit, UnitKind
+from sire_core.types import Hit, PathStep, Unit, UnitKind
 
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)", {"tenant": "a"}),
@@ -79,7 +79,7 @@ def test_chains_are_found_again_in_hits(folder):
     ids = tuple(hit.unit.id for hit in hits)
     (chain,) = chains_in(hits)
     assert chain.chunk_ids == ids
-    every = Step("whole_chain", whole[0].chunk_ids, "chain of evidence 1")  # what a reader is told
+    every = PathStep("whole_chain", whole[0].chunk_ids, "chain of evidence 1")  # what a reader is told
     assert (*chain.steps, every) == hits[-1].path
     assert chain == EvidenceChain(whole[0].chunk_ids[:3], whole[0].notes[:3])
     assert chains_in(hits[:1]) == [EvidenceChain(ids[:1], chain.notes[:1])]

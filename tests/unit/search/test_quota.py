@@ -13,7 +13,7 @@ from sire_core.algorithms.quotas import Band, choose
 from sire_core.errors import ConfigurationError
 from sire_core.search.ranking import ScoredRanking
 from sire_core.search.selectors.quota import Quota
-from sire_core.types import Step, Unit, UnitKind
+from sire_core.types import PathStep, Unit, UnitKind
 
 RANKED = ["B1", "A1", "B2", "B3", "B4", "A2", "B5", "A3", "A4"]
 NAMES = [kind.value for kind in UnitKind]
@@ -92,7 +92,7 @@ class Pool:
 
     def ranking(self):
         scores = np.linspace(1, 0.1, len(self.kinds), dtype=np.float32)
-        inner, pool = ScoredRanking(scores, None, lambda p: (Step("rank", (), str(p)),)), self
+        inner, pool = ScoredRanking(scores, None, lambda p: (PathStep("rank", (), str(p)),)), self
 
         async def top(n):
             pool.read = max(pool.read, n)

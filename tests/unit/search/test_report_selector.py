@@ -10,7 +10,7 @@ from sire_core.graph.kinds import MENTIONS
 from sire_core.search.ranking import ScoredRanking
 from sire_core.search.selectors.report_trees import ReportTrees
 from sire_core.search.selectors.reports import ReportSelector
-from sire_core.types import Edge, Step, Unit, UnitKind
+from sire_core.types import Edge, PathStep, Unit, UnitKind
 
 KINDS = [kind.value for kind in UnitKind]
 
@@ -50,7 +50,7 @@ class View:
 def select(view, k, cap="third", hidden=()):
     scores = np.linspace(1, 0, view.size).astype(np.float32)
     allowed = np.array([unit.id not in hidden for unit in view.units_by_position])
-    ranking = ScoredRanking(scores, allowed, lambda _: (Step("base"),))
+    ranking = ScoredRanking(scores, allowed, lambda _: (PathStep("base"),))
 
     async def run():
         selected = await ReportSelector(cap).select("q", ranking, k, view)

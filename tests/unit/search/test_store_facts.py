@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sire_core.filters import Condition, Group, parse_filter
+from sire_core.filters import Condition, FilterGroup, parse_filter
 from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
 from sire_core.stores.facts import Has, Joined, facts_of, narrow, numbers_of
 
@@ -23,9 +23,9 @@ CONDITIONS = st.one_of(
 FILTERS = st.recursive(
     CONDITIONS,
     lambda parts: st.one_of(
-        st.builds(lambda one: Group("not", (one,)), parts),
+        st.builds(lambda one: FilterGroup("not", (one,)), parts),
         st.builds(
-            lambda join, some: Group(join, tuple(some)),
+            lambda join, some: FilterGroup(join, tuple(some)),
             st.sampled_from(["and", "or"]),
             st.lists(parts, min_size=1, max_size=3),
         ),

@@ -20,7 +20,7 @@ from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, ModelRequest
-from sire_core.telemetry import Span, start
+from sire_core.telemetry import TraceSpan, start
 from sire_core.types import digest
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
         yield answer.text
         yield answer
 
-    def _span(self, request: ModelRequest, *, stream: bool = False) -> Span:
+    def _span(self, request: ModelRequest, *, stream: bool = False) -> TraceSpan:
         """Begin the span of a request."""
         attributes = {
             "gen_ai.provider.name": "openai",

@@ -13,7 +13,7 @@ from sire_core.extraction.subjects import base_title
 if TYPE_CHECKING:
     from sire_core.types import Chunk, ExtractionRecord, Unit
 
-__all__ = ["NamedEntity", "PassageNames", "Statement"]
+__all__ = ["NamedEntity", "NamedStatement", "PassageNames"]
 
 
 class NamedEntity(NamedTuple):
@@ -36,7 +36,7 @@ class NamedEntity(NamedTuple):
     aliases: tuple[str, ...]
 
 
-class Statement(NamedTuple):
+class NamedStatement(NamedTuple):
     """A triple of a record: its ends are ids of entities or literals; `fact` is the text that states it."""
 
     head: str
@@ -62,7 +62,7 @@ class PassageNames:
     title_key: str = ""
     title_names: tuple[str, ...] = ()
     entities: tuple[NamedEntity, ...] = ()
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[NamedStatement, ...] = ()
     said: str = ""
 
     def literals(self) -> dict[str, list[str]]:
@@ -97,7 +97,7 @@ class PassageNames:
             for entity in record.entities
         )
         statements = tuple(
-            Statement(triple.head, triple.predicate, triple.tail, fact.text)
+            NamedStatement(triple.head, triple.predicate, triple.tail, fact.text)
             for fact in record.facts
             for triple in fact.triples
         )

@@ -15,7 +15,7 @@ from sire_core.types import hash64
 if TYPE_CHECKING:
     from sire_core.types import Edge, ExtractionRecord, Fact
 
-__all__ = ["LocalStatement", "Naming", "PassageStatements", "PassageTexts", "read_passage"]
+__all__ = ["EntityMention", "LocalStatement", "PassageStatements", "PassageTexts", "read_passage"]
 
 _MOST_PAIRS = 8
 """Entities of one statement that are joined pairwise when it names no relation; a list of thirty names says little of
@@ -23,7 +23,7 @@ any two of them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Naming:
+class EntityMention:
     """An entity that a passage spells out.
 
     Attributes:
@@ -39,7 +39,7 @@ class Naming:
     title: bool = False
 
     @classmethod
-    def of(cls, edge: Edge) -> Naming:
+    def of(cls, edge: Edge) -> EntityMention:
         """From a mention that gives a name."""
         names, title = edge.metadata["names"], bool(edge.metadata.get("title"))
         return cls(names[-1 if title else 0], names[0], edge.target, title)
@@ -92,9 +92,9 @@ class PassageTexts:
     about: Mapping[int, str]
 
     @classmethod
-    def of(cls, namings: Sequence[Naming], said: PassageStatements) -> PassageTexts:
+    def of(cls, mentions: Sequence[EntityMention], said: PassageStatements) -> PassageTexts:
         """What a passage's statements and names leave to read."""
-        names = tuple((naming.first, naming.name) for naming in namings)
+        names = tuple((naming.first, naming.name) for naming in mentions)
         return cls(names, tuple(statement.text for statement in said.statements), said.about)
 
     def to_note(self) -> bytes:
@@ -109,7 +109,7 @@ class PassageTexts:
         return cls(tuple((first, name) for first, name in names), tuple(statements), dict(map(tuple, about)))
 
 
-def read_passage(record: ExtractionRecord | None, namings: Sequence[Naming], title: str) -> PassageStatements:
+def read_passage(record: ExtractionRecord | None, mentions: Sequence[EntityMention], title: str) -> PassageStatements:
     """Pairs, statements and descriptions of a passage.
 
     Two entities are joined by the strengths of the relations between them; where a statement gives no relation, by
@@ -117,13 +117,13 @@ def read_passage(record: ExtractionRecord | None, namings: Sequence[Naming], tit
 
     Args:
         record: Of the passage, where there is one.
-        namings: The entities it spells out; their places are the numbers.
+        mentions: The entities it spells out; their places are the numbers.
         title: Of the passage; may be empty.
     """
     said = PassageStatements()
     joined: set[int] = set()
-    if record is not None and namings:
-        local = _local_numbers(record, namings)
+    if record is not None and mentions:
+        local = _local_numbers(record, mentions)
         for entity in record.entities:
             if entity.id in local:
                 said.traits += [(local[entity.id], *trait) for trait in entity_traits(entity)]
@@ -131,17 +131,17 @@ def read_passage(record: ExtractionRecord | None, namings: Sequence[Naming], tit
                     said.about.setdefault(local[entity.id], entity.description)
         for fact in record.facts:
             joined |= _state(said, fact, local, title)
-    titled = next((place for place, naming in enumerate(namings) if naming.title), None)
+    titled = next((place for place, naming in enumerate(mentions) if naming.title), None)
     if titled is not None:
         said.pairs += [
-            (titled, place, 1.0, 0) for place in range(len(namings)) if place != titled and place not in joined
+            (titled, place, 1.0, 0) for place in range(len(mentions)) if place != titled and place not in joined
         ]
     return said
 
 
-def _local_numbers(record: ExtractionRecord, namings: Sequence[Naming]) -> dict[str, int]:
+def _local_numbers(record: ExtractionRecord, mentions: Sequence[EntityMention]) -> dict[str, int]:
     """Number of every entity of a record that the passage spells out, by its id in the record."""
-    known = {name_key(namings[place].name): place for place in reversed(range(len(namings)))}
+    known = {name_key(mentions[place].name): place for place in reversed(range(len(mentions)))}
     found: dict[str, int] = {}
     for entity in record.entities:
         keys = (name_key(name) for name in (entity.name, *entity.aliases))

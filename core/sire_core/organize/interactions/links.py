@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.organize.interactions.moves import PassageMoves
+from sire_core.organize.interactions.moves import RowMapping
 from sire_core.types import Edge
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class PassageLinks:
             passages: Ids by number now.
             old_passages: Ids by number before.
         """
-        moved = PassageMoves.between(old_passages, passages).place[before.pairs]
+        moved = RowMapping.between(old_passages, passages).place[before.pairs]
         old_rows = np.flatnonzero((moved >= 0).all(axis=1))
         now, old = _codes(self.pairs, len(passages)), _codes(moved[old_rows], len(passages))
         _, rows, places = np.intersect1d(now, old, assume_unique=True, return_indices=True)

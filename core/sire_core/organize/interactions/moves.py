@@ -1,4 +1,4 @@
-"""`PassageMoves`: where the passages of a corpus stand before and after a change."""
+"""`RowMapping`: where the passages of a corpus stand before and after a change."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PassageMoves"]
+__all__ = ["RowMapping"]
 
 
 @dataclass(frozen=True, slots=True)
-class PassageMoves:
+class RowMapping:
     """Numbers of the same passages in two corpora.
 
     Attributes:
@@ -28,7 +28,7 @@ class PassageMoves:
     origin: NDArray[np.int64]
 
     @classmethod
-    def between(cls, before: NDArray[Any], after: NDArray[Any]) -> PassageMoves:
+    def between(cls, before: NDArray[Any], after: NDArray[Any]) -> RowMapping:
         """Compare the ids of two corpora."""
         number = {passage: i for i, passage in enumerate(after.tolist())}
         place = np.array([number.get(passage, -1) for passage in before.tolist()], dtype=np.int64)

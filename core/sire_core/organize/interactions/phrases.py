@@ -11,7 +11,7 @@ import numpy as np
 from sire_core.extraction.phrases import phrase_words
 from sire_core.extraction.subjects import base_title
 from sire_core.organize.array_notes import pack_arrays, unpack_arrays
-from sire_core.organize.interactions.moves import PassageMoves
+from sire_core.organize.interactions.moves import RowMapping
 from sire_core.organize.interactions.word_index import WordIndex
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ class PassagePhrases:
         """Of passages in order."""
         nobody = cls.empty()
         passages = np.array([unit.id for unit in units], dtype="S24")
-        return nobody.followed(units, PassageMoves.between(nobody.passages, passages))
+        return nobody.followed(units, RowMapping.between(nobody.passages, passages))
 
     @classmethod
     def empty(cls) -> PassagePhrases:
         """No passages."""
         return cls(np.zeros(0, dtype="S24"), WordIndex.empty(), WordIndex.empty())
 
-    def followed(self, units: Sequence[Unit], moves: PassageMoves) -> PassagePhrases:
+    def followed(self, units: Sequence[Unit], moves: RowMapping) -> PassagePhrases:
         """The indexes after a change.
 
         Args:

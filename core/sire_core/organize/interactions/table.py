@@ -28,14 +28,14 @@ class InteractionTable:
     """Everything that an `InteractionGraph` says, and the lists that its semantic edges come from.
 
     Attributes:
-        makers: Fingerprints of the embedder and of the extractor.
+        fingerprints: Fingerprints of the embedder and of the extractor.
         passages: Ids of the chunk units, in corpus order, `[n]`.
         links: The edges between passages, in numbers of these.
         keywords: The edges from passages to keywords.
         lists: The nearest passages of every passage; of none where there are no semantic edges, or approximate ones.
     """
 
-    makers: tuple[str, str]
+    fingerprints: tuple[str, str]
     passages: NDArray[np.bytes_]
     links: PassageLinks
     keywords: KeywordTable
@@ -45,7 +45,7 @@ class InteractionTable:
     def empty(cls, n_sim: int) -> InteractionTable:
         """No passages; `n_sim` nearest ones each."""
         return cls(
-            makers=("", ""),
+            fingerprints=("", ""),
             passages=np.zeros(0, dtype="S24"),
             links=PassageLinks.of(0),
             keywords=KeywordTable.empty(),
@@ -71,7 +71,7 @@ class InteractionTable:
     def to_note(self) -> bytes:
         """Bytes for the store."""
         arrays: dict[str, NDArray[Any]] = {
-            "makers": np.array([maker.encode() for maker in self.makers]),
+            "fingerprints": np.array([maker.encode() for maker in self.fingerprints]),
             "passages": self.passages,
             "neighbors": self.lists.indices.astype(np.int32),
             "products": self.lists.products,
@@ -87,9 +87,9 @@ class InteractionTable:
         if note is None:
             return None
         arrays = unpack_arrays(note)
-        embedder, extractor = (maker.decode() for maker in arrays["makers"].tolist())
+        embedder, extractor = (maker.decode() for maker in arrays["fingerprints"].tolist())
         return cls(
-            makers=(embedder, extractor),
+            fingerprints=(embedder, extractor),
             passages=arrays["passages"],
             links=PassageLinks.of_arrays(arrays),
             keywords=KeywordTable.of_arrays(arrays),

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
 
-__all__ = ["EntityNetwork", "Statement", "Statements", "id_hashes", "read_network"]
+__all__ = ["EntityNetwork", "NetworkStatement", "Statements", "id_hashes", "read_network"]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class NetworkStatement:
     """A sentence of a passage and the entities it names.
 
     Attributes:
@@ -110,18 +110,18 @@ class EntityNetwork:
         """Number of vertices."""
         return len(self.keys)
 
-    def read(self, numbers: Iterable[int]) -> dict[int, Statement]:
+    def read(self, numbers: Iterable[int]) -> dict[int, NetworkStatement]:
         """Statements with their words, by number."""
         wanted = list(dict.fromkeys(numbers))
         passages = dict(zip(wanted, self.statements.passages[wanted].tolist(), strict=True))
         texts = self.texts(dict.fromkeys(passages.values()))
-        found: dict[int, Statement] = {}
+        found: dict[int, NetworkStatement] = {}
         for number, passage in passages.items():
             said = texts[passage]
             places = self.statements.places[self.statements.ends[number] : self.statements.ends[number + 1]].tolist()
             names = {v: said.names[p][1] for v, p in zip(self.statements.named(number), places, strict=True)}
             text = said.statements[number - int(self.statements.first[passage])]
-            found[number] = Statement(text, passage, names)
+            found[number] = NetworkStatement(text, passage, names)
         return found
 
     def descriptions(self, vertices: Iterable[int]) -> dict[int, tuple[str, int]]:

@@ -15,7 +15,7 @@ from sire_core.algorithms.text import truncate_tokens
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.organize.reports.entity_network import EntityNetwork, Statement, Statements
+    from sire_core.organize.reports.entity_network import EntityNetwork, NetworkStatement, Statements
     from sire_core.organize.reports.nodes import ReportNode
 
 __all__ = ["Report", "central_names", "extract_report", "strongest"]
@@ -92,7 +92,7 @@ def _of_two_passages(
     return [best, *second[:1]] if second else []
 
 
-def central_names(weights: Mapping[int, float], statements: Iterable[Statement]) -> str:
+def central_names(weights: Mapping[int, float], statements: Iterable[NetworkStatement]) -> str:
     """Names of the members with the largest weights, as the given statements' passages spell them."""
     spelt: dict[int, str] = {}
     for statement in statements:

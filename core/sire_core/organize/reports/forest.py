@@ -44,7 +44,7 @@ class TreeReports:
         known: Numbers of the same nodes in the table of before; -1 for those that are new or changed.
         units: Id of the report of each node, empty where there is none.
         codes: See `ReportTable`.
-        reports: Reports that are written anew, by node.
+        reports: Reports that are written again, by node.
         handed: What new or changed nodes without a report know, by node: statements for the reports above them.
     """
 

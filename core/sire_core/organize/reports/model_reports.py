@@ -20,11 +20,11 @@ from sire_core.protocols import Prompt
 from sire_core.types import Failure, digest
 
 if TYPE_CHECKING:
-    from sire_core.organize.reports.entity_network import EntityNetwork, Statement
+    from sire_core.organize.reports.entity_network import EntityNetwork, NetworkStatement
     from sire_core.organize.reports.nodes import ReportNode
     from sire_core.protocols import LanguageModel
 
-__all__ = ["Evidence", "ModelReports", "ReportAnswer", "gather_evidence"]
+__all__ = ["ModelReports", "ReportAnswer", "ReportEvidence", "gather_evidence"]
 
 _INSTRUCTIONS = """\
 The input describes a community of entities: its entities, what passages state of them and, where there are any, \
@@ -55,7 +55,7 @@ class ReportAnswer(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ReportEvidence:
     """What the model is shown of a cluster.
 
     Attributes:
@@ -78,7 +78,7 @@ class Evidence:
 
 def gather_evidence(
     node: ReportNode, below: Sequence[Report], network: EntityNetwork, context_tokens: int
-) -> Evidence | None:
+) -> ReportEvidence | None:
     """Reports on the parts, then entities and statements that join the parts, strongest first, as far as they fit.
 
     Args:
@@ -108,7 +108,7 @@ def gather_evidence(
     if shown:
         data["reports"] = [texts[at] for at in shown]
     chunk_ids = tuple(dict.fromkeys(chunk for passage in passages for chunk in network.passages[passage]))
-    return Evidence(json.dumps(data, ensure_ascii=False), tuple(passages), chunk_ids, tuple(picked))
+    return ReportEvidence(json.dumps(data, ensure_ascii=False), tuple(passages), chunk_ids, tuple(picked))
 
 
 def _worth(number: int, node: ReportNode, network: EntityNetwork) -> float:
@@ -117,7 +117,7 @@ def _worth(number: int, node: ReportNode, network: EntityNetwork) -> float:
 
 
 def _entities(
-    node: ReportNode, stated: Sequence[Statement], passages: set[int], network: EntityNetwork, budget: _Budget
+    node: ReportNode, stated: Sequence[NetworkStatement], passages: set[int], network: EntityNetwork, budget: _Budget
 ) -> list[dict[str, str]]:
     """Entities that the shown statements name, by weighted degree, described where a shown passage describes them."""
     names: dict[int, str] = {}
@@ -166,7 +166,7 @@ class ModelReports:
         self._max_tokens = max_tokens
         self._findings = findings
 
-    async def write(self, evidence: Sequence[Evidence]) -> list[Report | Failure]:
+    async def write(self, evidence: Sequence[ReportEvidence]) -> list[Report | Failure]:
         """A report on each cluster; a cluster that fails gets a `Failure`.
 
         A report stands on everything that the model was shown, since it may have used any of it.
@@ -186,7 +186,7 @@ class ModelReports:
                     found[number] = result
         return found
 
-    async def _one(self, evidence: Evidence) -> Report | Failure:
+    async def _one(self, evidence: ReportEvidence) -> Report | Failure:
         bind = getattr(self._model, "with_sources", None)
         model: LanguageModel = self._model if bind is None else bind(evidence.chunk_ids)
         words = max(20, round(self._max_tokens * _WORDS_PER_TOKEN))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.graph.kinds import MENTIONS, RELATES
-from sire_core.organize.graph.passage_statements import Naming, PassageTexts, read_passage
+from sire_core.organize.graph.passage_statements import EntityMention, PassageTexts, read_passage
 from sire_core.organize.reports.network_table import NETWORK, NetworkTable, PassageRows, passage_version
 
 if TYPE_CHECKING:
@@ -41,24 +41,24 @@ class NetworkChange:
         self._known_texts: dict[str, PassageTexts] = {}
         self._starts: dict[str, NDArray[np.int64]] = {}
         before = NetworkTable.from_note(view.notes([NETWORK]).get(NETWORK))
-        if before.extractor != view.makers[1]:
+        if before.extractor != view.fingerprints[1]:
             before = NetworkTable()
         self.first = not before.passages
         self._before = before
         self._places = before.known()
-        changed = self._changed({*redone, *(() if self.first else view.relinked())})
+        changed = self._changed({*redone, *(() if self.first else view.stale_links())})
         edges, gone = self._edges()
-        namings, unnamed = self._namings(edges, gone, changed)
-        self._fresh, said = self._read(namings, changed)
+        mentions, unnamed = self._namings(edges, gone, changed)
+        self._fresh, said = self._read(mentions, changed)
         mentioned = {
             passage: PassageRows.mentioned(
                 found, unnamed[passage], None if passage in said else self._rows(passage, "named", "keys").tolist()
             )
-            for passage, found in namings.items()
+            for passage, found in mentions.items()
         }
         self.table = replace(
             before.updated(view.chunk_units, mentioned, said),
-            extractor=view.makers[1],
+            extractor=view.fingerprints[1],
             relations=_related(before.relations, edges, gone),
         )
 
@@ -93,7 +93,7 @@ class NetworkChange:
 
     def _namings(
         self, edges: Sequence[Edge], gone: Sequence[Edge], changed: set[str]
-    ) -> tuple[dict[str, list[Naming]], dict[str, list[str]]]:
+    ) -> tuple[dict[str, list[EntityMention]], dict[str, list[str]]]:
         """What the passages whose mentions changed spell out, in order, and what else they mention."""
         put: dict[str, dict[str, Edge]] = {passage: {} for passage in self._units if passage in changed}
         for edge in edges:
@@ -104,21 +104,23 @@ class NetworkChange:
             if edge.kind == MENTIONS and edge.source in self._units:
                 dropped.setdefault(edge.source, set()).add(edge.target)
         touched = {passage: dropped[passage] | put.get(passage, {}).keys() for passage in dropped | put}
-        namings, unnamed = self._staying(touched)
+        mentions, unnamed = self._staying(touched)
         for passage, found in put.items():
             for edge in found.values():
                 if edge.metadata["names"]:
-                    namings[passage].append(Naming.of(edge))
+                    mentions[passage].append(EntityMention.of(edge))
                 else:
                     unnamed[passage].append(edge.target)
         for passage in touched:
-            namings[passage].sort()
+            mentions[passage].sort()
             unnamed[passage].sort()
-        return namings, unnamed
+        return mentions, unnamed
 
-    def _staying(self, touched: Mapping[str, Collection[str]]) -> tuple[dict[str, list[Naming]], dict[str, list[str]]]:
+    def _staying(
+        self, touched: Mapping[str, Collection[str]]
+    ) -> tuple[dict[str, list[EntityMention]], dict[str, list[str]]]:
         """Mentions of before of some passages, without some entities."""
-        namings: dict[str, list[Naming]] = {passage: [] for passage in touched}
+        mentions: dict[str, list[EntityMention]] = {passage: [] for passage in touched}
         unnamed: dict[str, list[str]] = {passage: [] for passage in touched}
         old = [passage for passage in touched if passage in self._places]
         notes = self._view.notes(old) if old else {}
@@ -129,10 +131,10 @@ class NetworkChange:
             titles = self._rows(passage, "named", "titles").tolist()
             for entity, (first, name), title in zip(ids, self._known_texts[passage].names, titles, strict=True):
                 if entity not in without:
-                    namings[passage].append(Naming(name, first, entity, title))
+                    mentions[passage].append(EntityMention(name, first, entity, title))
             others = self._rows(passage, "unnamed", "ids").astype(str).tolist()
             unnamed[passage] = [entity for entity in others if entity not in without]
-        return namings, unnamed
+        return mentions, unnamed
 
     def _rows(self, passage: str, part: str, column: str) -> NDArray[Any]:
         """What the table of before has of a passage."""
@@ -149,21 +151,21 @@ class NetworkChange:
         return [(first, name, title) for (first, name), title in zip(names, titles, strict=True)]
 
     def _read(
-        self, namings: Mapping[str, Sequence[Naming]], changed: set[str]
+        self, mentions: Mapping[str, Sequence[EntityMention]], changed: set[str]
     ) -> tuple[dict[str, PassageTexts], dict[str, PassageRows]]:
         """What passages say whose records changed, or whose entities go by other names."""
         stale = [
             passage
-            for passage, found in namings.items()
+            for passage, found in mentions.items()
             if passage in changed or self._spelt(passage) != [(n.first, n.name, n.title) for n in found]
         ]
         records = self._view.records(None if len(stale) == len(self._units) else stale) if stale else {}
         texts, rows = {}, {}
         for passage in stale:
             unit = self._units[passage]
-            said = read_passage(records.get(unit.chunk_ids[0]), namings[passage], unit.title)
-            texts[passage] = PassageTexts.of(namings[passage], said)
-            rows[passage] = PassageRows.said(said, namings[passage], unit)
+            said = read_passage(records.get(unit.chunk_ids[0]), mentions[passage], unit.title)
+            texts[passage] = PassageTexts.of(mentions[passage], said)
+            rows[passage] = PassageRows.said(said, mentions[passage], unit)
         return texts, rows
 
 

@@ -17,7 +17,7 @@ from sire_core.types import hash64
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.organize.graph.passage_statements import Naming, PassageStatements
+    from sire_core.organize.graph.passage_statements import EntityMention, PassageStatements
     from sire_core.types import Unit
 
 __all__ = [
@@ -67,27 +67,27 @@ class PassageRows:
 
     @classmethod
     def mentioned(
-        cls, namings: Sequence[Naming], unnamed: Sequence[str], keys: Sequence[int] | None = None
+        cls, mentions: Sequence[EntityMention], unnamed: Sequence[str], keys: Sequence[int] | None = None
     ) -> PassageRows:
         """Entities that a passage spells out, in order, and those that it only refers to.
 
         Args:
-            namings: What it spells out.
+            mentions: What it spells out.
             unnamed: Ids of the others.
             keys: Hashes of the keys of the first names; None computes them.
         """
-        found = [hash64(name_key(naming.first)) for naming in namings] if keys is None else keys
+        found = [hash64(name_key(naming.first)) for naming in mentions] if keys is None else keys
         return cls(
             {
-                "named": [(n.entity.encode(), key, n.title) for n, key in zip(namings, found, strict=True)],
+                "named": [(n.entity.encode(), key, n.title) for n, key in zip(mentions, found, strict=True)],
                 "unnamed": [(entity.encode(),) for entity in unnamed],
             }
         )
 
     @classmethod
-    def said(cls, said: PassageStatements, namings: Sequence[Naming], unit: Unit) -> PassageRows:
+    def said(cls, said: PassageStatements, mentions: Sequence[EntityMention], unit: Unit) -> PassageRows:
         """Pairs, statements and descriptions of a passage."""
-        names = [naming.name for naming in namings]
+        names = [naming.name for naming in mentions]
         version = "\0".join(unit.chunk_ids)
         statements = [
             (
@@ -149,7 +149,7 @@ class NetworkTable:
         Args:
             units: All chunk units, in corpus order.
             mentioned: Rows of the passages whose mentions changed, new ones included.
-            said: Rows of those that were read anew.
+            said: Rows of those that were read again.
         """
         parts = self._parts(units, mentioned, _MENTIONED) | self._parts(units, said, _SAID)
         return replace(

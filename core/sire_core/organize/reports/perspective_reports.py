@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sire_core.algorithms.encoding_tree import EncodingTree
     from sire_core.algorithms.perspectives import Perspective
     from sire_core.organize.reports.entity_network import EntityNetwork
-    from sire_core.organize.reports.model_reports import Evidence
+    from sire_core.organize.reports.model_reports import ReportEvidence
     from sire_core.organize.reports.nodes import ReportNode
     from sire_core.organize.reports.views import EvidenceView
     from sire_core.protocols import BuildView
@@ -34,7 +34,7 @@ def tree_name(tree: int) -> str:
 
 
 class ReportWriter:
-    """Writes reports from the leaves up, those anew whose evidence changed.
+    """Writes reports from the leaves up, those again whose evidence changed.
 
     Args:
         network: Entities and what is stated of them.
@@ -147,13 +147,13 @@ class ReportWriter:
             else:
                 tree.reports[number] = answer
 
-    def _to_write(self, opened: _Open) -> list[tuple[TreeReports, int, Evidence]]:
+    def _to_write(self, opened: _Open) -> list[tuple[TreeReports, int, ReportEvidence]]:
         """What to show the model of the nodes that need a call."""
         from sire_core.organize.reports.model_reports import gather_evidence
 
         below = _kept_below(opened)
         kept = self._kept(opened, below)
-        shown: list[tuple[TreeReports, int, Evidence]] = []
+        shown: list[tuple[TreeReports, int, ReportEvidence]] = []
         for tree, number, node in opened:
             if len(node.weights) < _TEMPLATE_BELOW:
                 self._template(tree, number, node, below)
@@ -172,8 +172,8 @@ class ReportWriter:
         return self._not_written(shown)
 
     def _not_written(
-        self, shown: Sequence[tuple[TreeReports, int, Evidence]]
-    ) -> list[tuple[TreeReports, int, Evidence]]:
+        self, shown: Sequence[tuple[TreeReports, int, ReportEvidence]]
+    ) -> list[tuple[TreeReports, int, ReportEvidence]]:
         """Those whose evidence no stored report has; of the others the report is taken over."""
         digests = [evidence.digest for *_, evidence in shown]
         units = self._view.units(

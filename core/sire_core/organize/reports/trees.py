@@ -76,7 +76,7 @@ def carried_over(
 
     Entities that are gone are left out. A new one joins, level by level, the cluster to which most of the weight of its
     edges in the tree's view leads; new ones without a way to an old one form a cluster per connected component. Then
-    the finest clusters that hold an entity that is new, or named by other passages than before, are grouped anew
+    the finest clusters that hold an entity that is new, or named by other passages than before, are grouped again
     (`repaired_clusters`).
 
     Args:

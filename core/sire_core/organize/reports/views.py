@@ -142,7 +142,7 @@ def _alike(table: NetworkTable, mentions: Ints, known: UndirectedGraph, kinds: t
 def _candidates(unit: NDArray[np.float64]) -> Ints:
     """Pairs of rows that stand next to each other when rows are sorted by the signs of their coordinates.
 
-    Sorted anew with every eighth coordinate first: rows that are much alike stand together in some of these orders,
+    Sorted again with every eighth coordinate first: rows that are much alike stand together in some of these orders,
     equal ones in all. Work grows with n log n.
     """
     bits = np.packbits(unit > 0, axis=1).view(np.uint64).ravel()

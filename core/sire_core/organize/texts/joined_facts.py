@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from sire_core.algorithms.bridge_evidence import Evidence, PaddedWords, SourceFact
+from sire_core.algorithms.bridge_evidence import BridgeEvidence, PaddedWords, SourceFact
 from sire_core.algorithms.text import tokenize
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.extraction.names import cached_key
@@ -43,23 +43,23 @@ class JoinedFacts:
     min_new: int = 3
     max_chars: int = 600
 
-    async def write(self, evidence: Sequence[Evidence]) -> list[tuple[BridgeFact, ...]]:
+    async def write(self, evidence: Sequence[BridgeEvidence]) -> list[tuple[BridgeFact, ...]]:
         """Bridging facts of each entity, most informative first."""
         import asyncio
 
         words, content = PaddedWords(), _ContentWords()
         return await asyncio.to_thread(lambda: [self._join(found, words, content) for found in evidence])
 
-    def join(self, evidence: Evidence) -> tuple[BridgeFact, ...]:
+    def join(self, evidence: BridgeEvidence) -> tuple[BridgeFact, ...]:
         """Bridging facts of one entity, most informative first."""
         return self._join(evidence, PaddedWords(), _ContentWords())
 
-    def _join(self, evidence: Evidence, words: PaddedWords, content: _ContentWords) -> tuple[BridgeFact, ...]:
+    def _join(self, evidence: BridgeEvidence, words: PaddedWords, content: _ContentWords) -> tuple[BridgeFact, ...]:
         pairs = sorted(self._pairs(evidence, content), key=lambda pair: -pair[0])
         facts = [_joined(evidence.name, left, right, words) for _, left, right in pairs[: self.max_pairs]]
         return tuple({fact.text: fact for fact in facts}.values())
 
-    def _pairs(self, evidence: Evidence, content: _ContentWords) -> Iterator[tuple[int, _Weighed, _Weighed]]:
+    def _pairs(self, evidence: BridgeEvidence, content: _ContentWords) -> Iterator[tuple[int, _Weighed, _Weighed]]:
         name = set(tokenize(evidence.name))
         weighed = [
             (cached_key(title) == evidence.key, [(fact, content[fact.text] - name, title) for fact in facts])

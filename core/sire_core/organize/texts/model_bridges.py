@@ -17,7 +17,7 @@ from sire_core.protocols import Prompt
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
-    from sire_core.algorithms.bridge_evidence import Evidence
+    from sire_core.algorithms.bridge_evidence import BridgeEvidence
     from sire_core.protocols import LanguageModel
 
 __all__ = ["BridgesAnswer", "ModelBridges"]
@@ -55,7 +55,7 @@ class ModelBridges:
         self._model = language_model
         self._max_chars = max_chars
 
-    async def write(self, evidence: Sequence[Evidence]) -> list[tuple[BridgeFact, ...] | Failure]:
+    async def write(self, evidence: Sequence[BridgeEvidence]) -> list[tuple[BridgeFact, ...] | Failure]:
         """Bridging facts of each entity; an entity that fails gets a `Failure`.
 
         A fact stands on everything that the model was shown, since it may have used any of it.
@@ -75,7 +75,7 @@ class ModelBridges:
                     found[number] = result
         return found
 
-    async def _one(self, evidence: Evidence) -> tuple[BridgeFact, ...] | Failure:
+    async def _one(self, evidence: BridgeEvidence) -> tuple[BridgeFact, ...] | Failure:
         bind = getattr(self._model, "with_sources", None)
         model: LanguageModel = self._model if bind is None else bind(evidence.chunk_ids)
         try:
@@ -85,7 +85,7 @@ class ModelBridges:
         texts = [" ".join(text.split()) for text in answer.parsed.facts]
         return tuple(BridgeFact(text, _most_telling(text, evidence)) for text in self._valid(texts, evidence))
 
-    def _valid(self, texts: Sequence[str], evidence: Evidence) -> list[str]:
+    def _valid(self, texts: Sequence[str], evidence: BridgeEvidence) -> list[str]:
         """Facts that are new and short; each once."""
         known = {normalize_answer(fact.text) for _, facts in evidence.documents for fact in facts} | {""}
         kept: dict[str, str] = {}
@@ -96,12 +96,12 @@ class ModelBridges:
         return list(kept.values())
 
 
-def _data(evidence: Evidence) -> str:
+def _data(evidence: BridgeEvidence) -> str:
     documents = [{"title": title, "facts": [fact.text for fact in facts]} for title, facts in evidence.documents]
     return json.dumps({"entity": evidence.name, "documents": documents}, ensure_ascii=False)
 
 
-def _most_telling(text: str, evidence: Evidence) -> tuple[str, ...]:
+def _most_telling(text: str, evidence: BridgeEvidence) -> tuple[str, ...]:
     """All chunks of the evidence, those of the facts that share most words with the text first."""
     words = set(tokenize(text))
     facts = [fact for _, shown in evidence.documents for fact in shown]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.text import count_tokens
-from sire_core.organize.trees.state import Cluster, Drift, Level
+from sire_core.organize.trees.state import Cluster, Drift, TreeLevel
 from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ class Layer:
     Attributes:
         level: Its clusters.
         written: New summaries by id.
-        heirs: Their ids by those of the summaries whose clusters they are made from.
+        replacements: Their ids by those of the summaries whose clusters they are made from.
     """
 
-    level: Level
+    level: TreeLevel
     written: Mapping[str, Unit]
-    heirs: Mapping[str, str]
+    replacements: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class LayerWriter:
         self,
         number: int,
         nodes: Sequence[Unit | str],
-        old: Level | None,
-        heirs: Mapping[str, str],
+        old: TreeLevel | None,
+        replacements: Mapping[str, str],
         altered: Collection[str] = (),
         also: Sequence[Sequence[int]] = (),
     ) -> Layer:
@@ -75,13 +75,13 @@ class LayerWriter:
         Args:
             number: Of the level, from 1.
             nodes: What is clustered, in order: units, or ids of stored ones that did not change.
-            old: The level before the change; None makes all clusters anew.
-            heirs: Ids of nodes by the ids of old nodes whose places they take.
+            old: The level before the change; None makes all clusters again.
+            replacements: Ids of nodes by the ids of old nodes whose places they take.
             altered: Ids of nodes that are there as before, but stand on other passages now.
             also: Clusters that are summarised beside those that are found, as positions.
         """
         known = _Nodes(nodes, self.view)
-        slots, drift = await self._clusters(number, known, old, heirs, also)
+        slots, drift = await self._clusters(number, known, old, replacements, also)
         before = old.clusters if old else ()
         clusters = [Cluster(tuple(known.ids[row] for row in rows)) for _, rows in slots]
         todo = []
@@ -97,7 +97,7 @@ class LayerWriter:
             clusters[place] = Cluster(clusters[place].members, unit.id if unit else "")
         staying = {cluster.summary for cluster in clusters}
         return Layer(
-            Level(tuple(clusters), drift),
+            TreeLevel(tuple(clusters), drift),
             {unit.id: unit for unit in written if unit},
             {
                 before[origin].summary: cluster.summary
@@ -107,14 +107,19 @@ class LayerWriter:
         )
 
     async def _clusters(
-        self, number: int, nodes: _Nodes, old: Level | None, heirs: Mapping[str, str], also: Sequence[Sequence[int]]
+        self,
+        number: int,
+        nodes: _Nodes,
+        old: TreeLevel | None,
+        replacements: Mapping[str, str],
+        also: Sequence[Sequence[int]],
     ) -> tuple[_Slots, Drift]:
         """Clusters of the level and their drift; none where the tree stops."""
         if _stops(len(nodes.ids), self.settings.stop_rule):
             return [], Drift(len(nodes.ids))
         vectors = await self.view.vectors(nodes.given)
         if old is not None and old.clusters and len(nodes.ids) > _ONE_CLUSTER:
-            found = await self._kept_up(number, nodes, vectors, old, heirs)
+            found = await self._update_clusters(number, nodes, vectors, old, replacements)
             if found is not None:
                 return found
         # `also` does not count for the rule that a level has to be smaller than what is below it.
@@ -130,8 +135,8 @@ class LayerWriter:
         slots = [(origins.get(tuple(nodes.ids[row] for row in rows), -1), rows) for rows in distinct]
         return slots, Drift.fresh(vectors, clusters)
 
-    async def _kept_up(
-        self, number: int, nodes: _Nodes, vectors: FloatArray, old: Level, heirs: Mapping[str, str]
+    async def _update_clusters(
+        self, number: int, nodes: _Nodes, vectors: FloatArray, old: TreeLevel, replacements: Mapping[str, str]
     ) -> tuple[_Slots, Drift] | None:
         """The old clusters with the nodes of today; None when they have drifted too far."""
         import asyncio
@@ -139,10 +144,10 @@ class LayerWriter:
         from sire_core.algorithms.upkeep import place_rows
 
         row = {found: place for place, found in enumerate(nodes.ids)}
-        members = [[row.get(m, row.get(heirs.get(m, ""))) for m in cluster.members] for cluster in old.clusters]
+        members = [[row.get(m, row.get(replacements.get(m, ""))) for m in cluster.members] for cluster in old.clusters]
         stayed = [list(dict.fromkeys(place for place in rows if place is not None)) for rows in members]
         missing = {m for cluster in old.clusters for m in cluster.members if m not in row}
-        gone = sum(heirs.get(m, "") not in row for m in missing)
+        gone = sum(replacements.get(m, "") not in row for m in missing)
         came = len(nodes.ids) - len({place for rows in stayed for place in rows})
         drift = old.drift.after(came + gone, len(missing) - gone)
         if drift.too_far:
@@ -159,7 +164,7 @@ class LayerWriter:
         return None if drift.too_far or grew else (slots, drift)
 
     def _within_limit(
-        self, number: int, nodes: _Nodes, vectors: FloatArray, old: Level, placed: Sequence[Sequence[int]]
+        self, number: int, nodes: _Nodes, vectors: FloatArray, old: TreeLevel, placed: Sequence[Sequence[int]]
     ) -> _Slots:
         """The clusters that are left, each once; those that changed are split where they are too long."""
         from sire_core.algorithms.clustering import split_by_tokens

@@ -11,10 +11,10 @@ from sire_core.algorithms.upkeep import neighbors_together
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
-__all__ = ["Cluster", "Drift", "Level", "TreeState"]
+__all__ = ["Cluster", "Drift", "TreeLevel", "TreeState"]
 
 _MOST_CHANGED = 0.25
-"""Share of a level's nodes that may come or go before its clusters are made anew."""
+"""Share of a level's nodes that may come or go before its clusters are made again."""
 
 _LOOK_AGAIN = 0.05
 """Share of a level's nodes that may change before its drift is measured again."""
@@ -69,19 +69,19 @@ class Drift:
 
     @property
     def too_far(self) -> bool:
-        """Whether all clusters have to be made anew."""
+        """Whether all clusters have to be made again."""
         return self.share >= 1
 
     @property
     def share(self) -> float:
-        """How much of the drift that is accepted is used up; at 1 all clusters are made anew."""
+        """How much of the drift that is accepted is used up; at 1 all clusters are made again."""
         chance = 0.5 / max(1, min(self.nodes, _SAMPLE)) ** 0.5
         lost = (1 - self.now / max(self.built, 1e-9)) / (_TOLERANCE + chance)
         return float(max(self.changed / max(1.0, _MOST_CHANGED * self.nodes), lost))
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class TreeLevel:
     """The clusters of one level, in order."""
 
     clusters: tuple[Cluster, ...]
@@ -97,7 +97,7 @@ class TreeState:
         embedder: Fingerprint of the embedder whose vectors were clustered.
     """
 
-    levels: tuple[Level, ...] = ()
+    levels: tuple[TreeLevel, ...] = ()
     embedder: str = ""
 
     @property
@@ -136,7 +136,7 @@ class TreeState:
     def from_json(cls, state: Mapping[str, Any]) -> TreeState:
         """What `as_json` wrote; nothing at first."""
         levels = [
-            Level(tuple(Cluster(tuple(row[1:]), row[0]) for row in level["clusters"]), Drift(*level["drift"]))
+            TreeLevel(tuple(Cluster(tuple(row[1:]), row[0]) for row in level["clusters"]), Drift(*level["drift"]))
             for level in state.get("levels", ())
         ]
         return cls(tuple(levels), state.get("embedder", ""))

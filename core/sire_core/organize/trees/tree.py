@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sire_core.organize.trees.layer import LayerWriter
-from sire_core.organize.trees.state import Level, TreeState
+from sire_core.organize.trees.state import TreeLevel, TreeState
 from sire_core.protocols import Delta
 from sire_core.types import Edge, Unit, UnitKind
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sire_core.organize.trees.settings import TreeSettings
     from sire_core.protocols import BuildView
 
-__all__ = ["Tree", "altered_leaves", "as_delta", "copies_in", "grow"]
+__all__ = ["Tree", "altered_leaves", "as_delta", "duplicates", "grow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Tree:
         put_edges: Edges that are new.
         drop_edges: Edges that are gone.
         state: For the next change.
-        figures: For `Index.stats`: how much of the accepted drift is used up (0: just made, 1: will be made anew).
+        figures: For `Index.stats`: how much of the accepted drift is used up (0: just made, 1: will be made again).
     """
 
     put_units: tuple[Unit, ...] = ()
@@ -47,16 +47,16 @@ async def grow(
     view: BuildView,
     *,
     known: Mapping[str, Any] | None = None,
-    anew: bool = False,
+    full: bool = False,
     altered: Collection[str] = (),
-    heirs: Mapping[str, str] | None = None,
+    replacements: Mapping[str, str] | None = None,
     also: Sequence[Sequence[int]] = (),
     joining: Mapping[int, Sequence[Unit | str]] | None = None,
 ) -> Tree:
     """Bring summaries over leaves up to date, level by level; without a past, all of them are new.
 
     New nodes join the clusters of their neighbours, and only clusters that gain, lose or change a node are summarised
-    again. A level whose clusters have drifted too far is clustered anew (`Drift`).
+    again. A level whose clusters have drifted too far is clustered again (`Drift`).
 
     Args:
         leaves: Level 0, in corpus order: units, or ids of stored ones that did not change.
@@ -65,34 +65,34 @@ async def grow(
         settings: How it grows.
         view: Vectors, summariser, randomness.
         known: `Tree.state` before the change; None at first.
-        anew: Make all clusters and summaries anew.
+        full: Make all clusters and summaries again.
         altered: Ids of leaves that are there as before, but stand on other passages now.
-        heirs: Ids of new leaves by the ids of those whose places in clusters they take.
+        replacements: Ids of new leaves by the ids of those whose places in clusters they take.
         also: Further clusters of leaves, as positions; summarised beside those that the leaves' vectors form.
         joining: By level, units that stand beside the new summaries of that level and are clustered with them.
     """
     before = TreeState.from_json(known or {})
-    past = before if before.embedder == view.makers[0] and not anew else TreeState()
+    past = before if before.embedder == view.fingerprints[0] and not full else TreeState()
     joining = joining or {}
     writer = LayerWriter(kind, name, settings, view)
-    levels: list[Level] = []
+    levels: list[TreeLevel] = []
     put: dict[str, Unit] = {}
     below: Sequence[Unit | str] = list(leaves)
-    succession = dict(heirs or {})
+    succession = dict(replacements or {})
     for number in range(1, settings.depth + 1):
         old = past.levels[number - 1] if number <= len(past.levels) and not (also and number == 1) else None
         first = (altered, also) if number == 1 else ((), ())
         layer = await writer.write(number, below, old, succession, *first)
         levels.append(layer.level)
         put |= layer.written
-        succession = dict(layer.heirs)
+        succession = dict(layer.replacements)
         summaries = dict.fromkeys(cluster.summary for cluster in layer.level.clusters if cluster.summary)
         below = [*(put.get(found, found) for found in summaries), *joining.get(number, ())]
         if not below:
             break
     while levels and not levels[-1].clusters:
         levels.pop()
-    return _difference(before, TreeState(tuple(levels), view.makers[0]), put, name)
+    return _difference(before, TreeState(tuple(levels), view.fingerprints[0]), put, name)
 
 
 def _difference(before: TreeState, after: TreeState, put: Mapping[str, Unit], name: str) -> Tree:
@@ -110,7 +110,7 @@ def _difference(before: TreeState, after: TreeState, put: Mapping[str, Unit], na
     )
 
 
-def copies_in(nodes: Sequence[Unit]) -> dict[str, list[str]]:
+def duplicates(nodes: Sequence[Unit]) -> dict[str, list[str]]:
     """Passages of the chunk units that stand on more than one: their ids do not tell when these change."""
     return {unit.id: list(unit.chunk_ids) for unit in nodes if unit.kind is UnitKind.CHUNK and len(unit.chunk_ids) > 1}
 
@@ -122,7 +122,7 @@ def as_delta(tree: Tree, view: BuildView, *, first: bool, copies: Mapping[str, S
         tree: Grown.
         view: Of the organizer.
         first: Whether nothing was known of the tree: whatever stands under the organizer's name goes.
-        copies: From `copies_in`.
+        copies: From `duplicates`.
     """
     return Delta(
         put_units=tree.put_units,

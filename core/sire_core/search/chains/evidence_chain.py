@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.chains import arrange_chains
 from sire_core.algorithms.text import count_tokens, truncate_tokens
 from sire_core.errors import ConfigurationError
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from sire_core.protocols import View
@@ -69,10 +69,10 @@ class EvidenceChain:
     notes: tuple[str, ...]
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PathStep, ...]:
         """The chain as the path of its last passage."""
         return tuple(
-            Step(CHAIN if place else SEED, (chunk,), note)
+            PathStep(CHAIN if place else SEED, (chunk,), note)
             for place, (chunk, note) in enumerate(zip(self.chunk_ids, self.notes, strict=True))
         )
 

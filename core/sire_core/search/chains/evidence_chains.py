@@ -17,7 +17,7 @@ from sire_core.search.chains.scorers import ChainScorer, HeuristicScorer
 from sire_core.search.chains.walk import ChainQuestion, Seeds, Walked, find_seeds, walk_chains
 from sire_core.search.ranking import ScoredRanking
 from sire_core.settings import check_settings, refuse_unused, setting
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
@@ -190,7 +190,7 @@ class _Reasons:
         self._walk = walk
         self._apart = apart
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """The chain, or the cosine."""
         positions = self._walk.graph.positions
         node = int(np.searchsorted(positions, position))
@@ -198,14 +198,14 @@ class _Reasons:
             number, place = self._walk.places[node]
             return (*self.chain(number, place + 1).steps, *(self._whole(node) if self._apart else ()))
         kind = self._view.kind_names[self._view.kinds[position]]
-        return (Step(f"vector:{kind}", (self._id(position),), self._near(position)),)
+        return (PathStep(f"vector:{kind}", (self._id(position),), self._near(position)),)
 
-    def _whole(self, node: int) -> Iterator[Step]:
+    def _whole(self, node: int) -> Iterator[PathStep]:
         """Every chain that a passage is on, for a reader who is shown chains one after the other."""
         for number, chain in enumerate(self._walk.chains, 1):
             if node in chain.nodes:
                 places = self._walk.graph.positions[list(chain.nodes)].tolist()
-                yield Step(WHOLE, tuple(map(self._id, places)), f"chain of evidence {number}")
+                yield PathStep(WHOLE, tuple(map(self._id, places)), f"chain of evidence {number}")
 
     def chain(self, number: int, length: int) -> EvidenceChain:
         """The beginning of a chain."""

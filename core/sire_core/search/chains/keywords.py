@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, IntArray, LanguageModel, View
     from sire_core.search.chains.graph import ChainGraph
 
-__all__ = ["KeywordFinder", "PassageWords", "ask_keywords"]
+__all__ = ["KeywordFinder", "PassageKeywords", "ask_keywords"]
 
 _NOBODY = np.zeros(0, dtype=np.int64)
 
 
-class PassageWords:
+class PassageKeywords:
     """Words of the titles and texts of some units; texts themselves are read again when a phrase is looked for.
 
     Args:
@@ -43,9 +43,9 @@ class PassageWords:
         self._words, self._titles = stored.words, stored.titles
 
     @classmethod
-    def of(cls, view: View, positions: IntArray) -> PassageWords:
+    def of(cls, view: View, positions: IntArray) -> PassageKeywords:
         """Made once per snapshot."""
-        words: PassageWords = view.derived("passage words", lambda: cls(view, positions))
+        words: PassageKeywords = view.derived("passage words", lambda: cls(view, positions))
         return words
 
     def titled(self, phrase: str) -> IntArray:
@@ -119,14 +119,14 @@ class KeywordFinder:
     """
 
     graph: ChainGraph
-    words: PassageWords
+    words: PassageKeywords
     allowed: BoolArray | None = None
     strict: bool = False
 
     @classmethod
     def of(cls, view: View, graph: ChainGraph, allowed: BoolArray | None, *, strict: bool) -> KeywordFinder:
         """The finder of a pool."""
-        return cls(graph, PassageWords.of(view, graph.positions), allowed, strict)
+        return cls(graph, PassageKeywords.of(view, graph.positions), allowed, strict)
 
     def holders(self, keyword: str) -> IntArray:
         """Nodes that hold a keyword, ascending."""

@@ -15,7 +15,7 @@ from sire_core.search.rankers.evidence_texts import name_words, passage_headings
 from sire_core.search.rankers.evidence_weights import Weights
 from sire_core.search.ranking import ScoredRanking, best_first
 from sire_core.settings import check_settings, setting
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ class EvidencePaths:
     the names; passages without a title are about the name that they open with.
 
     Attributes:
-        rounds: How often first passages are chosen anew and followed: 1 reaches two passages, 2 three; 0 follows no
+        rounds: How often first passages are chosen again and followed: 1 reaches two passages, 2 three; 0 follows no
             names.
         first: How many passages are followed in a round.
         widest: A name that more passages mention leads only to those that are about it.
@@ -205,7 +205,7 @@ class _Reasons:
         self._graph = EntityGraph.of(view)
         self._labels, self._entity_ids = view.derived("evidence names", evidence.index.display)
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """The step that led to a position with the one before, then what the passage says by itself."""
         kind = self._view.kind_names[self._view.kinds[position]]
         note = f"cosine {self._cosines[position]:.3f} with the question"
@@ -213,7 +213,7 @@ class _Reasons:
         passage = int(np.searchsorted(chunks, position))
         inside = passage < len(chunks) and chunks[passage] == position
         shared = f"; {self._shared(passage)}" if inside else ""
-        own = Step(f"vector:{kind}", (self._id(position),), note + shared)
+        own = PathStep(f"vector:{kind}", (self._id(position),), note + shared)
         return (*self._steps(passage), own) if inside else (own,)
 
     def _shared(self, passage: int) -> str:
@@ -227,7 +227,7 @@ class _Reasons:
         best = f", in the heading {headings[int(np.argmax(asked))]!r} too" if any(asked) else ""
         return f"shares {', '.join(words)}{best}"
 
-    def _steps(self, passage: int) -> tuple[Step, ...]:
+    def _steps(self, passage: int) -> tuple[PathStep, ...]:
         chain: list[tuple[int, int, int, int]] = []
         seen = {passage}
         while passage in self._best:
@@ -242,10 +242,10 @@ class _Reasons:
             ids = (self._passage_id(source), self._entity_ids[entity], self._passage_id(target))
             name = self._name(entity, source, target)
             text = _sentence(self._view, self._evidence.index, source, sentence)
-            steps.append(Step("entity", ids, f"names {name}: {excerpt(text, name, _LONGEST_SENTENCE)}"))
+            steps.append(PathStep("entity", ids, f"names {name}: {excerpt(text, name, _LONGEST_SENTENCE)}"))
         return tuple(steps)
 
-    def _named(self, passage: int) -> tuple[Step, ...]:
+    def _named(self, passage: int) -> tuple[PathStep, ...]:
         """What the question names in the passage, if anything."""
         index = self._evidence.index
         inside = set(index.entities.of(passage).tolist())
@@ -254,7 +254,7 @@ class _Reasons:
             return ()
         labels = ", ".join(self._name(entity, passage) for entity in named)
         ids = tuple(self._entity_ids[entity] for entity in named)
-        return (Step("question", (*ids, self._passage_id(passage)), f"the question names {labels}"),)
+        return (PathStep("question", (*ids, self._passage_id(passage)), f"the question names {labels}"),)
 
     def _name(self, entity: int, *passages: int) -> str:
         """How one of some passages spells a name; others may call it what a filter hides."""

@@ -16,7 +16,7 @@ from sire_core.settings import check_settings, setting
 if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranker, Ranking, View
-    from sire_core.types import Step
+    from sire_core.types import PathStep
 
 __all__ = ["ExcludeKinds", "Hybrid", "Instructed"]
 
@@ -84,7 +84,7 @@ class _Fused:
             fused[order] += self._parts(scores[order])
         return fused if self._allowed is None else np.where(self._allowed[positions], fused, -np.inf).astype(np.float32)
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """Why a position is where it is, by each ranking."""
         return tuple(step for ranking in self._rankings for step in ranking.path(position))
 
@@ -150,7 +150,7 @@ class _Stripped:
         """The ranker's scores."""
         return self._ranking.scores_at(positions)
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """The ranker's reasons."""
         return self._ranking.path(position)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from sire_core.search.ranking import ScoredRanking, best_first
 from sire_core.settings import check_settings, setting
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,11 +61,11 @@ class LateInteraction:
             asked = (await view.embed_tokens([query], "query"))[0]
             scores[head] = [max_similarity(asked, text) for text in await _tokens(head.tolist(), view)]
 
-        def explain(position: int) -> tuple[Step, ...]:
+        def explain(position: int) -> tuple[PathStep, ...]:
             kind = view.kind_names[view.kinds[position]]
             words = f"words {scores[position]:.3f}, " if scores[position] > 1 - _BEHIND else ""
             note = f"{words}cosine {cosines[position]:.3f} with the question"
-            return (Step(f"vector:{kind}", (view.ids[position].decode(),), note),)
+            return (PathStep(f"vector:{kind}", (view.ids[position].decode(),), note),)
 
         return ScoredRanking(scores, allowed, explain)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sire_core.search.ranking import ScoredRanking
 from sire_core.settings import check_settings, setting
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,9 +45,9 @@ class Lexical:
 
         scores = await asyncio.to_thread(self.scores, query, view)
 
-        def explain(position: int) -> tuple[Step, ...]:
+        def explain(position: int) -> tuple[PathStep, ...]:
             kind = view.kind_names[view.kinds[position]]
-            return (Step(f"words:{kind}", (view.ids[position].decode(),), f"BM25 {scores[position]:.2f}"),)
+            return (PathStep(f"words:{kind}", (view.ids[position].decode(),), f"BM25 {scores[position]:.2f}"),)
 
         return ScoredRanking(scores, view.allowed(where), explain)
 

@@ -16,7 +16,7 @@ from sire_core.search.rankers.relation_graph import RelationGraph, RelationWalk
 from sire_core.search.ranking import ScoredRanking, best_first
 from sire_core.search.vectors.id_places import IdPlaces
 from sire_core.settings import check_settings, refuse_unused, setting
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
@@ -259,7 +259,7 @@ class _Reasons:
         self._recalled = recalled
         self._voters = voters
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """One step per vote, then the cosine."""
         view = self._view
         steps = []
@@ -269,7 +269,7 @@ class _Reasons:
             what = "itself" if item == position else repr(unit.text)
             where = f", {hop} hops from what the question recalls" if hop else ""
             note = f"vote of {what}, cosine {self._cosines[item]:.3f} with the question{where}"
-            steps.append(Step(f"vote:{kind}", (unit.id,), note))
+            steps.append(PathStep(f"vote:{kind}", (unit.id,), note))
         kind = view.kind_names[view.kinds[position]]
         note = f"cosine {self._cosines[position]:.3f} with the question"
-        return (*steps, Step(f"vector:{kind}", (str(view.ids[position].decode()),), note))
+        return (*steps, PathStep(f"vector:{kind}", (str(view.ids[position].decode()),), note))

@@ -12,7 +12,7 @@ from sire_core.algorithms.pagerank import personalized_pagerank
 from sire_core.search.rankers.entity_graph import EntityGraph, Walk
 from sire_core.search.ranking import ScoredRanking, best_first
 from sire_core.settings import check_settings, setting
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -124,11 +124,11 @@ class _Reasons:
         self._mass = mass
         self._cosines = cosines
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """Entity steps, then the cosine."""
         kind = self._view.kind_names[self._view.kinds[position]]
         note = f"cosine {self._cosines[position]:.3f} with the question"
-        own = Step(f"vector:{kind}", (self._id(position),), note)
+        own = PathStep(f"vector:{kind}", (self._id(position),), note)
         passage = int(np.searchsorted(self._graph.chunk_positions, position))
         is_passage = passage < self._walk.passages and self._graph.chunk_positions[passage] == position
         entity = self._strongest(passage) if is_passage else None
@@ -136,22 +136,22 @@ class _Reasons:
             return (own,)
         return (*self._towards(entity, passage), own)
 
-    def _towards(self, entity: int, passage: int) -> tuple[Step, ...]:
+    def _towards(self, entity: int, passage: int) -> tuple[PathStep, ...]:
         """From the question to an entity and on to a passage."""
         ids = (self._graph.entity_ids[entity],)
         known = self._graph.name_in(passage, entity)
-        last = Step("entity", (*ids, self._passage_id(passage)), f"the passage names {known or 'the entity'}")
+        last = PathStep("entity", (*ids, self._passage_id(passage)), f"the passage names {known or 'the entity'}")
         if entity in self._named:
-            return (Step("question", ids, f"the question names {self._named[entity]}"), last)
+            return (PathStep("question", ids, f"the question names {self._named[entity]}"), last)
         before = self._strongest(self._walk.passages + entity, other=passage)
         if before is None:
             return (last,)
         origin = self._strongest(before, other=self._walk.passages + entity)
-        start: tuple[Step, ...] = ()
+        start: tuple[PathStep, ...] = ()
         if origin is not None and origin in self._named:
             note = f"the question names {self._named[origin]}"
-            start = (Step("question", (self._graph.entity_ids[origin],), note),)
-        step = Step("passage", (self._passage_id(before), *ids), "this passage names the next entity")
+            start = (PathStep("question", (self._graph.entity_ids[origin],), note),)
+        step = PathStep("passage", (self._passage_id(before), *ids), "this passage names the next entity")
         return (*start, step, last)
 
     def _strongest(self, node: int, other: int = -1) -> int | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.search.ranking import ScoredRanking
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
@@ -30,9 +30,9 @@ class TfIdf:
         words, rows = await asyncio.to_thread(view.derived, "tf-idf", lambda: _index(view))
         scores = np.asarray((rows @ words.transform([query]).T).todense(), dtype=np.float32)[:, 0]
 
-        def explain(position: int) -> tuple[Step, ...]:
+        def explain(position: int) -> tuple[PathStep, ...]:
             kind = view.kind_names[view.kinds[position]]
-            return (Step(f"words:{kind}", (view.ids[position].decode(),), f"TF-IDF {scores[position]:.3f}"),)
+            return (PathStep(f"words:{kind}", (view.ids[position].decode(),), f"TF-IDF {scores[position]:.3f}"),)
 
         return ScoredRanking(scores, view.allowed(where), explain)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.quotas import Band, choose
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import ConfigurationError
-from sire_core.types import Step, UnitKind
+from sire_core.types import PathStep, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, Ranking, View
@@ -82,7 +82,7 @@ class _Selected:
         self._within = 0
         self._scores: dict[int, float] = {}
         self._lengths: dict[int, int] = {}
-        self._notes: dict[int, Step] = {}
+        self._notes: dict[int, PathStep] = {}
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
         """The best `n` positions and the ranker's scores."""
@@ -98,7 +98,7 @@ class _Selected:
         """The ranker's scores."""
         return self._ranking.scores_at(positions)
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """Why the ranker chose a position, and which place of its kind's quota it took."""
         note = self._notes.get(position)
         steps = self._ranking.path(position)
@@ -180,8 +180,8 @@ class _Selected:
             counts[kind] += 1
             band = self._bands.get(kind)
             if place >= self._within:
-                self._notes[position] = Step("top_up", (), "fills a place that the quotas left empty")
+                self._notes[position] = PathStep("top_up", (), "fills a place that the quotas left empty")
             elif place >= self._reached:
-                self._notes[position] = Step("below_depth", (), "fills a place that the candidates left empty")
+                self._notes[position] = PathStep("below_depth", (), "fills a place that the candidates left empty")
             elif band is not None and band.high is not None:
-                self._notes[position] = Step("quota", (), f"{kind} {counts[kind]} of at most {band.high}")
+                self._notes[position] = PathStep("quota", (), f"{kind} {counts[kind]} of at most {band.high}")

@@ -12,7 +12,7 @@ from sire_core.search.selectors.element_context import positions_of
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, View
-    from sire_core.types import Hit, Step
+    from sire_core.types import Hit, PathStep
 
 __all__ = ["BESIDE", "ReportLines", "WithoutReports"]
 
@@ -29,10 +29,10 @@ class Selected(Protocol):
     def scores_at(self, positions: IntArray) -> FloatArray:
         """The ranker's scores."""
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """Why a unit was chosen."""
 
-    def beside(self, hit: int) -> tuple[Step, ...]:
+    def beside(self, hit: int) -> tuple[PathStep, ...]:
         """The reports that stand behind a hit, a step each."""
 
 
@@ -56,7 +56,7 @@ class WithoutReports:
         """The ranker's scores."""
         return self._selected.scores_at(positions)
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """Why the ranker chose a hit, and the reports behind it."""
         return (*self._selected.path(position), *self._selected.beside(position))
 

@@ -14,7 +14,7 @@ from sire_core.errors import ConfigurationError, QueryError
 from sire_core.search.selectors.report_lines import BESIDE, WithoutReports
 from sire_core.search.selectors.report_trees import ReportTrees
 from sire_core.settings import check_settings, setting
-from sire_core.types import Step, UnitKind
+from sire_core.types import PathStep, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, Ranking, View
@@ -120,7 +120,7 @@ class _Reports:
         self._entities: dict[int, None] = {}
         self._per_tree: Counter[str] = Counter()
         self._texts: set[str] = set()
-        self.notes: dict[int, Step] = {}
+        self.notes: dict[int, PathStep] = {}
 
     def see(self, position: int) -> None:
         """A hit: the entities that it names count from now on."""
@@ -161,7 +161,7 @@ class _Reports:
             chosen.append(report)
             share = f"above {counts[report]} of the {len(self._entities)} entities that the hits before it name"
             note = f"{tree}: {share}, cosine {cosines[at]:.3f} with the question"
-            self.notes[report] = Step("perspective", self._below(report), note)
+            self.notes[report] = PathStep("perspective", self._below(report), note)
         return chosen
 
     def _below(self, report: int) -> tuple[str, ...]:
@@ -211,13 +211,13 @@ class _Selected:
         """The ranker's scores."""
         return self._ranking.scores_at(positions)
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """Why the ranker chose a hit, or which entities a report was chosen for."""
         if position in self._reports.notes:
             return (self._reports.notes[position],)
         steps = self._ranking.path(position)
         if position in self._topped:
-            return (*steps, Step("top_up", (), "a report that no hit led to, behind everything else"))
+            return (*steps, PathStep("top_up", (), "a report that no hit led to, behind everything else"))
         return steps
 
     async def hits(self, n: int) -> list[tuple[int, float]]:
@@ -226,12 +226,12 @@ class _Selected:
             await self._grow()
         return self._read[: min(n, self._hits)]
 
-    def beside(self, hit: int) -> tuple[Step, ...]:
+    def beside(self, hit: int) -> tuple[PathStep, ...]:
         """The reports that stand behind a hit, a step each."""
         found = self._beside.get(hit, [])
         ids = [unit.id for unit in self._view.units(found)]
         return tuple(
-            Step(BESIDE, (report,), self._reports.notes[at].note) for report, at in zip(ids, found, strict=True)
+            PathStep(BESIDE, (report,), self._reports.notes[at].note) for report, at in zip(ids, found, strict=True)
         )
 
     def _wanted(self, n: int) -> int:

@@ -16,7 +16,7 @@ from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.hub import hub_options
 from sire_core.protocols import Prompt
 from sire_core.settings import check_settings, setting
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,14 +136,14 @@ class Reordered:
                 scores[i] = self._scores[self._place[position]]
         return scores
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """The ranking's own steps, and the place that the model gave."""
         steps = self._ranking.path(position)
         if position not in self._place:
             return steps
         if self._failure:
-            return (*steps, Step("rerank", (), f"the {self._judge} failed, the order stays: {self._failure}"))
-        return (*steps, Step("rerank", (), f"place {self._place[position] + 1} after the {self._judge} looked"))
+            return (*steps, PathStep("rerank", (), f"the {self._judge} failed, the order stays: {self._failure}"))
+        return (*steps, PathStep("rerank", (), f"place {self._place[position] + 1} after the {self._judge} looked"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from sire_core.search.ranking import ScoredRanking
 from sire_core.search.vectors.pq_index import PQIndex, PQRanking, pq_pays
 from sire_core.settings import check_settings, setting
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
@@ -41,10 +41,10 @@ class Flat:
         question = await view.embed_query(f"{query} {self.instruction}" if self.instruction else query)
         matrix, allowed = view.matrix, view.allowed(where)
 
-        def explain(position: int) -> tuple[Step, ...]:
+        def explain(position: int) -> tuple[PathStep, ...]:
             kind = view.kind_names[view.kinds[position]]
             note = f"cosine {np.dot(matrix[position], question):.3f} with the question"
-            return (Step(f"vector:{kind}", (view.ids[position].decode(),), note),)
+            return (PathStep(f"vector:{kind}", (view.ids[position].decode(),), note),)
 
         async def scan() -> ScoredRanking:
             return ScoredRanking(await view.cosines(query, question, where), allowed, explain)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import FloatArray, IntArray, View
     from sire_core.search.ranking import ScoredRanking
-    from sire_core.types import Step
+    from sire_core.types import PathStep
 
 __all__ = ["PQIndex", "PQRanking", "pq_pays"]
 
@@ -71,7 +71,7 @@ class PQRanking:
         matrix: FloatArray,
         question: FloatArray,
         scan: Callable[[], Awaitable[ScoredRanking]],
-        explain: Callable[[int], tuple[Step, ...]],
+        explain: Callable[[int], tuple[PathStep, ...]],
     ) -> None:
         self._codes = codes
         self._matrix = matrix
@@ -97,7 +97,7 @@ class PQRanking:
         """Exact scores of given positions."""
         return np.asarray(self._matrix[positions] @ self._question, dtype=np.float32)
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """Why a position is where it is."""
         return self._explain(position)
 

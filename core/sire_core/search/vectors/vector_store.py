@@ -10,7 +10,7 @@ import numpy as np
 
 from sire_core.errors import ConfigurationError
 from sire_core.search.vectors.store_scores import lists_nothing
-from sire_core.types import Step
+from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
@@ -93,8 +93,8 @@ class _StoreRanking:
         scores[unlisted] = self._view.matrix[positions[unlisted]] @ self._question - _BEHIND
         return scores if self._allowed is None else np.where(self._allowed[positions], scores, np.float32(-np.inf))
 
-    def path(self, position: int) -> tuple[Step, ...]:
+    def path(self, position: int) -> tuple[PathStep, ...]:
         """Why a position is where it is."""
         score = self._scores.get(position)
         listed = "not listed" if score is None else f"score {score:.3f}"
-        return (Step("store", (), f"{listed} in the user's vector store"),)
+        return (PathStep("store", (), f"{listed} in the user's vector store"),)
