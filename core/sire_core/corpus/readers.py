@@ -34,7 +34,7 @@ _MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
 _HTML = (".html", ".htm", ".xhtml")
 _RECORDS = (".jsonl", ".json")
 _SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS)
-_SAYS = re.compile(r"[^\W\d_]{2}")
+_SAYS = re.compile(r"[^\W\d_]")
 _LISTED = 100
 _SHOWN = 10
 

@@ -94,6 +94,8 @@ def read_checked(file: Path) -> Any:
         reason = "its checksum is another"
     except FileNotFoundError:
         raise
+    except NotADirectoryError as error:  # the folder's path leads through a file: there is nothing either
+        raise FileNotFoundError(file) from error
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         reason = str(error)
     advice = ADVICE.get(file.name) or ADVICE.get(file.parent.name, "Restore it from a backup.")
