@@ -93,16 +93,19 @@ def facts_of(metadata: Mapping[str, Any], differs: Sequence[str] = ()) -> list[s
             found += [f"@{key}={_value(item)}" for item in value]
         elif _is_number(value):
             found.append(f"#{key}")
+            if not _is_held(value):
+                found.append(f"%{key}")  # a number that the database cannot compare
     return list(dict.fromkeys(map(_plain, found)))
 
 
 def numbers_of(metadata: Mapping[str, Any]) -> dict[str, float]:
     """Numbers by key; those that floating point does not hold are left out."""
-    return {
-        key: float(value)
-        for key, value in metadata.items()
-        if _is_number(value) and abs(value) < _EXACT  # NaN is not
-    }
+    return {key: float(value) for key, value in metadata.items() if _is_number(value) and _is_held(value)}
+
+
+def _is_held(value: float) -> bool:
+    """Whether floating point holds a number as it is; NaN is none that can be compared."""
+    return abs(value) < _EXACT
 
 
 def narrow(where: Filter | None) -> Test | None:
@@ -135,7 +138,7 @@ def _leaf(given: Condition, *, wanted: bool) -> Test | None:
     of_number = name in _ORDERED and not isinstance(value, str)
     if of_number and abs(value) < _EXACT:
         number = Number(key, name, float(value), wanted)
-        return Joined("or", (number, _has([], key, wanted=True))) if wanted else number
+        return Joined("or", (number, _has([f"%{key}"], key, wanted=True))) if wanted else number
     return _has([f"#{key}" if of_number else f"~{key}"], key, wanted=True) if wanted else None
 
 

@@ -50,6 +50,8 @@ def passes(test, facts, numbers):
 
 @given(FILTERS, st.lists(METADATA, min_size=1, max_size=3))
 @example(parse_filter("not a=1"), [{"a": 1}, {"a": True}])
+@example(parse_filter("a>0"), [{"a": 1e300}])
+@example(parse_filter("not a<0"), [{"a": 2**60}])
 def test_whatever_passes_a_filter_passes_what_the_database_is_told(where, sources):
     shared = shared_metadata(sources)
     facts = set(facts_of(shared, tuple(differing_metadata(sources))))
