@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sire_core.organize.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
 from sire_core.recipes.base import register
-from sire_core.settings import Chosen, Part, check_settings, refuse_unused, setting
-
-if TYPE_CHECKING:
-    from sire_core.protocols import Selector
+from sire_core.recipes.reranking import RerankSettings
+from sire_core.settings import Chosen, Part, setting
 
 __all__ = ["MsragContext", "msrag"]
 
 
 @dataclass(frozen=True, slots=True)
-class MsragContext:
+class MsragContext(RerankSettings):
     """What MS-RAG does with the passages that the graph elects.
 
     Attributes:
         rerank: `model` (no change where there is none), `cross_encoder` or `none`.
         rerank_pool: How many passages the model sees (the paper's lambda 4).
+        rerank_named: How many of them it is asked to name.
         rerank_model: A model for `rerank="model"` alone; see `Rerank`. Empty takes the index's own.
         cross_encoder: Name or folder of the cross-encoder (sentence-transformers; extra `rerank`).
         summaries: When a language model writes what the passages say about an entity or relation, for answers only:
@@ -34,26 +33,8 @@ class MsragContext:
 
     rerank: str = setting("model", choices=("model", "cross_encoder", "none"))
     rerank_pool: int = setting(5, low=1)
-    rerank_model: str = ""
-    cross_encoder: str = ""
+    rerank_named: int = setting(2, low=1)
     summaries: str = setting("none", choices=("none", "lazy", "eager"))
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.rerank != "cross_encoder":
-            refuse_unused(self, f"rerank={self.rerank!r}", ("cross_encoder",))
-        if self.rerank != "model":
-            refuse_unused(self, f"rerank={self.rerank!r}", ("rerank_model",))
-        if self.rerank == "none":
-            refuse_unused(self, "rerank='none'", ("rerank_pool",))
-
-    def selectors(self) -> tuple[Selector, ...]:
-        """The rerank, if there is one."""
-        from sire_core.search.selectors.rerank import CrossEncoderRerank, Rerank
-
-        if self.rerank == "cross_encoder":
-            return (CrossEncoderRerank(self.cross_encoder, self.rerank_pool),)
-        return (Rerank(self.rerank_pool, self.rerank_model),) if self.rerank == "model" else ()
 
 
 @register

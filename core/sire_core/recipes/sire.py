@@ -7,6 +7,7 @@ from typing import Any
 from sire_core.organize.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
 from sire_core.recipes.base import register
+from sire_core.recipes.reranking import RerankSettings
 from sire_core.settings import Chosen, Part
 
 __all__ = ["sire"]
@@ -16,21 +17,25 @@ __all__ = ["sire"]
 def sire(**settings: Any) -> Recipe:
     """Vectors, words and names in one score, and paths from passage to passage over the sentences that name them.
 
+    No model is asked for a question. `rerank="model"` lets the index's own look at the first 20 passages, one call a
+    search; `rerank="cross_encoder"` a cross-encoder of yours.
+
     Args:
-        **settings: Those of `KnowledgeGraph` and `EvidencePaths`.
+        **settings: Those of `KnowledgeGraph`, `EvidencePaths` and `RerankSettings`.
 
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
     from sire_core.search.rankers.evidence_paths import EvidencePaths
 
-    chosen = Chosen(settings, Part(KnowledgeGraph, without=("summaries", "index_units")), Part(EvidencePaths))
+    chosen = Chosen(settings, Part(KnowledgeGraph, without=("summaries", "index_units")), Part(EvidencePaths), Part(RerankSettings))
     return Recipe(
         name="sire",
         summary="vectors, words and names in one score, and paths over the sentences that lead to a passage",
         paper="our own",
         organizers=(chosen.make(KnowledgeGraph),),
         ranker=chosen.make(EvidencePaths),
+        selectors=chosen.make(RerankSettings).selectors(),
         config=chosen.config,
         texts=chosen.texts,
     )

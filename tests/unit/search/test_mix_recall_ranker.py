@@ -1,11 +1,9 @@
 import pytest
 
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError, ModelError
+from sire_core.errors import ConfigurationError
 from sire_core.recipes import msrag
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.testing.scripted_server import ScriptedServer
 
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide"),
@@ -54,50 +52,6 @@ def test_without_graph_recall_the_order_is_that_of_the_passages_cosines():
 def test_priority_puts_passages_of_entities_first():
     index = built(fusion="priority", entities=1, relations=0, chunks=3, entity_hops=0)
     assert documents(index, 1) == ["film"]
-
-
-def test_a_model_reorders_only_what_it_saw(tmp_path):
-    with Index(tmp_path / "i", recipe=msrag(rerank_pool=4), embedder=HashEmbedder()) as index:
-        index.build(CORPUS)
-        before = documents(index, 24)
-    model = ScriptedModel(lambda call: "2#0" if "numbered passages" in call.instructions else "")
-    with Index(tmp_path / "i", embedder=HashEmbedder(), language_model=model) as index:
-        assert documents(index, 24) == [before[2], before[0], before[1], before[3], *before[4:]]
-        hit = index.search("Who directed The Long Tide?", 1)[0]
-    assert hit.path[-1].note == "place 1 after the language model looked"
-    assert len(model.log) == 2
-    assert "[3] " in model.log[0].data
-    assert "[4] " not in model.log[0].data
-
-
-def test_a_rerank_that_fails_leaves_the_votes_order_and_says_so(tmp_path, caplog):
-    with Index(tmp_path / "i", recipe=msrag(), embedder=HashEmbedder()) as index:
-        index.build(CORPUS)
-        before = documents(index, 24)
-    model = ScriptedModel([ModelError("the server is down")] * 2)
-    with Index(tmp_path / "i", embedder=HashEmbedder(), language_model=model) as index:
-        assert documents(index, 24) == before
-        hit = index.search("Who directed The Long Tide?", 1)[0]
-    assert hit.path[-1].step == "rerank"
-    assert "failed, the order stays: the server is down" in hit.path[-1].note
-    assert "the server is down" in caplog.text
-
-
-def test_the_rerank_takes_a_model_of_its_own_and_no_other(tmp_path):
-    index_model = ScriptedModel([])
-    with ScriptedServer(lambda call: "2#0") as server:
-        own = f"small@{server.base_url}"
-        recipe = msrag(rerank_pool=4, rerank_model=own)
-        with Index(tmp_path / "i", recipe=recipe, embedder=HashEmbedder()) as index:
-            index.build(CORPUS)
-            plain = documents(index, 4)
-        with Index(
-            tmp_path / "i", recipe=msrag(rerank="none"), embedder=HashEmbedder(), language_model=index_model
-        ) as index:
-            before = documents(index, 4)
-        assert plain == [before[2], before[0], before[1], before[3]]
-        assert len(server.log) == 1
-    assert not index_model.log
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ __all__ = ["CrossEncoderRerank", "Reordered", "Rerank", "ask_order"]
 _logger = logging.getLogger(__name__)
 
 _INSTRUCTIONS = (
-    "The data holds a question and numbered passages. Name the two passages that help most to answer the question, the "
-    "more helpful one first. Answer with their numbers only, joined by #, for example 2#0."
+    "The data holds a question and numbered passages. Name the {named} passages that together help most to answer the "
+    "question, the most helpful one first. Answer with their numbers only, joined by #, for example 2#0."
 )
 
 
@@ -41,12 +41,14 @@ class Rerank:
 
     Attributes:
         pool: How many of the first hits the model sees (the paper's lambda 4); the order beyond them stays.
+        named: How many of them it is asked to name (the paper: 2); those it does not name keep their order behind.
         model: Who is asked: the name of a model behind an OpenAI-compatible server (address and key as the variables
             OPENAI_BASE_URL and OPENAI_API_KEY say), or `NAME@http://host/v1` with another address; empty for the
             index's own. The paper takes a small one (Qwen-7B).
     """
 
     pool: int = setting(5, low=1)
+    named: int = setting(2, low=1)
     model: str = ""
 
     def __post_init__(self) -> None:
@@ -65,7 +67,7 @@ class Rerank:
             return ranking
         texts = [unit.index_text for unit in view.units(positions)]
         try:
-            order = positions[await ask_order(model, query, texts)]
+            order = positions[await ask_order(model, query, texts, self.named)]
         except ModelError as error:
             _logger.warning("The rerank failed (%s); the hits keep the order that they had.", error)
             return Reordered(ranking, positions, scores, "language model", failure=str(error))
@@ -81,13 +83,14 @@ def _chat_model(named: str) -> LanguageModel:
     return OpenAIChat(name, base_url=f"http{address}" if address else None)
 
 
-async def ask_order(model: LanguageModel, query: str, texts: Sequence[str]) -> list[int]:
+async def ask_order(model: LanguageModel, query: str, texts: Sequence[str], named: int = 2) -> list[int]:
     """Ask a language model which texts help most; one call.
 
     Args:
         model: Answers in numbers; what it does not name keeps its order behind what it names.
         query: The question.
         texts: The passages, at least one.
+        named: How many of them it is asked to name.
 
     Returns:
         Every place of `texts` once, the most helpful first.
@@ -96,7 +99,8 @@ async def ask_order(model: LanguageModel, query: str, texts: Sequence[str]) -> l
         ModelError: The call failed.
     """
     passages = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts))
-    answer = await model.complete(Prompt(_INSTRUCTIONS, f"Question: {query}\n\n{passages}"), max_tokens=20)
+    prompt = Prompt(_INSTRUCTIONS.format(named=min(named, len(texts))), f"Question: {query}\n\n{passages}")
+    answer = await model.complete(prompt, max_tokens=10 + 5 * named)
     return parse_order(answer.text, range(len(texts)))
 
 

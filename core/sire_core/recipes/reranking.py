@@ -1,0 +1,55 @@
+"""`RerankSettings`: who looks again at the first hits of a recipe, as settings of the recipe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sire_core.settings import check_settings, refuse_unused, setting
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Selector
+
+__all__ = ["RerankSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class RerankSettings:
+    """Who puts the first hits of a search into another order.
+
+    Attributes:
+        rerank: `model` (one call for each search; no change where there is no model), `cross_encoder` or `none`.
+        rerank_pool: How many of the first passages are looked at.
+        rerank_named: How many of them the model is asked to name; the others keep their order behind those.
+        rerank_model: A model for `rerank="model"` alone; see `Rerank`. Empty takes the index's own.
+        cross_encoder: Name or folder of the cross-encoder (sentence-transformers; extra `rerank`).
+
+    Raises:
+        ConfigurationError: A setting is not allowed, or has no effect.
+    """
+
+    rerank: str = setting("none", choices=("model", "cross_encoder", "none"))
+    rerank_pool: int = setting(20, low=1)
+    rerank_named: int = setting(5, low=1)
+    rerank_model: str = ""
+    cross_encoder: str = ""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        beside = f"rerank={self.rerank!r}"
+        if self.rerank != "cross_encoder":
+            refuse_unused(self, beside, ("cross_encoder",))
+        if self.rerank != "model":
+            refuse_unused(self, beside, ("rerank_model", "rerank_named"))
+        if self.rerank == "none":
+            refuse_unused(self, beside, ("rerank_pool",))
+
+    def selectors(self) -> tuple[Selector, ...]:
+        """The rerank, if there is one."""
+        from sire_core.search.selectors.rerank import CrossEncoderRerank, Rerank
+
+        if self.rerank == "cross_encoder":
+            return (CrossEncoderRerank(self.cross_encoder, self.rerank_pool),)
+        if self.rerank == "model":
+            return (Rerank(self.rerank_pool, self.rerank_named, self.rerank_model),)
+        return ()
