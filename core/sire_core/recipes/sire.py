@@ -28,7 +28,9 @@ def sire(**settings: Any) -> Recipe:
     """
     from sire_core.search.rankers.evidence_paths import EvidencePaths
 
-    chosen = Chosen(settings, Part(KnowledgeGraph, without=("summaries", "index_units")), Part(EvidencePaths), Part(RerankSettings))
+    chosen = Chosen(
+        settings, Part(KnowledgeGraph, without=("summaries", "index_units")), Part(EvidencePaths), Part(RerankSettings)
+    )
     return Recipe(
         name="sire",
         summary="vectors, words and names in one score, and paths over the sentences that lead to a passage",
