@@ -1,13 +1,14 @@
 """What every recipe has to keep, whatever it builds and however it ranks.
 
-Plain functions with asserts; nothing here needs a test framework. `check_recipe(factory)` runs them all, and
-`RECIPE_CHECKS` lists them for frameworks that want to report each on its own.
+Plain functions with asserts; nothing here needs a test framework. `broken_promises(factory)` runs them all, or those
+of `RECIPE_CHECKS` that are given, for frameworks that want to report each on its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
 from sire_core.types import Document, Hit, UnitKind
 
-__all__ = ["RECIPE_CHECKS", "RecipeFactory", "check_recipe"]
+__all__ = ["RECIPE_CHECKS", "RecipeFactory", "broken_promises"]
 
 RecipeFactory = Callable[[], Recipe]
 
@@ -35,16 +36,6 @@ _EXACT = (UnitKind.CHUNK, UnitKind.AGGREGATE, UnitKind.PROPOSITION, UnitKind.AKU
 """Kinds that come out the same however the corpus got to where it is."""
 _VERBATIM = (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.AGGREGATE, UnitKind.PROPOSITION, UnitKind.AKU)
 """Kinds whose words, without a model, are all taken from their passages."""
-
-
-def check_recipe(make: RecipeFactory) -> None:
-    """Run every check on the recipe that `make` returns.
-
-    Raises:
-        AssertionError: A promise is broken.
-    """
-    for check in RECIPE_CHECKS:
-        check(make)
 
 
 def index_for(make: RecipeFactory, path: Path | None = None, **settings: Any) -> Index:
@@ -296,6 +287,30 @@ RECIPE_CHECKS: tuple[Callable[[RecipeFactory], None], ...] = (
     check_odd_corpora,
     check_bad_input,
 )
+
+
+def broken_promises(
+    make: RecipeFactory, checks: Sequence[Callable[[RecipeFactory], None]] = RECIPE_CHECKS
+) -> dict[str, str]:
+    """What the recipe that `make` returns does not keep: nothing, for a recipe that is right.
+
+    Args:
+        make: Gives the recipe, each time a new one.
+        checks: Some of `RECIPE_CHECKS`.
+
+    Returns:
+        By the name of each check that failed, where and on what. Other errors than a failed assertion are raised.
+    """
+    failures = {check.__name__: _failure(check, make) for check in checks}
+    return {name: told for name, told in failures.items() if told}
+
+
+def _failure(check: Callable[[RecipeFactory], None], make: RecipeFactory) -> str:
+    try:
+        check(make)
+    except AssertionError as error:
+        return "".join(traceback.format_exception(error))
+    return ""
 
 
 def _build(make: RecipeFactory, documents: Sequence[Document], **settings: Any) -> IndexContents:

@@ -242,4 +242,6 @@ def test_any_text_gives_a_clean_record(words, title):
 @settings(max_examples=100)
 @given(st.text(max_size=80), st.text(max_size=10))
 def test_any_unicode_gives_a_clean_record(text, title):
-    extract(text, title)
+    chunk = Chunk("c", "d", 0, title, text)
+    (record,) = RulesExtractor().records([chunk])
+    assert validate(record, chunk) == (record, 0)

@@ -88,8 +88,8 @@ def template(templates):
 LATE = Document("a9", "Bela Kovac 9 was born in Drava 9.", metadata={"tenant": "a"})
 
 
-def check_derived(templates, place, case, recipe="sirerag"):
-    """Damage of a derived file changes nothing, neither what is found nor what is built on it."""
+def answers_over_damage(templates, place, case, recipe="sirerag"):
+    """What is found after damage of derived files, or after an addition on top of it; and what should be."""
     folder, expected, later = templates(recipe)
     rng = random.Random(case)
     copy = place / f"case{case}"
@@ -103,14 +103,13 @@ def check_derived(templates, place, case, recipe="sirerag"):
     with opened(copy, recipe) as index:
         if case % 3:
             index.add([LATE])
-            assert answers(index) == later
-        else:
-            assert answers(index) == expected
+        found = answers(index)
     shutil.rmtree(copy)
+    return found, later if case % 3 else expected
 
 
-def check_truth(template, place, case):
-    """Damage of what cannot be made again is a clear error, or does no harm."""
+def harm_of_damaged_truth(template, place, case):
+    """What is wrong after damage of what cannot be made again and is no clear error: nothing should be."""
     folder, expected, later = template
     rng = random.Random(case)
     copy = place / f"case{case}"
@@ -120,30 +119,37 @@ def check_truth(template, place, case):
     changed = {path: path.read_bytes() for path in copy.iterdir() if path.is_file()} != {
         copy / path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()
     }
+    harm = []
     with suppress(SireError):
-        found = check_folder(copy)
-        assert changed or not found
+        if check_folder(copy) and not changed:
+            harm.append("something is found where nothing changed")
     with suppress(SireError), opened(copy) as index:
-        assert answers(index) == expected
+        if answers(index) != expected:
+            harm.append("other answers")
         index.add([LATE])
-        assert answers(index) == later
-        assert {finding.file for finding in check_folder(copy)} <= {"calls.sqlite"}  # damaged rows nobody needs
+        if answers(index) != later:
+            harm.append("other answers after an addition")
+        # Damaged rows of answers that nobody needs may stay.
+        harm += [finding for finding in check_folder(copy) if finding.file != "calls.sqlite"]
     shutil.rmtree(copy)
+    return harm
 
 
 @pytest.mark.parametrize("case", range(21))
 def test_damaged_derived_files(templates, tmp_path, case):
-    check_derived(templates, tmp_path, case)
+    found, expected = answers_over_damage(templates, tmp_path, case)
+    assert found == expected
 
 
 @pytest.mark.parametrize("case", range(4))
 def test_damaged_derived_files_of_the_default_recipe(templates, tmp_path, case):
-    check_derived(templates, tmp_path, case, "sire")
+    found, expected = answers_over_damage(templates, tmp_path, case, "sire")
+    assert found == expected
 
 
 @pytest.mark.parametrize("case", range(14))
 def test_damaged_databases(template, tmp_path, case):
-    check_truth(template, tmp_path, case)
+    assert harm_of_damaged_truth(template, tmp_path, case) == []
 
 
 def test_a_file_that_is_damaged_while_it_is_open(template, tmp_path):
@@ -170,10 +176,11 @@ def test_a_file_that_is_damaged_while_it_is_open(template, tmp_path):
 def test_many_cases_of_damaged_derived_files(templates, tmp_path):
     names = list(RECIPES)
     for case in range(CASES):
-        check_derived(templates, tmp_path, 1000 + case, names[case % len(names)])
+        found, expected = answers_over_damage(templates, tmp_path, 1000 + case, names[case % len(names)])
+        assert found == expected, case
 
 
 @pytest.mark.slow
 def test_many_cases_of_damaged_databases(template, tmp_path):
     for case in range(CASES):
-        check_truth(template, tmp_path, 2000 + case)
+        assert harm_of_damaged_truth(template, tmp_path, 2000 + case) == [], case
