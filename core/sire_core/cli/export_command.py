@@ -32,7 +32,7 @@ def export_training(
     same prompts: sire index SRC --to DIR --llm SMALL --base-url URL.
     """
     from sire_core.evaluate.report import write_text
-    from sire_core.extraction.distill import training_examples
+    from sire_core.pipeline.training_examples import training_examples
 
     if not can_be_written(to):
         raise ConfigurationError(f"--to {to}: name a file in a folder that exists and is yours to write.")
