@@ -4,6 +4,7 @@
 from sire_core.reason.ircot import IRCoTConfig, ircot
 from sire_core.reason.limits import ReasoningLimits
 from sire_core.reason.reader import ReaderConfig
+from sire_core.reason.run import ReasoningOptions
 from sire_core.reason.running import STRATEGIES, collect, iterate_sync, reason, settings_of
 from sire_core.reason.searchers import PassageSource, RetrieverSource, Searchable
 from sire_core.reason.self_ask import SelfAskConfig, self_ask
@@ -30,6 +31,7 @@ __all__ = [
     "PassageSource",
     "ReaderConfig",
     "ReasoningLimits",
+    "ReasoningOptions",
     "ReasoningStep",
     "ReasoningUsage",
     "Retrieved",

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from sire_core.errors import ConfigurationError
 from sire_core.reason.merging import Merge
-from sire_core.reason.paragraphs import admit_paragraphs
 from sire_core.reason.prompts import THINK, THINK_AND_SEARCH, prompt
-from sire_core.reason.run import Run, run_strategy, start
+from sire_core.reason.run import HITS, ReasoningOptions, Run, Strategy, run_strategy
 from sire_core.reason.sentences import (
     as_query,
     choose_query,
@@ -27,19 +27,22 @@ from sire_core.reason.sentences import (
 from sire_core.reason.steps import ReasoningStep, SubQuestion, Thought
 
 if TYPE_CHECKING:
-    from sire_core.protocols import LanguageModel
-    from sire_core.reason.evidence import Admit
-    from sire_core.reason.limits import ReasoningLimits
-    from sire_core.reason.reader import ReaderConfig
-    from sire_core.reason.schemas import SearchThought
-    from sire_core.reason.searchers import FilterLike, Searchable
+    from typing_extensions import Unpack
 
-__all__ = ["IRCoTConfig", "ircot"]
+    from sire_core.reason.evidence import Admit
+    from sire_core.reason.schemas import SearchThought
+    from sire_core.reason.searchers import Searchable
+    from sire_core.types import Unit
+
+__all__ = ["IRCoTConfig", "admit_paragraphs", "ircot", "nearly_equal"]
 
 _K = {"original": 6, "hipporag": 8, "indexrag": 20}
 _MERGE: dict[str, Merge] = {"original": "append", "hipporag": "max_score", "indexrag": "relative"}
 _STEPS = {"original": 10, "hipporag": 3, "indexrag": 3}
 _SEARCH = re.compile(r"(?:next )?search(?: query)?[^\w:]{0,3}:", re.IGNORECASE)
+
+_COMPARED = 1000
+"""Characters of two texts that are compared; enough to tell passages apart, and it bounds the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +84,13 @@ class IRCoTConfig:
                 raise ConfigurationError(f"{name} of IRCoT must be at least 1, not {value}.")
 
 
-async def ircot(
+def ircot(
     index: Searchable,
     question: str,
     *,
-    model: LanguageModel | None = None,
-    k: int | None = None,
-    filter: FilterLike = None,  # noqa: A002 - the word users look for
     config: IRCoTConfig | None = None,
-    limits: ReasoningLimits | None = None,
-    answer: bool = True,
-    stream: bool = False,
-    reader: ReaderConfig | None = None,
     edits: Mapping[int, str] | None = None,
+    **options: Unpack[ReasoningOptions],
 ) -> AsyncGenerator[ReasoningStep, None]:
     """Interleave retrieval and chain of thought; yields every step as it happens, and the `Answer` last.
 
@@ -104,47 +101,26 @@ async def ircot(
     Args:
         index: What is searched: an `Index` with any recipe, or a `RetrieverSource` over any other retriever.
         question: The question.
-        model: Who thinks and answers; None takes the index's own.
-        k: Hits of the final context; None means 10, and for the `original` flavor everything collected (with fewer,
-            every search has its share).
-        filter: As in `Index.search`, for every search.
         config: The flavor and its settings.
-        limits: Bounds of steps, calls, tokens and time.
-        answer: Whether the answer is asked for in the end; without, the last step has the hits only.
-        stream: Whether the answer also comes piece by piece, as `AnswerPiece`s before the `Answer`.
-        reader: How the answer is read from the hits; see `ReaderConfig`.
         edits: What is searched for in a round in the place of what the model asks for, by the number of the round;
             for people who look over a reasoning's shoulder.
+        **options: See `ReasoningOptions`.
 
     Raises:
         QueryError: Empty question or k below one.
         ConfigurationError: There is no language model, or the filter cannot be read.
         IndexMissingError: There is no index.
+        TypeError: An option is unknown.
     """
     c = config or IRCoTConfig()
-    size = k if k is not None or c.flavor == "original" else 10
-    run = await start(
-        index,
-        question,
-        model=model,
-        k=size,
-        where=filter,
-        limits=limits,
-        strategy="ircot",
+    strategy = Strategy(
+        "ircot",
+        partial(_search_rounds if c.flavor == "indexrag" else _sentence_rounds, c=c),
         steps=c.steps or _STEPS[c.flavor],
-        answers=answer,
-        streams=stream,
-        reader=reader,
-        edits=edits,
+        k=None if c.flavor == "original" else HITS,
         merge=c.merge or _MERGE[c.flavor],
     )
-    rounds = _search_rounds(run, c) if c.flavor == "indexrag" else _sentence_rounds(run, c)
-    played = run_strategy(run, rounds)
-    try:
-        async for step in played:
-            yield step
-    finally:
-        await played.aclose()
+    return run_strategy(strategy, index, question, options, edits)
 
 
 async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningStep, None]:
@@ -219,3 +195,33 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Reasoning
         yield SubQuestion(number, query)
         yield await run.evidence.retrieve(number, query, k, admit=admit)
     run.stop = "step_limit"
+
+
+def nearly_equal(one: str, other: str, ratio: float = 0.9) -> bool:
+    """Whether two texts agree in at least that share of their characters (upper case counts as lower case)."""
+    matcher = SequenceMatcher(None, one.casefold()[:_COMPARED], other.casefold()[:_COMPARED], autojunk=False)
+    # Two upper bounds first: they settle almost every comparison.
+    return matcher.real_quick_ratio() >= ratio and matcher.quick_ratio() >= ratio and matcher.ratio() >= ratio
+
+
+def admit_paragraphs(collected: Sequence[Unit], found: Sequence[Unit], *, most: int, max_words: int) -> list[int]:
+    """Places in `found` of the paragraphs that join those collected, first come first served.
+
+    Args:
+        collected: What is there already.
+        found: What a search found, best first.
+        most: Paragraphs in all.
+        max_words: Longer ones are left out, unless there is nothing else.
+    """
+    kept = list(collected)
+    short = [place for place, unit in enumerate(found) if len(unit.text.split()) <= max_words]
+    places: list[int] = []
+    for place in short if short or collected else range(len(found)):
+        unit = found[place]
+        if len(kept) >= most:
+            break
+        if any(nearly_equal(unit.title, other.title) and nearly_equal(unit.text, other.text) for other in kept):
+            continue
+        kept.append(unit)
+        places.append(place)
+    return places

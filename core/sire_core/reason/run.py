@@ -1,13 +1,14 @@
-"""`Run`: one question on its way through a strategy, and the frame that every strategy runs in."""
+"""`Run`: one question on its way through a strategy; the frame and the options that every strategy has."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from sire_core.errors import ConfigurationError
+from sire_core.keywords import named
 from sire_core.reason.calls import ModelCalls, StoppedError
 from sire_core.reason.evidence import Evidence
 from sire_core.reason.limits import ReasoningLimits
@@ -22,10 +23,60 @@ if TYPE_CHECKING:
     from sire_core.reason.searchers import FilterLike, Searchable
     from sire_core.types import Hit
 
-__all__ = ["Run", "run_strategy", "start"]
+__all__ = ["HITS", "ReasoningOptions", "Run", "Strategy", "run_strategy"]
+
+HITS = 10
+"""Hits of a context, unless told."""
 
 _NOTHING_MORE: tuple[StopReason, ...] = ("model_failed", "timeout", "empty_index")
 """Stops after which the model is not asked for an answer."""
+
+
+class ReasoningOptions(TypedDict, total=False):
+    """What every strategy may be told.
+
+    Attributes:
+        model: Who thinks and answers; None takes the index's own.
+        k: Hits of the final context; None means 10, and for the `original` flavor of IRCoT everything collected (with
+            fewer, every search has its share).
+        filter: As in `Index.search`, for every search.
+        limits: Bounds of steps, calls, tokens and time.
+        answer: Whether the answer is asked for in the end, as it is unless told; without, the last step has the hits
+            only.
+        stream: Whether the answer also comes piece by piece, as `AnswerPiece`s before the `Answer`.
+        reader: How the answer is read from the hits; see `ReaderConfig`.
+    """
+
+    model: LanguageModel | None
+    k: int | None
+    filter: FilterLike
+    limits: ReasoningLimits | None
+    answer: bool
+    stream: bool
+    reader: ReaderConfig | None
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way to search and think in turn.
+
+    Attributes:
+        name: Its name.
+        rounds: The steps before the answer; sets `Run.stop`.
+        settings: Arguments that it takes beside `ReasoningOptions`.
+        steps: Most rounds, unless the limits say otherwise.
+        k: Hits of the final context, unless the caller says otherwise; None for all that was collected.
+        thinks: Whether it needs a model even without an answer.
+        merge: How the searches become one ranking.
+    """
+
+    name: str
+    rounds: Callable[[Run], AsyncGenerator[ReasoningStep, None]]
+    settings: tuple[str, ...] = ("config", "edits")
+    steps: int = 0
+    k: int | None = HITS
+    thinks: bool = True
+    merge: Merge = "relative"
 
 
 @dataclass(slots=True)
@@ -41,7 +92,6 @@ class Run:
         calls: The way to the model.
         evidence: What was found.
         stop: Why the rounds ended; set by the strategy.
-        strategy: Its name.
         edits: Queries of people in the place of the model's, by round.
         notes: What the reasoning has come to; shown to the reader.
         reader: How the answer is read from the context.
@@ -55,7 +105,6 @@ class Run:
     calls: ModelCalls
     evidence: Evidence
     stop: StopReason = "done"
-    strategy: str = ""
     edits: Mapping[int, str] = field(default_factory=dict)
     notes: list[Any] = field(default_factory=list)
     reader: ReaderConfig = field(default_factory=ReaderConfig)
@@ -97,80 +146,38 @@ class Run:
         yield Answer(answer.text, self.stop, hits, answer.citations, answer.sufficient, usage, note)
 
 
-async def start(
+def run_strategy(
+    strategy: Strategy,
     index: Searchable,
     question: str,
-    *,
-    model: LanguageModel | None,
-    k: int | None,
-    where: FilterLike,
-    limits: ReasoningLimits | None,
-    strategy: str,
-    steps: int,
-    answers: bool,
-    streams: bool,
-    thinks: bool = True,
-    merge: Merge = "relative",
+    options: ReasoningOptions,
     edits: Mapping[int, str] | None = None,
-    reader: ReaderConfig | None = None,
-) -> Run:
-    """Pin the index and get ready; nothing is asked or searched yet.
+) -> AsyncGenerator[ReasoningStep, None]:
+    """The steps of a strategy, then the answer, whatever ended the rounds. Nothing is asked before the first step.
 
     Args:
+        strategy: What to do.
         index: What is searched.
         question: The question.
-        model: Who thinks and answers; None takes the index's own.
-        k: Hits of the final context.
-        where: Filter of every search.
-        limits: Bounds.
-        strategy: Its name.
-        steps: Most rounds, unless the limits say otherwise.
-        answers: Whether an answer is wanted.
-        streams: Whether it is wanted piece by piece as well.
-        thinks: Whether the strategy needs a model even without an answer.
-        merge: How the searches become one ranking.
+        options: What the caller wants.
         edits: Queries of people in the place of the model's, by round.
-        reader: How the answer is read from the context.
 
     Raises:
-        QueryError: Empty question or k below one.
-        ConfigurationError: There is no model, or the filter cannot be read.
-        IndexMissingError: There is no index.
+        TypeError: An option is unknown.
     """
-    check_query(question, 1 if k is None else k)
-    bounds = limits or ReasoningLimits()
-    chosen = model or index.language_model
-    if chosen is None and (answers or thinks):
-        raise ConfigurationError(
-            "This needs a language model: pass model=..., for example OpenAIChat('gpt-4o-mini') of "
-            "sire_core.models.openai.client, or give the index one: Index(path, language_model=...). "
-            "Index.search finds the evidence without one."
-        )
-    searcher = await index.asnapshot(filter=where)
-    calls = ModelCalls(chosen, bounds, keep=answers)
-    most = steps if bounds.max_steps is None else bounds.max_steps
-    evidence = Evidence(searcher, calls, merge)
-    return Run(
-        question,
-        k,
-        most,
-        answers,
-        streams,
-        calls,
-        evidence,
-        strategy=strategy,
-        edits={} if edits is None else edits,
-        reader=reader or ReaderConfig(),
-    )
+    named(strategy.name.replace("-", "_"), options, {*ReasoningOptions.__annotations__, *strategy.settings})
+    return _steps(strategy, index, question, options, edits or {})
 
 
-async def run_strategy(run: Run, rounds: AsyncGenerator[ReasoningStep, None]) -> AsyncGenerator[ReasoningStep, None]:
-    """The steps of a strategy, then the answer, whatever ended the rounds."""
+async def _steps(
+    strategy: Strategy, index: Searchable, question: str, options: ReasoningOptions, edits: Mapping[int, str]
+) -> AsyncGenerator[ReasoningStep, None]:
+    run = await _start(strategy, index, question, options, edits)
     note = ""
-    with start_span("invoke_agent", run.strategy, {"gen_ai.agent.name": run.strategy, "sire.k": run.k}) as span:
+    with start_span("invoke_agent", strategy.name, {"gen_ai.agent.name": strategy.name, "sire.k": run.k}) as span:
         run.calls.span = span
         try:
-            async with aclosing(rounds) as steps:
+            async with aclosing(strategy.rounds(run)) as steps:
                 async for step in steps:
                     yield step
         except StoppedError as stopped:
@@ -180,6 +187,41 @@ async def run_strategy(run: Run, rounds: AsyncGenerator[ReasoningStep, None]) ->
                 if isinstance(last, Answer):
                     span.set(_outcome(last))
                 yield last
+
+
+async def _start(
+    strategy: Strategy, index: Searchable, question: str, options: ReasoningOptions, edits: Mapping[int, str]
+) -> Run:
+    """Pin the index and get ready; nothing is asked or searched yet.
+
+    Raises:
+        QueryError: Empty question or k below one.
+        ConfigurationError: There is no model, or the filter cannot be read.
+        IndexMissingError: There is no index.
+    """
+    k, answers = options.get("k"), options.get("answer", True)
+    check_query(question, 1 if k is None else k)
+    bounds = options.get("limits") or ReasoningLimits()
+    chosen = options.get("model") or index.language_model
+    if chosen is None and (answers or strategy.thinks):
+        raise ConfigurationError(
+            "This needs a language model: pass model=..., for example OpenAIChat('gpt-4o-mini') of "
+            "sire_core.models.openai.client, or give the index one: Index(path, language_model=...). "
+            "Index.search finds the evidence without one."
+        )
+    searcher = await index.asnapshot(filter=options.get("filter"))
+    calls = ModelCalls(chosen, bounds, keep=answers)
+    return Run(
+        question=question,
+        k=strategy.k if k is None else k,
+        steps=strategy.steps if bounds.max_steps is None else bounds.max_steps,
+        answers=answers,
+        streams=options.get("stream", False),
+        calls=calls,
+        evidence=Evidence(searcher, calls, strategy.merge),
+        edits=edits,
+        reader=options.get("reader") or ReaderConfig(),
+    )
 
 
 def _outcome(answer: Answer) -> dict[str, Any]:

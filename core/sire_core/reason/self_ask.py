@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from sire_core.errors import ConfigurationError
 from sire_core.reason.prompts import ASK_FOLLOW_UP, LIST_FOLLOW_UPS, READ_FOLLOW_UP, prompt
-from sire_core.reason.run import Run, run_strategy, start
+from sire_core.reason.run import HITS, ReasoningOptions, Run, Strategy, run_strategy
 from sire_core.reason.sentences import as_query, is_done, labelled_line, without_thinking
 from sire_core.reason.steps import IntermediateAnswer, ReasoningStep, SubQuestion
 
 if TYPE_CHECKING:
-    from sire_core.protocols import LanguageModel
-    from sire_core.reason.limits import ReasoningLimits
-    from sire_core.reason.reader import ReaderConfig
-    from sire_core.reason.searchers import FilterLike, Searchable
+    from typing_extensions import Unpack
+
+    from sire_core.reason.searchers import Searchable
 
 __all__ = ["SelfAskConfig", "self_ask"]
 
@@ -54,19 +54,13 @@ class SelfAskConfig:
             raise ConfigurationError("k, steps and words of self-ask must be at least 1.")
 
 
-async def self_ask(
+def self_ask(
     index: Searchable,
     question: str,
     *,
-    model: LanguageModel | None = None,
-    k: int | None = None,
-    filter: FilterLike = None,  # noqa: A002 - the word users look for
     config: SelfAskConfig | None = None,
-    limits: ReasoningLimits | None = None,
-    answer: bool = True,
-    stream: bool = False,
-    reader: ReaderConfig | None = None,
     edits: Mapping[int, str] | None = None,
+    **options: Unpack[ReasoningOptions],
 ) -> AsyncGenerator[ReasoningStep, None]:
     """Break the question down; yields every step as it happens, and the `Answer` last.
 
@@ -77,51 +71,26 @@ async def self_ask(
     Args:
         index: What is searched: an `Index` with any recipe, or a `RetrieverSource` over any other retriever.
         question: The question.
-        model: Who asks and answers; None takes the index's own.
-        k: Hits of the final context; None means 10.
-        filter: As in `Index.search`, for every search.
         config: The mode and its settings.
-        limits: Bounds of follow-up questions, calls, tokens and time.
-        answer: Whether the answer is asked for in the end; without, the last step has the hits only.
-        stream: Whether the answer also comes piece by piece, as `AnswerPiece`s before the `Answer`.
-        reader: How the answer is read from the hits; see `ReaderConfig`.
-        edits: What is searched for in a round in the place of what the model asks for, by the number of the round;
-            for people who look over a reasoning's shoulder.
+        edits: See `ircot`.
+        **options: See `ReasoningOptions`.
 
     Raises:
         QueryError: Empty question or k below one.
         ConfigurationError: There is no language model, or the filter cannot be read.
         IndexMissingError: There is no index.
+        TypeError: An option is unknown.
     """
     c = config or SelfAskConfig()
-    size = 10 if k is None else k
-    run = await start(
-        index,
-        question,
-        model=model,
-        k=size,
-        where=filter,
-        limits=limits,
-        strategy="self-ask",
-        steps=c.steps,
-        answers=answer,
-        streams=stream,
-        reader=reader,
-        edits=edits,
-    )
-    played = run_strategy(run, _two_calls(run, size) if c.mode == "two_call" else _follow_ups(run, c))
-    try:
-        async for step in played:
-            yield step
-    finally:
-        await played.aclose()
+    rounds = _two_calls if c.mode == "two_call" else partial(_follow_ups, c=c)
+    return run_strategy(Strategy("self-ask", rounds, steps=c.steps), index, question, options, edits)
 
 
-async def _two_calls(run: Run, k: int) -> AsyncGenerator[ReasoningStep, None]:
+async def _two_calls(run: Run) -> AsyncGenerator[ReasoningStep, None]:
     """All follow-up questions at once, over the same context as the answer."""
     from sire_core.reason.schemas import FollowUps
 
-    yield await run.evidence.retrieve(0, run.question, k)
+    yield await run.evidence.retrieve(0, run.question, run.k or HITS)
     if run.evidence.empty:
         run.stop = "empty_index"
         return

@@ -44,6 +44,23 @@ async def run_strategy(index, say, strategy="ircot", server=None, **settings):
         return trace, chat.calls
 
 
+@pytest.mark.parametrize(
+    ("ask", "wrong", "advice"),
+    [
+        (ircot, {"modle": None}, r"ircot\(\) has no argument 'modle'; did you mean 'model'"),
+        (self_ask, {"edit": {}}, r"self_ask\(\) has no argument 'edit'; did you mean 'edits'"),
+        (
+            single,
+            {"edits": {}},
+            r"single\(\) has no argument 'edits'; known are answer, filter, k, limits, model, reader",
+        ),
+    ],
+)
+def test_unknown_options_are_refused_at_once_with_the_nearest_known_one(index, ask, wrong, advice):
+    with pytest.raises(TypeError, match=advice):
+        ask(index, QUESTION, **wrong)
+
+
 # --- how many calls and searches ------------------------------------------------------------------------------------
 
 

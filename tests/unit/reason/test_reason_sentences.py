@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sire_core.reason.answer_text import AnswerText
 from sire_core.reason.citations import tidy_citations
-from sire_core.reason.ircot import _SEARCH
-from sire_core.reason.paragraphs import admit_paragraphs, nearly_equal
+from sire_core.reason.ircot import _SEARCH, admit_paragraphs, nearly_equal
 from sire_core.reason.prompts import cut_words, prompt
 from sire_core.reason.sentences import (
     abstains,
