@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,9 +58,13 @@ class NameLists:
 
     def all_names(self) -> list[list[str]]:
         """The names of every list, by its number."""
+        return self.names_of(np.arange(len(self.hashes)))
+
+    def names_of(self, places: NDArray[np.int64]) -> list[list[str]]:
+        """The names of some lists by their numbers."""
         text = self.text.tobytes()
-        ends = self.ends.tolist()
-        bodies = b",".join([text[start:end] for start, end in pairwise(ends)])
+        ends = zip(self.ends[places].tolist(), self.ends[places + 1].tolist(), strict=True)
+        bodies = b",".join([text[start:end] for start, end in ends])
         found: list[list[str]] = json.loads(f"[{bodies.decode('utf-8', 'surrogatepass')}]")
         return found
 

@@ -12,9 +12,10 @@ from sire_core import Document, Index
 from sire_core.algorithms.lists import Lists
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
+from sire_core.search.rankers import name_keys
 from sire_core.search.rankers.evidence_index import EvidenceIndex
 from sire_core.search.rankers.evidence_question import OWN, QuestionEvidence
-from sire_core.search.rankers.evidence_texts import opening_name, passage_headings, passage_sentences
+from sire_core.search.rankers.evidence_texts import name_words, opening_name, passage_headings, passage_sentences
 from sire_core.search.rankers.passage_words import PassageWords
 from sire_core.testing.hash_embedder import HashEmbedder
 
@@ -112,25 +113,40 @@ def test_a_history_ranks_as_a_rebuild(tmp_path: object) -> None:
         assert [hit.doc_ids for hit in fresh.search(QUESTION, 2)] == [("orla",), ("tobin",)]
 
 
-def test_words_of_unchanged_passages_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("pages", [PAGES, UNTITLED], ids=["titled", "untitled"])
+def test_words_and_names_of_unchanged_passages_are_not_read_again(
+    monkeypatch: pytest.MonkeyPatch, pages: tuple[Document, ...]
+) -> None:
     read: list[int] = []
+    parsed: list[str] = []
     whole = PassageWords.read.__func__  # type: ignore[attr-defined]
 
-    def counted(cls: type, ids: object, units: Sequence[object], vocabulary: Sequence[str] = ()) -> PassageWords:
+    def counted(cls: type, ids: object, units: Sequence[object], vocabulary: object = None) -> PassageWords:
         read.append(len(units))
         return whole(cls, ids, units, vocabulary)
 
+    def noted(name: str) -> list[str]:
+        parsed.append(name)
+        return name_words(name)
+
     monkeypatch.setattr(PassageWords, "read", classmethod(counted))
+    monkeypatch.setattr(name_keys, "name_words", noted)
     with Index(recipe="sire", embedder=HashEmbedder()) as grown, Index(recipe="sire", embedder=HashEmbedder()) as fresh:
-        grown.build(PAGES[:-2])
+        grown.build(pages[:-2])
         grown.search(QUESTION)
+        before = set(parsed)
         grown.delete(["ida"])
-        changed = replace(PAGES[0], text="Orla Venn & Sons (1931) sold harbours by the painter Élise Aubry.")
-        grown.update([changed, *PAGES[-2:]])
+        text = (
+            "Orla Venn & Sons (1931) sold harbours by the painter Élise Aubry near Mill 3 and Mill 10 to Tobin Marsh."
+        )
+        changed = [replace(pages[0], text=text), *(replace(p, text=f"{p.text} It is new.") for p in pages[-2:])]
+        parsed.clear()
+        grown.update(changed)
         grown.search(QUESTION)
+        assert not before.intersection(parsed), "names that passages had before are not parsed again"
         fresh.build(grown.documents())
         fresh.search(QUESTION)
-        assert read == [len(PAGES) - 2, 3, len(PAGES) - 1]
+        assert read == [len(pages) - 2, 3, len(pages) - 1]
         one, other = (EvidenceIndex.of(index.snapshot().view) for index in (grown, fresh))
         for field in fields(EvidenceIndex):
             mine, whole_value = getattr(one, field.name), getattr(other, field.name)

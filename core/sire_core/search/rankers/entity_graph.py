@@ -76,8 +76,11 @@ class EntityGraph:
     def _read(cls, view: View) -> EntityGraph:
         positions = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).astype(np.int64)
         columns = EdgeColumns.of_blocks(view.notes(f"{MENTIONS}/"))
-        number = {found: i for i, found in enumerate(view.ids[positions].tolist())}
-        passages = np.array([number.get(found, -1) for found in columns.sources.tolist()], dtype=np.int64)
+        known, sources = id_codes(view.ids[positions]), id_codes(columns.sources)
+        order = np.argsort(known)
+        places = np.searchsorted(known[order], sources)
+        passages = np.append(order, -1)[places]
+        passages[np.append(known, np.uint64(0))[passages] != sources] = -1
         codes = id_codes(columns.targets)
         rows = np.lexsort((codes, passages))
         rows = rows[passages[rows] >= 0]  # another process may have changed the index meanwhile

@@ -12,7 +12,9 @@ from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.packed_words import join_words, split_words
 from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_names import EvidenceNames, SpelledText
-from sire_core.search.rankers.passage_words import PassageWords, stem_keys
+from sire_core.search.rankers.name_keys import NameKeys
+from sire_core.search.rankers.passage_words import PassageWords
+from sire_core.search.rankers.vocabulary import stem_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +98,8 @@ class EvidenceIndex:
     def _read(cls, view: View) -> EvidenceIndex:
         graph = EntityGraph.of(view)
         passages = PassageWords.of(view, graph.chunk_positions)
-        return _made(passages, graph, _sources(passages, view, graph.chunk_positions))
+        names = EvidenceNames.of(passages, graph, NameKeys.of(view, graph.names.lists))
+        return _made(passages, graph, names, _sources(passages, view, graph.chunk_positions))
 
     def stems(self, words: Sequence[str]) -> Ints:
         """Numbers of the stems of a question's words that the corpus has, each once; function words left out."""
@@ -135,11 +138,12 @@ def _sources(passages: PassageWords, view: View, positions: Ints) -> tuple[Ints,
     return np.array(source, dtype=np.int64), np.array(start, dtype=np.int64)
 
 
-def _made(passages: PassageWords, graph: EntityGraph, sources: tuple[Ints, Ints]) -> EvidenceIndex:
+def _made(
+    passages: PassageWords, graph: EntityGraph, names: EvidenceNames, sources: tuple[Ints, Ints]
+) -> EvidenceIndex:
     size = len(graph.chunk_positions)
     text = SpelledText.of(passages)
-    names = EvidenceNames.of(passages, graph)
-    stems = stem_keys(passages.vocabulary)
+    stems = passages.vocabulary.stems
     words = distinct(stems[stems != 0])
     number = np.where(stems == 0, -1, np.searchsorted(words, stems))
     said = number[passages.words.values]

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import distinct
 from sire_core.algorithms.lists import Lists
-from sire_core.algorithms.packed_words import word_keys
 from sire_core.corpus.sections import title_line
-from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.extraction.subjects import base_title
 from sire_core.models.lexical_features import split_words
 from sire_core.search.rankers.evidence_texts import name_words, opening_name, passage_headings, passage_sentences
+from sire_core.search.rankers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import View
     from sire_core.types import Unit
 
-__all__ = ["PassageWords", "stem_keys"]
+__all__ = ["PassageWords"]
 
 _WORD = re.compile(r"\w+")
 
@@ -60,7 +58,7 @@ class PassageWords:
     names: Sequence[str]
     name_words: Lists
     cuts: Sequence[tuple[str, int] | None]
-    vocabulary: Sequence[str] = field(repr=False)
+    vocabulary: Vocabulary
 
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
@@ -85,7 +83,7 @@ class PassageWords:
         return before.followed_by(read).chosen(places)
 
     @classmethod
-    def read(cls, ids: NDArray[np.bytes_], units: Sequence[Unit], vocabulary: Sequence[str] = ()) -> PassageWords:
+    def read(cls, ids: NDArray[np.bytes_], units: Sequence[Unit], vocabulary: Vocabulary | None = None) -> PassageWords:
         """Read passages.
 
         Args:
@@ -93,8 +91,8 @@ class PassageWords:
             units: The passages.
             vocabulary: Words that have numbers already.
         """
-        numbers = defaultdict[str, int](count().__next__, {word: place for place, word in enumerate(vocabulary)})
-        numbers.default_factory = count(len(numbers)).__next__
+        known = vocabulary or Vocabulary()
+        numbers = defaultdict[str, int](count(len(known)).__next__, zip(known.words, range(len(known)), strict=True))
         number = numbers.__getitem__
         words, marks, lengths, sentences = list[int](), list[int](), list[int](), list[int]()
         headings, heading_counts, names = list[list[int]](), list[int](), list[str]()
@@ -123,7 +121,7 @@ class PassageWords:
             names,
             _lists(named),
             [_cut(unit) for unit in units],
-            list(numbers),
+            known.followed_by(list(numbers)[len(known) :]),
         )
 
     def followed_by(self, others: PassageWords) -> PassageWords:
@@ -147,9 +145,11 @@ class PassageWords:
         marks = Lists(self.words.starts, self.marks).chosen(rows).values
         of_passage = Lists.of_lengths(self.heading_counts, np.arange(len(self.headings))).chosen(rows)
         headings = self.headings.chosen(of_passage.values.astype(np.int64))
-        used = distinct(np.concatenate([words.values, named.values, headings.values]).astype(np.int64))
-        number = np.zeros(len(self.vocabulary), dtype=np.int32)
-        number[used] = np.arange(len(used))
+        said = np.zeros(len(self.vocabulary), dtype=bool)
+        for lists in (words, named, headings):
+            said[lists.values] = True
+        used = np.flatnonzero(said)
+        number = np.cumsum(said, dtype=np.int32) - 1
         return PassageWords(
             self.ids[rows],
             Lists(words.starts, number[words.values]),
@@ -160,17 +160,8 @@ class PassageWords:
             [self.names[row] for row in rows.tolist()],
             Lists(named.starts, number[named.values]),
             [self.cuts[row] for row in rows.tolist()],
-            [self.vocabulary[word] for word in used.tolist()],
+            self.vocabulary.chosen(used),
         )
-
-
-def stem_keys(words: Sequence[str]) -> NDArray[np.uint64]:
-    """Key of every word's stem; 0 for function words, which say nothing."""
-    import Stemmer
-
-    keys = word_keys(Stemmer.Stemmer("english").stemWords(words))
-    keys[[word in FUNCTION_WORDS for word in words]] = 0
-    return keys
 
 
 def _lists(lists: Sequence[Sequence[int]]) -> Lists:
