@@ -18,6 +18,7 @@ from langchain_sire.callbacks import child_runs
 from langchain_sire.documents import from_langchain, from_texts, hit_to_langchain
 from langchain_sire.opening import SPELLINGS, open_index
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
+from sire_core.filter_ids import passes
 from sire_core.filters import Filter, both, parse_filter
 from sire_core.index import Index
 from sire_core.keywords import named
@@ -307,8 +308,9 @@ class SireRetriever(BaseRetriever):
         assert wanted is not None
         found = []
         for document in await asyncio.to_thread(self.index.documents):
-            own = [dict(piece.metadata) if isinstance(piece, Passage) else {} for piece in document.chunks] or [{}]
-            if all(wanted.matches({**document.metadata, **metadata}) for metadata in own):
+            own = [(piece.metadata, piece.id) if isinstance(piece, Passage) else ({}, "") for piece in document.chunks]
+            asked = (({**document.metadata, **metadata}, document.id, name) for metadata, name in own or [({}, "")])
+            if all(passes(wanted, asked)):
                 found.append(document.id)
         if not found and (hint := await self.index.afilter_hint(wanted)):
             raise ConfigurationError(f"Nothing was deleted. {hint}")

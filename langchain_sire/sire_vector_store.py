@@ -205,8 +205,7 @@ class SireVectorStore(VectorStore):
 
     async def _vectors(self, query: str, hits: Sequence[Hit]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Unit-length vectors of the question, `[dimension]`, and of hits, `[hits, dimension]`."""
-        view = (await self.documents.index.asnapshot()).view
-        return await view.embed_query(query), view.vectors([hit.unit.id for hit in hits])
+        return await (await self.documents.index.asnapshot()).vectors(query, hits)
 
 
 def _identified(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.ingestion import run_transformations
@@ -13,7 +14,7 @@ from llama_index.core.schema import Document as LlamaIndexDocument
 
 from llama_index_sire.documents import CUT_KEY, NODE_KEY, to_documents
 from sire_core.corpus.chunker import SentenceChunker
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.types import Document, Passage, digest
 
 if TYPE_CHECKING:
@@ -74,6 +75,26 @@ def cut(
     made = run_transformations(left, transformations)
     fresh = to_documents(made, title_key, chunker=own, marks=marks)  # type: ignore[arg-type]  # as above
     return [*same.values(), *fresh]
+
+
+def without(document: Document, nodes: Collection[str]) -> Document:
+    """A document of the index without some of its nodes, which remembers what cut it.
+
+    Raises:
+        CorpusError: It was cut here: its nodes are no nodes of the user's.
+    """
+    pieces = [piece for piece in document.chunks if isinstance(piece, Passage) and piece.id]
+    if not pieces:
+        raise CorpusError(
+            f"{document.id} was given whole, and its nodes were cut here. Change the document: "
+            f"update_ref_doc(document), or delete_ref_doc({document.id!r})."
+        )
+    left = [piece for piece in pieces if piece.id not in nodes]
+    if left and (mark := _mark(document)):
+        about = {**json.loads(left[0].metadata.get(NODE_KEY, "{}")), CUT_KEY: mark}
+        own = {**left[0].metadata, NODE_KEY: json.dumps(about, sort_keys=True)}
+        left[0] = replace(left[0], metadata=own)
+    return replace(document, chunks=tuple(left))
 
 
 def _refuse_another(mine: list[str] | None, saved: Sequence[str] | None, everything: bool) -> None:

@@ -8,11 +8,13 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from llama_index.core.schema import BaseNode, TransformComponent
+from llama_index.core.storage.docstore.types import RefDocInfo
 
-from llama_index_sire.cutting import cut, fingerprint
+from llama_index_sire.cutting import cut, fingerprint, without
 from llama_index_sire.settings import CUT_BY, TOP_K, read_settings, write_settings
-from sire_core.errors import StorageError
+from sire_core.errors import IndexMissingError, KnownDocumentError, StorageError
 from sire_core.models.sync import run_sync
+from sire_core.storage.uuids import to_uuid
 
 if TYPE_CHECKING:
     from sire_core.index import Index
@@ -44,14 +46,22 @@ class DocumentChanges:
         """Add documents; those that are there already and unchanged cost nothing.
 
         Raises:
-            CorpusError: A document with the same id and another text is there; use `refresh`.
+            KnownDocumentError: A document with the same id and another text is there; use `refresh_ref_docs`.
         """
         return run_sync(self.ainsert(documents))
 
     async def ainsert(self, documents: Nodes) -> BuildReport:
         """See `insert`."""
         given = self._given(documents)
-        return await self._follow(lambda: self.index.aadd(given))
+        try:
+            return await self._follow(lambda: self.index.aadd(given))
+        except KnownDocumentError as error:
+            names = ", ".join(error.ids[:10])
+            raise KnownDocumentError(
+                f"In the index already with another text: {names}. To replace a document call update_ref_doc(document) "
+                "or refresh_ref_docs(documents), to keep both give the new one another id.",
+                error.ids,
+            ) from error
 
     insert_nodes = insert
     ainsert_nodes = ainsert
@@ -80,7 +90,7 @@ class DocumentChanges:
         after = self._stored(names)
         return [before.get(name) != after.get(name) for name in names]
 
-    def _stored(self, names: Collection[str]) -> dict[str, Document]:
+    def _stored(self, names: Collection[str] | None) -> dict[str, Document]:
         try:
             return {document.id: document for document in self.index.documents(names)}
         except StorageError:  # nothing was built yet
@@ -118,6 +128,52 @@ class DocumentChanges:
             await self.adelete(ref_doc_id)
         else:
             _log.warning("ref_doc_id %s not found, nothing deleted.", ref_doc_id)
+
+    def delete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
+        """Remove nodes that were given, and what stands on them; a document that has no other goes, too.
+
+        An unknown id is mentioned in the log.
+
+        Raises:
+            CorpusError: A node was cut here from a whole document, which would come back as it was.
+        """
+        run_sync(self.adelete_nodes(node_ids))
+
+    async def adelete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
+        """See `delete_nodes`."""
+        wanted = dict.fromkeys([node_ids] if isinstance(node_ids, str) else node_ids)
+        owners = {node: name for name, nodes in (await self._nodes()).items() for node in nodes if node in wanted}
+        for node in wanted.keys() - owners.keys():
+            _log.warning("node_id %s not found, nothing deleted.", node)
+        if not owners:
+            return
+        left = {name: without(document, owners) for name, document in self._stored({*owners.values()}).items()}
+        changed, gone = [d for d in left.values() if d.chunks], [name for name, d in left.items() if not d.chunks]
+        if changed:
+            await self._follow(lambda: self.index.aupdate(changed))
+        if gone:
+            await self.adelete(gone)
+
+    @property
+    def ref_doc_info(self) -> dict[str, RefDocInfo]:
+        """Ids of nodes and metadata of every document, by its id, as an index of LlamaIndex has it."""
+        nodes = run_sync(self._nodes())
+        return {
+            name: RefDocInfo(node_ids=nodes.get(name, []), metadata=dict(document.metadata))
+            for name, document in self._stored(None).items()
+        }
+
+    async def _nodes(self) -> dict[str, list[str]]:
+        """Ids of the nodes of every document."""
+        found: dict[str, list[str]] = {}
+        try:
+            snapshot = await self.index.asnapshot()
+        except IndexMissingError:  # nothing was built yet
+            return found
+        ours = {own.decode() for own in snapshot.view.pool.chunk_ids.tolist()}
+        for document, name in snapshot.passage_ids():
+            found.setdefault(document, []).append(to_uuid(name) if name in ours else name)
+        return found
 
     def _given(self, documents: Nodes, *, everything: bool = False) -> list[Document]:
         nodes = [documents] if isinstance(documents, BaseNode) else list(documents)

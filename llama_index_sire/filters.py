@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Union
 
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from sire_core.errors import ConfigurationError
-from sire_core.filters import Filter, FilterGroup, both, condition, parse_filter
+from sire_core.filters import Condition, Filter, FilterGroup, both, condition, parse_filter
+from sire_core.storage.uuids import from_uuid
 
-__all__ = ["FilterLike", "both_filters", "to_filter"]
+__all__ = ["FilterLike", "both_filters", "to_filter", "within"]
 
 FilterLike = Union[MetadataFilters, Filter, Mapping[str, Any], str, None]
 """LlamaIndex's `MetadataFilters`, or what the core reads: a mapping, a text such as `year>1990`, a `Filter`."""
@@ -19,6 +20,16 @@ FilterLike = Union[MetadataFilters, Filter, Mapping[str, Any], str, None]
 def both_filters(first: FilterLike, second: FilterLike) -> Filter | None:
     """Both have to hold: what an agent asks for never widens what a retriever may see."""
     return both(to_filter(first), to_filter(second))
+
+
+def within(filters: FilterLike, doc_ids: Collection[str] | None, node_ids: Collection[str] | None) -> FilterLike:
+    """A filter that also lets through nothing but some documents, and some nodes; as it is without any."""
+    if node_ids is not None:
+        node_ids = [*node_ids, *map(from_uuid, node_ids)]  # nodes that were cut here have ids of ours, as UUIDs
+    for key, ids in (("ref_doc_id", doc_ids), ("passage_id", node_ids)):
+        if ids is not None:
+            filters = both_filters(filters, Condition(key, "in", ids))
+    return filters
 
 
 def to_filter(filters: FilterLike) -> Filter | None:

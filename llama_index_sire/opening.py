@@ -20,9 +20,15 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import Recipe
 
-__all__ = ["FIELDS", "open_index", "read_arguments"]
+__all__ = ["FIELDS", "SEARCH_FIELDS", "open_index", "read_arguments"]
 
-FIELDS = ("similarity_top_k", "filters", "returns", "title_key", "transformations", "callback_manager", "verbose")
+SEARCH_FIELDS = ("filters", "doc_ids", "node_ids", "returns", "scores", "recipe")
+"""What one search may have otherwise than its retriever."""
+
+FIELDS = (
+    *("similarity_top_k", *SEARCH_FIELDS[:-1]),
+    *("title_key", "transformations", "callback_manager", "verbose"),
+)
 """What belongs to a retriever, not to its index."""
 
 _SPELLINGS = {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, TransformComponent
 from llama_index.core.settings import Settings
 from llama_index_instrumentation import get_dispatcher
@@ -17,8 +17,8 @@ from llama_index_instrumentation import get_dispatcher
 from llama_index_sire.cutting import fingerprint
 from llama_index_sire.document_changes import DocumentChanges, Nodes
 from llama_index_sire.embedding import known_query
-from llama_index_sire.filters import FilterLike, both_filters, to_filter
-from llama_index_sire.language_model import LlamaIndexModel
+from llama_index_sire.engines import Engines
+from llama_index_sire.filters import FilterLike, both_filters, to_filter, within
 from llama_index_sire.nodes import to_scored_node
 from llama_index_sire.opening import FIELDS, open_index, read_arguments
 from llama_index_sire.settings import CUT_BY, TOP_K, read_settings, write_settings
@@ -28,16 +28,17 @@ from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
 
 if TYPE_CHECKING:
-    from llama_index.core.chat_engine.types import BaseChatEngine
-
     from sire_core.types import Hit
 
 __all__ = ["SireRetriever"]
 
+SCORES = ("recipe", "similarity")
+"""What scores of nodes say."""
+
 dispatcher = get_dispatcher(__name__)
 
 
-class SireRetriever(DocumentChanges, BaseRetriever):
+class SireRetriever(DocumentChanges, Engines, BaseRetriever):
     """Retrieves the passages of documents, in place of `index.as_retriever()`.
 
     What comes back are the user's own nodes, with their ids, metadata, places in the text and relationships; documents
@@ -47,10 +48,14 @@ class SireRetriever(DocumentChanges, BaseRetriever):
     Args:
         index: An index of the core; see `from_documents` and `from_persist_dir`.
         similarity_top_k: How many nodes.
-        filters: `MetadataFilters`, or what the core reads, on the metadata of the documents. A derived node passes only
-            if all its passages pass.
+        filters: `MetadataFilters`, or what the core reads, on the metadata and the ids (`ref_doc_id`, `doc_id`,
+            `node_id`) of nodes. A derived node passes only if all its passages pass.
+        doc_ids: Only nodes of these documents.
+        node_ids: Only these nodes.
         returns: "passages", or "units": summaries, aggregates and reports as they are, whose metadata are what their
             passages agree on.
+        scores: "recipe": the recipe's own, without a fixed scale; "similarity": cosines with the question from 0 to 1,
+            for cut-offs such as `SimilarityPostprocessor`, while the order stays the recipe's.
         recipe: Which of the recipes in the index ranks; None takes the index's.
         title_key: Metadata key that holds the title of documents that are added.
         transformations: Split documents that are added, such as `[SentenceSplitter()]`; None leaves that to the index.
@@ -69,7 +74,10 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         *,
         similarity_top_k: int = 10,
         filters: FilterLike = None,
+        doc_ids: Collection[str] | None = None,
+        node_ids: Collection[str] | None = None,
         returns: str = "passages",
+        scores: str = "recipe",
         recipe: str | None = None,
         title_key: str = "title",
         transformations: Sequence[TransformComponent] | None = None,
@@ -84,12 +92,16 @@ class SireRetriever(DocumentChanges, BaseRetriever):
             )
         if not isinstance(similarity_top_k, int) or similarity_top_k < 1:
             raise ConfigurationError(f"similarity_top_k must be at least 1, not {similarity_top_k!r}.")
+        filters = within(filters, doc_ids, node_ids)
         to_filter(filters)  # a filter that cannot be read is refused here, not in the first search
         check_returns(returns)
+        if scores not in SCORES:
+            raise ConfigurationError(f"scores is 'recipe' or 'similarity', not {scores!r}.")
         self.index = index
         self.similarity_top_k = similarity_top_k
         self.filters = filters
         self.returns = returns
+        self.scores = scores
         self.recipe = recipe
         self.title_key = title_key
         self.transformations = transformations
@@ -209,17 +221,25 @@ class SireRetriever(DocumentChanges, BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         with known_query(query_bundle):
-            return [to_scored_node(hit) for hit in run_sync(self._hits(query_bundle))]
+            return [to_scored_node(hit) for hit in run_sync(self._hits(query_bundle.query_str))]
 
     # The base class gives a span to abstract methods only, and runs the sync method on the loop.
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         with known_query(query_bundle):
-            return [to_scored_node(hit) for hit in await self._hits(query_bundle)]
+            return [to_scored_node(hit) for hit in await self._hits(query_bundle.query_str)]
 
-    async def _hits(self, query: QueryBundle) -> list[Hit]:
-        k, where = self.similarity_top_k, to_filter(self.filters)
-        return await self.searched().asearch(query.query_str, k, filter=where, returns=self.returns)
+    async def _hits(self, query: str) -> list[Hit]:
+        k, where, index = self.similarity_top_k, to_filter(self.filters), self.searched()
+        if self.scores == "recipe":
+            return await index.asearch(query, k, filter=where, returns=self.returns)
+        snapshot = await index.asnapshot(filter=where)
+        snapshot = replace(snapshot, view=await snapshot.view.asking([query]))  # embedded once
+        hits = await snapshot.asearch(query, k, returns=self.returns)
+        if not hits:
+            return []
+        question, vectors = await snapshot.vectors(query, hits)
+        return [replace(hit, score=float(vector @ question)) for hit, vector in zip(hits, vectors, strict=True)]
 
     def searched(self) -> Index:
         """The index, with the recipe that ranks."""
@@ -234,56 +254,6 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         )
 
     def as_retriever(self, **options: Any) -> SireRetriever:
-        """This retriever with other settings: `similarity_top_k`, `filters` (narrows), `recipe`, `returns`."""
+        """This retriever with other settings: `similarity_top_k`, `recipe`, `returns`, `scores`; filters narrow it."""
         _, fields = read_arguments("SireRetriever.as_retriever", options, fields_only=True)
         return self.narrowed(fields.pop("similarity_top_k", None), fields.pop("filters", None), **fields)
-
-    def as_query_engine(
-        self, *, similarity_top_k: int | None = None, filters: FilterLike = None, **kwargs: Any
-    ) -> RetrieverQueryEngine:
-        """A query engine over this retriever; further arguments are those of `RetrieverQueryEngine.from_args`.
-
-        Without an `llm` the index's own answers, where it was made with one of LlamaIndex's.
-        """
-        unchanged = similarity_top_k is None and filters is None
-        retriever = self if unchanged else self.narrowed(similarity_top_k, filters)
-        return RetrieverQueryEngine.from_args(retriever, **self._with_llm(kwargs))
-
-    def as_chat_engine(
-        self,
-        chat_mode: str = "condense_plus_context",
-        *,
-        similarity_top_k: int | None = None,
-        filters: FilterLike = None,
-        **kwargs: Any,
-    ) -> BaseChatEngine:
-        """A chat engine over this retriever, as an index of LlamaIndex has it.
-
-        Args:
-            chat_mode: `condense_plus_context`, `context` or `condense_question`.
-            similarity_top_k: How many nodes; None takes the retriever's.
-            filters: Narrow the retriever's.
-            **kwargs: Those of the engine's `from_defaults`: `llm`, `memory`, `system_prompt` and others.
-
-        Raises:
-            ConfigurationError: There is no such mode.
-        """
-        from llama_index.core import chat_engine
-
-        mode, given = str(getattr(chat_mode, "value", chat_mode)), self._with_llm(kwargs)
-        retriever = self.narrowed(similarity_top_k, filters)
-        if mode == "condense_plus_context":
-            return chat_engine.CondensePlusContextChatEngine.from_defaults(retriever=retriever, **given)
-        if mode == "context":
-            return chat_engine.ContextChatEngine.from_defaults(retriever=retriever, **given)
-        if mode == "condense_question":
-            engine = retriever.as_query_engine(**({"llm": given["llm"]} if "llm" in given else {}))
-            return chat_engine.CondenseQuestionChatEngine.from_defaults(query_engine=engine, **given)
-        raise ConfigurationError(
-            f"chat_mode is 'condense_plus_context', 'context' or 'condense_question', not {chat_mode!r}. For agents "
-            "there is create_sire_tool."
-        )
-
-    def _with_llm(self, given: dict[str, Any]) -> dict[str, Any]:
-        model = self.index.language_model
-        return {"llm": model.llm, **given} if isinstance(model, LlamaIndexModel) else given

@@ -9,6 +9,7 @@ __all__ = [
     "EmbedderMismatchError",
     "IndexLockedError",
     "IndexMissingError",
+    "KnownDocumentError",
     "LimitExceededError",
     "ModelError",
     "QueryError",
@@ -32,6 +33,18 @@ class QueryError(SireError, ValueError):
 
 class CorpusError(SireError, ValueError):
     """Input documents contradict each other or cannot be read at all."""
+
+
+class KnownDocumentError(CorpusError):
+    """Documents that were to be added are in the index already, with another text.
+
+    Attributes:
+        ids: Their ids.
+    """
+
+    def __init__(self, message: str, ids: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.ids = ids
 
 
 class StorageError(SireError):

@@ -344,7 +344,10 @@ class Index:
         from sire_core.search.filter_hint import filter_hint
 
         where = parse_filter(filter)
-        return "" if where is None else filter_hint(where, (await self.asnapshot()).metadata())
+        if where is None:
+            return ""
+        seen = await self.asnapshot()
+        return filter_hint(where, seen.metadata(), seen.document_ids())
 
     def explain(
         self,

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from sire_core.configuration import Configuration, registered_recipe
 from sire_core.errors import ConfigurationError, IndexLockedError
+from sire_core.filter_ids import passes
 from sire_core.pool_reader import PoolReader
 
 if TYPE_CHECKING:
     from sire_core.corpus.changes import StoredDocument
+    from sire_core.filters import Filter
     from sire_core.models.prices import Price
     from sire_core.pipeline.apply import Plan
     from sire_core.pipeline.build_context import BuildContext
@@ -116,7 +118,7 @@ class Session:
         found = {name: document for name, document in store.documents().items() if wanted is None or name in wanted}
         chunks: dict[str, list[str | Passage]] = {}
         for chunk in store.chunks():
-            if chunk.doc_id in found and (allow is None or allow.matches(chunk.metadata)):
+            if chunk.doc_id in found and _is_allowed(chunk, allow):
                 chunks.setdefault(chunk.doc_id, []).append(_as_given(chunk, found[chunk.doc_id]))
         return [
             Document(id=name, title=document.title, metadata=document.metadata, chunks=tuple(chunks.get(name, ())))
@@ -134,7 +136,7 @@ class Session:
         if failed:
             why = dict(self.files().calls.failures(built.extraction))
             chunks = [chunk for chunk in self.files().store.chunks() if chunk.hash in failed]
-            kept = [chunk for chunk in chunks if allow is None or allow.matches(chunk.metadata)]
+            kept = [chunk for chunk in chunks if _is_allowed(chunk, allow)]
             found += [Failure(chunk.title or chunk.doc_id, why.get(chunk.hash, "no answer")) for chunk in kept]
         if allow is None:
             for (name, _), owner in zip(built.organizers, built.owners, strict=True):
@@ -332,6 +334,10 @@ class Session:
             if self._library is not None:
                 self._library.close()
                 self._library = None
+
+
+def _is_allowed(chunk: Chunk, allow: Filter | None) -> bool:
+    return allow is None or all(passes(allow, [(chunk.metadata, chunk.doc_id, chunk.source_id or chunk.id)]))
 
 
 def _as_given(chunk: Chunk, document: StoredDocument) -> str | Passage:

@@ -18,12 +18,13 @@ def documents(folder: arguments.Folder, where: arguments.Filter = None, as_json:
 
     JSON: a list of {"id", "title", "passages", "metadata"}.
     """
+    from sire_core.filter_ids import passes
     from sire_core.filters import parse_filter
 
     check_folder(folder)
-    passes = parse_filter(where)
+    wanted = parse_filter(where)
     with open_index(IndexOptions(folder=folder)) as index:
-        found = [d for d in index.documents() if passes is None or passes.matches(d.metadata)]
+        found = [d for d in index.documents() if wanted is None or all(passes(wanted, [(d.metadata, d.id, "")]))]
     if as_json:
         listed = (
             {"id": d.id, "title": d.title, "passages": len(d.chunks or ()), "metadata": dict(d.metadata)} for d in found

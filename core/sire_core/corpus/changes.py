@@ -10,7 +10,7 @@ from typing import Any
 
 from sire_core.algorithms.wording import count
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
-from sire_core.errors import CorpusError
+from sire_core.errors import CorpusError, KnownDocumentError
 from sire_core.types import Chunk, Document, Passage, digest
 
 __all__ = ["CorpusChange", "StoredDocument", "plan_build", "plan_delete", "plan_put", "replacing"]
@@ -100,9 +100,10 @@ def plan_put(
         put.append(StoredDocument(document.id, sequence, content, document.title, dict(document.metadata)))
         chunks.extend(chunk_document(document, chunker))
     if replaced and not may_replace:
-        raise CorpusError(
+        raise KnownDocumentError(
             f"In the index already with another text: {count(len(replaced), 'document')} "
-            f"({', '.join(replaced[:10])}). Update them instead of adding them, or give the new ones other ids."
+            f"({', '.join(replaced[:10])}). Update them instead of adding them, or give the new ones other ids.",
+            tuple(replaced),
         )
     added = len(put) - len(replaced)
     return CorpusChange(tuple(put), tuple(chunks), (), added, len(replaced), len(given) - len(put))

@@ -77,10 +77,9 @@ def read_documents(
     """Read text, Markdown, HTML, JSON Lines and JSON files, and folders of them; with the extra `files` many more.
 
     A file of prose is one document: the id is its path below the folder that was given (or one of `roots`), the title
-    that of its page, else the first heading or the file's name, which `metadata["title_made"]` tells;
-    `metadata["source"]` is the path again, for filters. Markdown
-    loses comments, front matter, anchors and lines of navigation, HTML whatever is not content. PDF, DOCX, PPTX,
-    XLSX, CSV, RST, EPUB, EML and others are converted (`sire_core.corpus.conversion.CONVERTED`). Lines of a JSON
+    that of its page, else the first heading or the file's name; `metadata["source"]` is the path again, for filters.
+    Markdown loses comments, front matter, anchors and lines of navigation, HTML whatever is not content. PDF, DOCX,
+    PPTX, XLSX, CSV, RST, EPUB, EML and others are converted (`sire_core.corpus.conversion.CONVERTED`). Lines of a JSON
     Lines file (items of a JSON list) are documents `{"id", "title", "text" or "chunks", "metadata"}`; further
     scalar keys become metadata; without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and
     MuSiQue files give their pooled passages. Files must be UTF-8. What cannot be used is listed in `failures` and
@@ -179,14 +178,12 @@ def _convert(file: SourceFile, max_bytes: int) -> FoundRecord:
 def _titled(
     file: SourceFile, text: str, title: str, fields: Mapping[str, Any] | None = None, *, headings: bool = True
 ) -> FoundRecord:
-    """A document with a title: its own, else its first heading or the file's name, and then `title_made` says which."""
+    """A document with a title: its own, else its first heading or the file's name."""
     metadata = {"source": file.name, **(fields or {})}
     if not title and headings:
         title = next((heading for section in sections_of_markdown(text) for heading in section.path[:1] if heading), "")
         title = title if _SAYS.search(title) else ""  # "3.2.0" or a date opens a page, but is not what it is about
-        metadata["title_made"] = "first heading"
-    if not title:
-        title, metadata["title_made"] = PurePosixPath(file.name).stem, "file name"
+    title = title or PurePosixPath(file.name).stem
     return FoundRecord(Document(id=file.name, text=text, title=title, metadata=metadata), _place(file))
 
 

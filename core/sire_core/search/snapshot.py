@@ -99,11 +99,20 @@ class SearchSnapshot:
         numbers = np.unique(self.view.pool.chunk_documents[self.view.passing_chunks(self.where)])
         return [ids[number] for number in numbers.tolist()]
 
+    def passage_ids(self) -> list[tuple[str, str]]:
+        """Of the passages that pass the filter the id of the document, and their own: the user's, or ours."""
+        from sire_core.search.passing import passage_ids
+
+        passing = self.view.passing_chunks(self.where).tolist()
+        return [ids for ids, passes in zip(passage_ids(self.view), passing, strict=True) if passes]
+
     def metadata(self) -> list[Mapping[str, Any]]:
         """The different metadata of passages that pass the filter."""
-        return [
-            found for found in self.view.pool.distinct_metadata() if self.where is None or self.where.matches(found)
-        ]
+        metadata = self.view.pool.distinct_metadata()
+        if self.where is None:
+            return metadata
+        numbers = np.unique(self.view.pool.chunk_metadata[self.view.passing_chunks(self.where)])
+        return [metadata[number] for number in numbers.tolist()]
 
     @property
     def lexical(self) -> bool:
@@ -145,6 +154,13 @@ class SearchSnapshot:
         """What the recipe has to say beside the hits."""
         source = self.recipe.context
         return [] if source is None else list(await source.lines(hits, self.view))
+
+    async def vectors(self, query: str, hits: Sequence[Hit]) -> tuple[FloatArray, FloatArray]:
+        """Unit-length vectors of a question, `[dimension]`, and of hits of this snapshot, `[hits, dimension]`.
+
+        Their products are cosines: unlike scores of recipes they can be compared between questions.
+        """
+        return await self.view.embed_query(query), self.view.vectors([hit.unit.id for hit in hits])
 
     async def nearest(self, vector: FloatArray, k: int) -> list[Hit]:
         """The `k` passages whose vectors are nearest to a vector, best first, scored by cosine.

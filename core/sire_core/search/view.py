@@ -185,10 +185,9 @@ class PoolView:
 
     def passing_chunks(self, where: Filter | None) -> BoolArray:
         """Chunk numbers that pass a filter, `[chunks]`."""
-        metadata = self.derived("metadata", self.pool.distinct_metadata)
-        matches = (where is None or where.matches(found) for found in metadata)
-        passes = np.fromiter(matches, dtype=bool, count=len(metadata))
-        return np.asarray(passes[self.pool.chunk_metadata], dtype=bool)
+        from sire_core.search.passing import passing_chunks
+
+        return passing_chunks(self, where)
 
     def units(self, positions: Sequence[int] | IntArray) -> list[Unit]:
         """Read units."""

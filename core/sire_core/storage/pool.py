@@ -103,6 +103,15 @@ class Pool:
         """Ids of all documents, those without text too, by number."""
         return list(json.loads(self.documents))
 
+    def source_ids(self) -> list[str]:
+        """The user's own ids of passages by chunk number; empty where there is none."""
+        own = [""] * len(self.chunk_ids)
+        for position in np.flatnonzero(self.kinds == self.kind_names.index(UnitKind.CHUNK.value)).tolist():
+            numbers = self.indices[self.indptr[position] : self.indptr[position + 1]].tolist()
+            for number, name in zip(numbers, self.unit(position)[0].source_ids, strict=False):  # none, or one each
+                own[number] = name
+        return own
+
     def distinct_metadata(self) -> list[Mapping[str, Any]]:
         """The different metadata that chunks have; `chunk_metadata` says which chunk has which."""
         return list(json.loads(self.metadata))

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
+from sire_core.filter_ids import ID_KEYS
 from sire_core.filters import Condition
 
 if TYPE_CHECKING:
@@ -127,6 +128,14 @@ def _test(where: Filter, *, wanted: bool) -> Test | None:
 
 
 def _leaf(given: Condition, *, wanted: bool) -> Test | None:
+    told = _of_metadata(given, wanted=wanted)
+    if told is None or given.key not in ID_KEYS:
+        return told
+    unsaid = Has((f"!{given.key}", f"?{given.key}"), wanted=False)
+    return Joined("or", (told, unsaid))  # where it is no metadata it is an id, which the caller compares
+
+
+def _of_metadata(given: Condition, *, wanted: bool) -> Test | None:
     key, name, value = given.key, given.operator, given.value
     if name in ("eq", "ne", "in", "nin"):
         facts = [f"={key}={_value(found)}" for found in (value if name in ("in", "nin") else (value,))]

@@ -87,8 +87,8 @@ def test_files_of_many_types_become_documents_with_titles(tmp_path):
     }
     assert "A worker claims jobs." in documents["pools.docx"].text
     assert "| lease | 4 |" in documents["pools.csv"].text
-    assert documents["pools.docx"].metadata == {"source": "pools.docx", "title_made": "first heading"}
-    assert documents["pools.csv"].metadata == {"source": "pools.csv", "title_made": "file name"}
+    assert documents["pools.docx"].metadata == {"source": "pools.docx"}
+    assert documents["pools.csv"].metadata == {"source": "pools.csv"}
     assert documents["page.html"].metadata == {"source": "page.html"}
     assert [Path(failure.where).name for failure in found.failures] == ["broken.docx"]
 

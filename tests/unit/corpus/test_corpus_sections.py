@@ -100,7 +100,7 @@ def test_front_matter_gives_title_and_metadata(tmp_path):
 def test_a_number_is_no_title(tmp_path):
     (tmp_path / "changes.md").write_text("## 3.2.0\n\nQueues are faster.\n\n## 3.1.4\n\nA leak is closed.")
     [document] = read_documents([tmp_path]).documents
-    assert (document.title, document.metadata["title_made"]) == ("changes", "file name")
+    assert (document.title, document.metadata) == ("changes", {"source": "changes.md"})
 
 
 def test_headings_make_paths_outside_of_code():

@@ -6,7 +6,7 @@ from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document
 
 from llama_index_sire import SireRetriever
-from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError
+from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError
 
 
 def splitter(size=30):
@@ -78,9 +78,11 @@ def test_unknown_ids_missing_folders_and_filters_on_ids(tmp_path, caplog):
     retriever.delete_ref_doc("d0")
     retriever.delete_ref_doc("d0")  # LlamaIndex's own index mentions it, too
     assert "ref_doc_id d0 not found" in caplog.text
-    with pytest.raises(CorpusError, match="Update them instead of adding them"):
+    with pytest.raises(
+        KnownDocumentError, match=r"text: d1. To replace.*update_ref_doc\(document\) or refresh_ref_docs"
+    ):
         retriever.insert(Document(text="Another.", id_="d1"))
-    retriever.as_retriever(filters="ref_doc_id=d1").retrieve("island")
-    assert "Ids are no metadata" in caplog.text
+    retriever.as_retriever(filters="ref_doc_id=d7").retrieve("island")
+    assert "No document has the id 'd7'." in caplog.text
     with pytest.raises(IndexMissingError, match=r"SireRetriever.from_documents\(documents, persist_dir="):
         SireRetriever.from_persist_dir(tmp_path / "none")

@@ -6,10 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.corpus.sections import SEPARATOR
 from sire_core.extraction.languages import has_unspaced_script, language_of
 from sire_core.extraction.names import cached_key
 from sire_core.extraction.subjects import base_title
@@ -134,7 +136,7 @@ def _subject(unit: Unit, titles: Mapping[str, int]) -> str:
 
 def _title(unit: Unit) -> str:
     """A passage's title. The name of its file is one only where the text says it too: `page-02` says nothing."""
-    made = unit.metadata.get("title_made") == "file name"
+    made = unit.title.split(SEPARATOR)[0] == PurePosixPath(str(unit.metadata.get("source", ""))).stem
     return "" if made and unit.title.lower() not in unit.text.lower() else unit.title
 
 

@@ -1,0 +1,66 @@
+"""Filters on the ids of documents and passages."""
+
+import logging
+
+import pytest
+
+from sire_core import Document, Index
+from sire_core.filters import parse_filter
+from sire_core.stores.facts import Has, Joined, narrow
+from sire_core.types import Passage
+
+
+def corpus():
+    texts = ("The Gull was built by Ann Hask.", "Ann Hask was born in Orr.", "Orr is a town with a pier.")
+    pieces = (Passage("Ann Hask drew ships.", "p1"), Passage("Ann Hask sold the pier of Orr.", "p2"))
+    return [
+        *(Document(name, text, metadata={"n": n}) for n, (name, text) in enumerate(zip("abc", texts, strict=True))),
+        Document("pieces", "", chunks=pieces),
+        Document("own", "The pier of Orr burnt down.", metadata={"id": "x7", "doc_id": 3}),
+    ]
+
+
+@pytest.mark.parametrize("recipe", ["sire", "sirerag"])
+def test_only_passages_of_some_documents(recipe):
+    index = Index(recipe=recipe, chunker=None)
+    index.build(corpus())
+    question = "Who built the Gull and the pier of Orr?"
+    for where, expected in (
+        ("doc_id in [a, pieces]", {"a", "pieces"}),
+        ("ref_doc_id=b or document_id=c", {"b", "c"}),
+        ("not id=a and n<2", {"b"}),
+        ({"id": "x7"}, {"own"}),  # metadata of its own keep their meaning
+        ({"doc_id": 3}, {"own"}),
+        ("ref_doc_id=own", {"own"}),
+        ("node_id=p2", {"pieces"}),
+    ):
+        for returns in ("passages", "units"):
+            hits = index.search(question, 20, filter=where, returns=returns)
+            assert {name for hit in hits for name in hit.doc_ids} == expected, (where, returns)
+    (hit,) = index.search(question, 20, filter="passage_id=p2")
+    assert hit.unit.text == "Ann Hask sold the pier of Orr."
+    own = index.search("Gull", 1, filter="id=a")[0].unit
+    assert [h.unit.id for h in index.search("Gull", filter={"passage_id": own.id})] == [own.id]
+
+
+def test_ids_bound_what_may_be_seen(tmp_path):
+    Index(tmp_path, recipe="sirerag", chunker=None).build(corpus())
+    with Index(tmp_path, allow="doc_id in [a, b]") as tenant:
+        assert [document.id for document in tenant.documents()] == ["a", "b"]
+        assert tenant.stats()["documents"] == 2
+        assert {name for hit in tenant.search("Ann Hask", 20) for name in hit.doc_ids} == {"a", "b"}
+        assert tenant.search("Ann Hask", filter="doc_id=c") == []
+
+
+def test_ids_that_nobody_has_are_named(caplog):
+    index = Index(recipe="flat", chunker=None)
+    index.build([*corpus(), Document("manual.md", "A page.")])
+    caplog.set_level(logging.WARNING)
+    assert index.search("page", filter="ref_doc_id=manuel.md") == []
+    assert "No document has the id 'manuel.md'. Did you mean 'manual.md'?" in caplog.text
+    assert "metadata key" not in caplog.text
+
+
+def test_stores_are_told_what_metadata_say_and_no_more():
+    told = narrow(parse_filter("id=x7"))
+    assert told == Joined("or", (Has(("=id='x7", "?id")), Has(("!id", "?id"), wanted=False)))

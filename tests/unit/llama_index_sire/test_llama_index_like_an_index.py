@@ -1,0 +1,110 @@
+"""What users of VectorStoreIndex do with an index: restrict by ids, list, delete nodes, cut off by score."""
+
+import pytest
+from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core.llms import MockLLM
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.postprocessor import SimilarityPostprocessor
+from llama_index.core.retrievers import VectorIndexRetriever
+from llama_index.core.schema import Document, TextNode
+from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
+
+from llama_index_sire import SireRetriever
+from sire_core.errors import ConfigurationError, CorpusError
+
+TEXTS = {
+    "film": "The Salt Lantern is a film of 1931. It was directed by Petra Quillon. The film was shot in winter.",
+    "person": "Petra Quillon was born in Varn Harbour. She was a painter before. Her brother was a pilot.",
+    "town": "Varn Harbour is a town with a pier. Its school was founded by Otto Brack. The pier burnt down.",
+}
+QUESTION = "Where was the director of The Salt Lantern born?"
+
+
+def documents():
+    return [Document(text=text, id_=name, metadata={"file_name": f"{name}.md"}) for name, text in TEXTS.items()]
+
+
+def split():
+    return SentenceSplitter(chunk_size=30, chunk_overlap=0).get_nodes_from_documents(documents())
+
+
+def ids(found):
+    return {hit.node.node_id for hit in found}
+
+
+def test_only_nodes_of_some_documents_and_only_some_nodes():
+    nodes = split()
+    theirs = VectorStoreIndex(nodes, embed_model=MockEmbedding(8))
+    ours = SireRetriever.from_documents(nodes, similarity_top_k=50)
+    everything = {"similarity_top_k": 50}
+    some = {"node_ids": [nodes[0].node_id, nodes[-1].node_id]}
+    expected = ids(VectorIndexRetriever(theirs, **some, **everything).retrieve(QUESTION))
+    assert ids(ours.as_retriever(**some).retrieve(QUESTION)) == expected == set(some["node_ids"])
+    # SimpleVectorStore leaves `doc_ids` to other stores.
+    expected = {node.node_id for node in nodes if node.ref_doc_id != "person"}
+    assert ids(ours.as_retriever(doc_ids=["film", "town"]).retrieve(QUESTION)) == expected
+    for key in ("ref_doc_id", "doc_id", "document_id"):
+        wanted = MetadataFilters(filters=[MetadataFilter(key=key, value=["film"], operator=FilterOperator.IN)])
+        expected = ids(theirs.as_retriever(filters=wanted, **everything).retrieve(QUESTION))
+        assert ids(ours.as_retriever(filters=wanted).retrieve(QUESTION)) == expected != set()
+    engine = ours.as_query_engine(llm=MockLLM(max_tokens=1), doc_ids=["person"], similarity_top_k=1)
+    assert [found.node.ref_doc_id for found in engine.query(QUESTION).source_nodes] == ["person"]
+    narrowed = ours.as_retriever(doc_ids=["person"]).as_retriever(doc_ids=["person", "film"])
+    assert {found.node.ref_doc_id for found in narrowed.retrieve(QUESTION)} == {"person"}
+    assert ours.as_retriever(doc_ids=[]).retrieve(QUESTION) == []
+
+
+def test_nodes_that_were_cut_here_have_ids_as_well():
+    retriever = SireRetriever.from_documents(documents(), similarity_top_k=9)
+    first = retriever.retrieve(QUESTION)[0].node.node_id
+    assert ids(retriever.as_retriever(node_ids=[first]).retrieve(QUESTION)) == {first}
+    assert first in {node for info in retriever.ref_doc_info.values() for node in info.node_ids}
+
+
+def test_documents_and_their_nodes_are_listed():
+    nodes = split()
+    assert SireRetriever.from_documents([]).ref_doc_info == {}
+    info = SireRetriever.from_documents(nodes, recipe="flat").ref_doc_info
+    theirs = VectorStoreIndex(nodes, embed_model=MockEmbedding(8)).ref_doc_info
+    assert {name: found.node_ids for name, found in info.items()} == {n: t.node_ids for n, t in theirs.items()}
+    assert info["film"].metadata == {"file_name": "film.md"}
+
+
+async def test_nodes_are_deleted(caplog):
+    nodes = split()
+    assert [node.ref_doc_id for node in nodes] == ["film", "film", "person", "town"]
+    retriever = SireRetriever.from_documents([*nodes, TextNode(id_="loose", text="A loose node.")], similarity_top_k=50)
+    retriever.delete_nodes([nodes[0].node_id, "loose", "nobody"], delete_from_docstore=True)
+    assert ids(retriever.retrieve(QUESTION)) == {node.node_id for node in nodes[1:]}
+    assert "node_id nobody not found" in caplog.text
+    await retriever.adelete_nodes([nodes[1].node_id])
+    assert sorted(retriever.ref_doc_info) == ["person", "town"]
+    whole = SireRetriever.from_documents(documents(), recipe="flat")
+    with pytest.raises(CorpusError, match=r"film was given whole.*delete_ref_doc\('film'\)"):
+        whole.delete_nodes(whole.ref_doc_info["film"].node_ids)
+
+
+def test_a_deleted_node_stays_away_while_its_document_is_the_same():
+    cut = SireRetriever.from_documents(
+        documents(), transformations=[SentenceSplitter(chunk_size=30, chunk_overlap=0)], recipe="flat"
+    )
+    first, *others = cut.ref_doc_info["film"].node_ids
+    cut.delete_nodes([first])
+    assert cut.refresh_ref_docs(documents()) == [False] * 3
+    assert cut.ref_doc_info["film"].node_ids == others
+
+
+def test_scores_of_one_scale_for_cut_offs(tmp_path):
+    retriever = SireRetriever.from_documents(documents(), similarity_top_k=3)
+    found = retriever.retrieve(QUESTION)
+    compared = retriever.as_retriever(scores="similarity").retrieve(QUESTION)
+    assert [hit.node.node_id for hit in compared] == [hit.node.node_id for hit in found]
+    assert all(0 < hit.score <= 1 for hit in compared)
+    (same,) = retriever.as_retriever(scores="similarity", similarity_top_k=1).retrieve(TEXTS["town"])
+    assert same.score > 0.8 > min(hit.score for hit in compared)
+    near = SimilarityPostprocessor(similarity_cutoff=0.8)
+    assert near.postprocess_nodes([same, *compared])[0].node.ref_doc_id == "town"
+    engine = retriever.as_query_engine(llm=MockLLM(max_tokens=1), scores="similarity", node_postprocessors=[near])
+    assert len(engine.query(QUESTION).source_nodes) < 3
+    with pytest.raises(ConfigurationError, match="scores is 'recipe' or 'similarity'"):
+        retriever.as_retriever(scores="cosine")
