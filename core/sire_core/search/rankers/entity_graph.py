@@ -43,7 +43,7 @@ class EntityGraph:
 
     Args:
         chunk_positions: Positions of the passages in the pool; passage number i is `chunk_positions[i]`.
-        passages: Passage number of every mention, `[m]`.
+        passages: Passage number of every mention, ascending, `[m]`.
         entities: Entity number of every mention, `[m]`.
         titles: Whether the passage is titled by the entity, `[m]`.
         names: Names that the passages spell out.
@@ -146,5 +146,6 @@ class EntityGraph:
 
     def name_in(self, passage: int, entity: int) -> str:
         """How a passage names an entity; empty when it only refers to it."""
-        found = np.flatnonzero((self.passages == passage) & (self.entities == entity))
+        start, end = np.searchsorted(self.passages, [passage, passage + 1]).tolist()
+        found = start + np.flatnonzero(self.entities[start:end] == entity)
         return next((name for mention in found.tolist() for name in self.names.names(mention)[:1]), "")

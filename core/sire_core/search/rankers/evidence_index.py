@@ -102,12 +102,12 @@ class EvidenceIndex:
         return _made(passages, graph, names, _sources(passages, view, graph.chunk_positions))
 
     def stems(self, words: Sequence[str]) -> Ints:
-        """Numbers of the stems of a question's words that the corpus has, each once; function words left out."""
-        keys = stem_keys(list(dict.fromkeys(words)))
-        places = np.searchsorted(self.words, keys)
-        places = np.minimum(places, max(0, len(self.words) - 1))
-        known = (self.words[places] == keys) & (keys != 0) if len(self.words) else np.zeros(len(keys), dtype=bool)
-        return np.asarray(list(dict.fromkeys(places[known].tolist())), dtype=np.int64)
+        """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks."""
+        keys = stem_keys(words)
+        if not len(self.words):
+            return np.full(len(keys), -1)
+        places = np.minimum(np.searchsorted(self.words, keys), len(self.words) - 1)
+        return np.where((self.words[places] == keys) & (keys != 0), places, -1)
 
     def sentences_of(self, passages: Ints) -> tuple[Ints, Ints]:
         """Sentences of some passages, one passage after the other, and how many each has."""

@@ -42,8 +42,13 @@ class QuestionWords:
 
     def __init__(self, question: str, index: EvidenceIndex) -> None:
         self.index = index
-        self._question = question
-        self.stems = index.stems(name_words(question))[:_MOST_WORDS]
+        words = list(dict.fromkeys(name_words(question)))
+        found: dict[int, str] = {}
+        for word, stem in zip(words, index.stems(words).tolist(), strict=True):
+            found.setdefault(stem, word)
+        found.pop(-1, None)
+        self._spelled = list(found.values())[:_MOST_WORDS]
+        self.stems = np.array(list(found)[:_MOST_WORDS], dtype=np.int64)
         idf = index.idf[self.stems].astype(np.float64)
         self._weight = max(1e-9, float(idf.sum()))
         shares = np.pad(idf / self._weight, (0, -len(idf) % 8)).reshape(-1, 8)
@@ -61,12 +66,8 @@ class QuestionWords:
 
     def words_in(self, passage: int) -> list[str]:
         """Words of the question that a passage has, as the question spells them, in its order."""
-        found: dict[int, str] = {}
-        for word in name_words(self._question):
-            for stem in self.index.stems([word]).tolist():
-                found.setdefault(stem, word)
-        bits = self._bits[list(found)] & self.passages[passage]
-        return [word for word, bit in zip(found.values(), bits.tolist(), strict=True) if bit]
+        bits = self._bits[self.stems] & self.passages[passage]
+        return [word for word, bit in zip(self._spelled, bits.tolist(), strict=True) if bit]
 
     def bm25(self) -> Floats:
         """BM25 of every passage, `[passages]`."""
