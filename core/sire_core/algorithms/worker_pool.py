@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-__all__ = ["bounded_map"]
+__all__ = ["bounded_map", "map_all"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -50,6 +51,35 @@ async def bounded_map(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def map_all(
+    function: Callable[[T], Awaitable[R]],
+    items: Sequence[T],
+    workers: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[R]:
+    """Results of every item in the order of the items; see `bounded_map`.
+
+    Args:
+        function: What to do; several calls overlap.
+        items: Any number.
+        workers: How many are under way at once.
+        progress: Called as `progress(done, total)`, before the first one too.
+    """
+    found: dict[int, R] = {}
+
+    async def one(number: int) -> R:
+        return await function(items[number])
+
+    if progress and items:
+        progress(0, len(items))
+    async with aclosing(bounded_map(one, range(len(items)), workers)) as results:
+        async for batch in results:
+            found.update(batch)
+            if progress:
+                progress(len(found), len(items))
+    return [found[number] for number in range(len(items))]
 
 
 @dataclass(slots=True)

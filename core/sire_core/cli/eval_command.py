@@ -82,21 +82,21 @@ def eval_(
     grouping = model if asking.sentence_groups else None
     with measuring.config(asking, answering, model, calls.workers) as config, reporting() as progress:
         if compared.clusters:
-            _say_clusters(_data(dataset_dir, asked, grouping), options, shown.json_file)
+            _say_clusters(_data(dataset_dir, asked, grouping, progress), options, shown.json_file, progress)
             return
         if asked.file is not None:
             tables = [run_existing(dataset_dir, asked.file, names, options, config, progress, asked.half)]
         else:
-            dataset = _data(dataset_dir, asked, grouping)
+            dataset = _data(dataset_dir, asked, grouping, progress)
             say_size(dataset, config)
             tables = _tables(dataset, names, options, config, progress, compared)
-    if answering.judge is not None:
-        judging = replace(calls, llm=answering.judge).model()
-        tables = [judged(table, names, judging) for table in tables]
+        if answering.judge is not None:
+            judging = replace(calls, llm=answering.judge).model()
+            tables = [judged(table, names, judging, progress) for table in tables]
     _say(tables, shown, ablations=compared.ablations)
 
 
-def _data(place: Path, asked: QuestionSelection, grouped: LanguageModel | None) -> DataSet:
+def _data(place: Path, asked: QuestionSelection, grouped: LanguageModel | None, progress: Progress) -> DataSet:
     """The data set as it was asked for, its documents cut by a model where there is one."""
     from sire_core.evaluate.datasets import load_dataset
 
@@ -106,7 +106,7 @@ def _data(place: Path, asked: QuestionSelection, grouped: LanguageModel | None) 
     from sire_core.corpus.sentence_groups import group_sentences
     from sire_core.models.sync import run_sync
 
-    return replace(dataset, documents=tuple(run_sync(group_sentences(dataset.documents, grouped))))
+    return replace(dataset, documents=tuple(run_sync(group_sentences(dataset.documents, grouped, progress))))
 
 
 def _say(tables: list[list[EvalRow]], shown: ReportOptions, *, ablations: bool) -> None:
@@ -138,10 +138,10 @@ def _say(tables: list[list[EvalRow]], shown: ReportOptions, *, ablations: bool) 
         _say_kinds(rows)
 
 
-def _say_clusters(dataset: DataSet, options: IndexOptions, json_file: Path | None) -> None:
+def _say_clusters(dataset: DataSet, options: IndexOptions, json_file: Path | None, progress: Progress) -> None:
     from sire_core.evaluate.report import write_rows
 
-    report = run_clusters(dataset, options)
+    report = run_clusters(dataset, options, progress)
     if json_file is not None:
         write_rows(json_file, [report])
     say(report.table())

@@ -188,7 +188,9 @@ def run_existing(
         return with_intervals([ask(dataset, setup, found, config, progress) for setup, found in asked])
 
 
-def judged(rows: Sequence[EvalRow], names: Sequence[str], model: LanguageModel | None) -> list[EvalRow]:
+def judged(
+    rows: Sequence[EvalRow], names: Sequence[str], model: LanguageModel | None, progress: Progress
+) -> list[EvalRow]:
     """The rows with what a judge says of their answers beside those of the first recipe (MS-RAG table 4).
 
     Args:
@@ -196,6 +198,7 @@ def judged(rows: Sequence[EvalRow], names: Sequence[str], model: LanguageModel |
         names: The recipes that were asked for; the first one is what the others are compared with, or the first row
             where none is among the rows.
         model: The judge.
+        progress: Told about every pair.
     """
     from sire_core.evaluate.judge import compare_answers
     from sire_core.models.sync import run_sync
@@ -211,7 +214,7 @@ def judged(rows: Sequence[EvalRow], names: Sequence[str], model: LanguageModel |
                 **row.analysis,
                 "judge": {
                     "against": first.setup.recipe,
-                    **run_sync(compare_answers(row.answered, first.answered, model)),
+                    **run_sync(compare_answers(row.answered, first.answered, model, progress)),
                 },
             },
         )
@@ -298,13 +301,14 @@ def _missing(ablation: Ablation, options: IndexOptions, config: EvalConfig) -> s
     return ""
 
 
-def run_clusters(dataset: DataSet, options: IndexOptions) -> ClusterReport:
+def run_clusters(dataset: DataSet, options: IndexOptions, progress: Progress) -> ClusterReport:
     """Cluster the passages by their texts and by their topics, and compare both with the gold passages of questions.
 
     Args:
         dataset: Corpus and questions.
         options: Embedder, seed, the language model that names topics (the words that tell passages apart where there is
             none), and of the settings `clustering`.
+        progress: Told about every topic that a model names.
 
     Raises:
         ConfigurationError: No question has two gold passages, or another setting is given.
@@ -318,6 +322,7 @@ def run_clusters(dataset: DataSet, options: IndexOptions) -> ClusterReport:
     if set(given) - {"clustering"}:
         raise ConfigurationError("--clusters has one setting: --set clustering=paper (or leiden).")
     method = TreeSettings(**given).clustering
-    topics = None if options.language_model is None else run_sync(model_topics(dataset, options.language_model))
+    model = options.language_model
+    topics = None if model is None else run_sync(model_topics(dataset, model, progress))
     embedder = resolve_embedder(options.embedder)
     return run_sync(evaluate_clusters(dataset, embedder, topics=topics, seed=options.seed or 0, method=method))

@@ -113,7 +113,7 @@ def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfi
         row = run_sync(evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)))
         asked = dataset.sample(config.limit, config.seed)
         row = replace(row, evidence_match=run_sync(evidence_match(index, asked)))
-        row = replace(row, analysis=_analysis(index, asked, row, options, config))
+        row = replace(row, analysis=_analysis(index, asked, row, options, config, progress))
         if config.answer is None:
             return row
         answered = _answers(index, asked, setup, config, progress)
@@ -138,7 +138,9 @@ def _storage(index: Index) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def _analysis(index: Index, asked: DataSet, row: EvalRow, options: IndexOptions, config: EvalConfig) -> dict[str, Any]:
+def _analysis(
+    index: Index, asked: DataSet, row: EvalRow, options: IndexOptions, config: EvalConfig, progress: Progress
+) -> dict[str, Any]:
     """What the modes that were asked for find; nothing for recipes without relations."""
     from sire_core.evaluate.graph_check import graph_errors, missing_triples
     from sire_core.models.sync import run_sync
@@ -148,7 +150,7 @@ def _analysis(index: Index, asked: DataSet, row: EvalRow, options: IndexOptions,
     if config.errors:
         found["errors"] = run_sync(graph_errors(index, asked, row, model))
     if config.missing and model is not None:
-        found["missing"] = run_sync(missing_triples(index, asked, model, config.missing, config.seed))
+        found["missing"] = run_sync(missing_triples(index, asked, model, config.missing, config.seed, progress))
     return {name: values for name, values in found.items() if values}
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
 from sire_core.algorithms.text import split_sentences
-from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.algorithms.worker_pool import map_all
+from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ModelError
 from sire_core.models.structured import LenientAnswer, LenientLevel, LenientList
 from sire_core.protocols import Prompt
@@ -46,7 +47,9 @@ class _Groups(LenientAnswer):
     groups: LenientList[_Group] = Field(min_length=1)
 
 
-async def group_sentences(documents: Sequence[Document], model: LanguageModel) -> list[Document]:
+async def group_sentences(
+    documents: Sequence[Document], model: LanguageModel, progress: ProgressLike = None
+) -> list[Document]:
     """Cut every document into passages by a model; their metadata has `abstractiveness` and `topic`.
 
     Groups that the model does not keep together are cut where they break; a sentence that it leaves out goes with the
@@ -55,22 +58,22 @@ async def group_sentences(documents: Sequence[Document], model: LanguageModel) -
     Args:
         documents: Cut at their sentences, whatever passages they had.
         model: One call per 120 sentences.
+        progress: Called as `progress("groups of sentences", done, total)`, in calls; True draws a bar.
 
     Raises:
         LimitExceededError: A usage limit was reached.
     """
     sentences = [split_sentences(" ".join(p.text for p in d.passages) or d.text) for d in documents]
     windows = [(number, start) for number, found in enumerate(sentences) for start in range(0, len(found), _WINDOW)]
-    passages: dict[tuple[int, int], list[Passage]] = {}
+    say = progress_of(progress)
 
     async def one(place: tuple[int, int]) -> list[Passage]:
         number, start = place
         return await _cut(documents[number].title, sentences[number][start : start + _WINDOW], model)
 
     workers = int(getattr(model, "concurrency", 8))
-    async with aclosing(bounded_map(one, iter(windows), workers)) as results:
-        async for batch in results:
-            passages.update(batch)
+    cut = await map_all(one, windows, workers, say and partial(say, "groups of sentences"))
+    passages = dict(zip(windows, cut, strict=True))
     return [
         replace(document, text="", chunks=chunks) if chunks else document
         for document, chunks in (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sire_core.derive.rows import Entry, Item, Output, PassageInput, StoredOutput, encode, place_of
@@ -128,7 +129,8 @@ async def derive(
         if step.source == PASSAGES:
             rows = of_passages.pop(step.name)
         else:
-            rows = await mapped(_runner(step, view), _rows, step, items.items)
+            say = partial(view.progress, f"rows of {step.name}")
+            rows = await mapped(_runner(step, view), _rows, step, items.items, say)
         dirty = await asyncio.to_thread(table.replace_items, items.touched, rows)
         if step.merged_by == step.name:
             table.names = Table(f"{step.name}/names", stored, table.is_new)
@@ -187,7 +189,8 @@ async def _passage_rows(steps: Sequence[Step], passages: Sequence[Item], view: B
     for portable in (True, False):
         own = [step for step in steps if step.portable is portable]
         if own:
-            parts = await mapped(_runner(own[0], view), _rows_of_steps, own, passages)
+            say = partial(view.progress, "reading records")
+            parts = await mapped(_runner(own[0], view), _rows_of_steps, own, passages, say)
             for number, step in enumerate(own):
                 found[step.name] = [entry for part in parts for entry in part[number]]
     return found

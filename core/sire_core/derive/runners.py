@@ -155,11 +155,29 @@ class _Parts(Sequence[Sequence[P]]):
 
 
 async def mapped(
-    runner: Runner, function: Callable[[S, Sequence[P]], Sequence[T]], shared: S, items: Sequence[P]
+    runner: Runner,
+    function: Callable[[S, Sequence[P]], Sequence[T]],
+    shared: S,
+    items: Sequence[P],
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[T]:
-    """Apply a function from parts of some items to lists, and join these in order."""
-    parts: Sequence[Sequence[P]] = _Parts(items, runner.part_size or _PART)
-    found = {number: results async for number, results in runner.map(function, shared, parts)}
+    """Apply a function from parts of some items to lists, and join these in order.
+
+    Args:
+        runner: Does the work.
+        function: From what is shared and a part to a list.
+        shared: What every part is given.
+        items: Cut into parts.
+        progress: Called as `progress(done, total)` in items, where there are several parts.
+    """
+    size = runner.part_size or _PART
+    parts: Sequence[Sequence[P]] = _Parts(items, size)
+    found: dict[int, Sequence[T]] = {}
+    say = progress if progress and len(parts) > 1 else lambda _done, _total: None
+    say(0, len(items))
+    async for number, results in runner.map(function, shared, parts):
+        found[number] = results
+        say(min(len(found) * size, len(items)), len(items))
     return [result for number in range(len(parts)) for result in found.pop(number)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from sire_core.derive.rows import Group, Item, Output, Row
@@ -74,7 +75,9 @@ class Step:
         import asyncio
 
         if self.independent and self.portable:
-            return await mapped(context.view.runner, _reduced, self, groups)
+            return await mapped(
+                context.view.runner, _reduced, self, groups, partial(context.view.progress, f"outputs of {self.name}")
+            )
         return await asyncio.to_thread(self.reduce, groups, context)
 
     def size_limit(self) -> int | None:

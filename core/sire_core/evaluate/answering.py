@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.algorithms.worker_pool import map_all
+from sire_core.bars import ProgressLike, progress_of
 from sire_core.evaluate.answer import (
     acc,
     acc_at,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from sire_core.evaluate.datasets import DataSet, Question
     from sire_core.index import Index
-    from sire_core.protocols import LanguageModel, Progress
+    from sire_core.protocols import LanguageModel
     from sire_core.reason.steps import Answer
     from sire_core.types import Document
 
@@ -119,7 +120,7 @@ class AnsweredQuestion:
 
 
 async def answer_questions(
-    index: Index, dataset: DataSet, config: AnswerConfig, progress: Progress | None = None
+    index: Index, dataset: DataSet, config: AnswerConfig, progress: ProgressLike = None
 ) -> tuple[AnsweredQuestion, ...]:
     """Answer every question that has accepted answers.
 
@@ -129,7 +130,7 @@ async def answer_questions(
         index: What is searched.
         dataset: Questions without answers are not asked.
         config: How.
-        progress: Called as `progress("answers", done, total)`.
+        progress: Called as `progress("answers", done, total)`; True draws a bar.
 
     Raises:
         ConfigurationError: Neither the configuration nor the index has a language model.
@@ -139,17 +140,12 @@ async def answer_questions(
     # The official scripts of these two give no credit to a wrong yes or no.
     overlap = f1_hotpot if dataset.name.lower().startswith(("hotpot", "2wiki")) else f1
     documents = {document.id: document for document in dataset.documents} if config.via == GOLDEN else {}
-    answered: dict[int, AnsweredQuestion] = {}
+    say = progress_of(progress)
 
-    async def one(number: int) -> AnsweredQuestion:
-        return await _answer(index, questions[number], config, overlap, documents)
+    async def one(question: Question) -> AnsweredQuestion:
+        return await _answer(index, question, config, overlap, documents)
 
-    async with contextlib.aclosing(bounded_map(one, range(len(questions)), config.workers)) as results:
-        async for batch in results:
-            answered.update(batch)
-            if progress:
-                progress("answers", len(answered), len(questions))
-    return tuple(answered[number] for number in range(len(questions)))
+    return tuple(await map_all(one, questions, config.workers, say and partial(say, "answers")))
 
 
 def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:

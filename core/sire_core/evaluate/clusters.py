@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.protocols import Embedder, LanguageModel
+    from sire_core.protocols import Embedder, LanguageModel, Progress
 
     Clusters = Sequence[Sequence[int] | NDArray[np.int64]]
 
@@ -191,18 +190,24 @@ def tfidf_topics(texts: Sequence[str], words: int = 5) -> list[str]:
     return topics
 
 
-async def model_topics(dataset: DataSet, model: LanguageModel) -> list[str]:
+async def model_topics(dataset: DataSet, model: LanguageModel, progress: Progress | None = None) -> list[str]:
     """The topic of every passage in a model's words, one call each; empty where it fails, with a warning.
+
+    Args:
+        dataset: The passages.
+        model: Who reads them.
+        progress: Called as `progress("topics", done, total)`.
 
     Raises:
         LimitExceededError: A usage limit was reached.
     """
-    from sire_core.algorithms.worker_pool import bounded_map
+    from functools import partial
+
+    from sire_core.algorithms.worker_pool import map_all
     from sire_core.errors import ModelError
     from sire_core.protocols import Prompt
 
     texts = list(dataset.texts.values())
-    topics = [""] * len(texts)
 
     async def one(number: int) -> str:
         try:
@@ -212,11 +217,7 @@ async def model_topics(dataset: DataSet, model: LanguageModel) -> list[str]:
             return ""
 
     workers = int(getattr(model, "concurrency", 8))
-    async with aclosing(bounded_map(one, range(len(texts)), workers)) as results:
-        async for batch in results:
-            for number, topic in batch:
-                topics[number] = topic
-    return topics
+    return await map_all(one, range(len(texts)), workers, progress and partial(progress, "topics"))
 
 
 async def _clustered(

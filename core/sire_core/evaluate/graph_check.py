@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
 from sire_core.models.structured import LenientAnswer
 from sire_core.protocols import Prompt
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow, QuestionResult
     from sire_core.index import Index
-    from sire_core.protocols import LanguageModel
+    from sire_core.protocols import LanguageModel, Progress
 
 __all__ = ["classify_error", "graph_errors", "missing_triples"]
 
@@ -108,7 +108,12 @@ async def graph_errors(index: Index, dataset: DataSet, row: EvalRow, model: Lang
 
 
 async def missing_triples(
-    index: Index, dataset: DataSet, model: LanguageModel, limit: int = 50, seed: int = 0
+    index: Index,
+    dataset: DataSet,
+    model: LanguageModel,
+    limit: int = 50,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """How many relations that passages state the graph lacks or has wrong (appendix M), by a model as annotator.
 
@@ -118,6 +123,7 @@ async def missing_triples(
         model: One call per passage.
         limit: So many passages, drawn at random.
         seed: Of the draw.
+        progress: Called as `progress("missing relations", done, total)`.
 
     Returns:
         `missing` and `wrong`, shares in percent; counts. Empty for a recipe without relations.
@@ -129,7 +135,6 @@ async def missing_triples(
         return {}
     texts = list(dataset.texts.items())
     drawn = np.sort(np.random.default_rng(seed).permutation(len(texts))[:limit]).tolist()
-    found: list[tuple[int, int, int]] = []
 
     async def one(number: int) -> tuple[int, int, int] | None:
         name, text = texts[number]
@@ -144,9 +149,8 @@ async def missing_triples(
         return right, len(said.missing), len(relations) - right
 
     workers = int(getattr(model, "concurrency", 8))
-    async with aclosing(bounded_map(one, iter(drawn), workers)) as results:
-        async for batch in results:
-            found += [counted for _, counted in batch if counted is not None]
+    counts = await map_all(one, drawn, workers, progress and partial(progress, "missing relations"))
+    found = [counted for counted in counts if counted is not None]
     right, missing, wrong = (sum(counted[i] for counted in found) for i in range(3))
     return {
         "missing": round(100 * missing / (right + missing), 1) if right + missing else 0.0,

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import field_validator
 
-from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.structured import LenientAnswer
 from sire_core.protocols import Prompt
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answering import AnsweredQuestion
-    from sire_core.protocols import LanguageModel
+    from sire_core.protocols import LanguageModel, Progress
 
 __all__ = ["CRITERIA", "compare_answers", "judge_pair"]
 
@@ -74,7 +74,10 @@ async def judge_pair(
 
 
 async def compare_answers(
-    ones: Sequence[AnsweredQuestion], others: Sequence[AnsweredQuestion], model: LanguageModel
+    ones: Sequence[AnsweredQuestion],
+    others: Sequence[AnsweredQuestion],
+    model: LanguageModel,
+    progress: Progress | None = None,
 ) -> dict[str, float]:
     """Share of wins of the first answers over the second, 0..100 by criterion.
 
@@ -82,6 +85,7 @@ async def compare_answers(
         ones: Answers of one row.
         others: Answers of another row to the same questions.
         model: The judge.
+        progress: Called as `progress("judge", done, total)`.
 
     Returns:
         The shares, `questions` judged, and how many the judge `failed` on.
@@ -92,7 +96,6 @@ async def compare_answers(
     theirs = {answered.id: answered.text for answered in others}
     if set(theirs) != {answered.id for answered in ones}:
         raise ConfigurationError("A judge needs two rows that answered the same questions.")
-    wins: list[dict[str, float]] = []
 
     async def one(answered: AnsweredQuestion) -> dict[str, float] | None:
         try:
@@ -101,8 +104,7 @@ async def compare_answers(
             return None
 
     workers = int(getattr(model, "concurrency", 8))
-    async with aclosing(bounded_map(one, iter(ones), workers)) as results:
-        async for batch in results:
-            wins += [found for _, found in batch if found is not None]
+    judged = await map_all(one, ones, workers, progress and partial(progress, "judge"))
+    wins = [found for found in judged if found is not None]
     shares = {name: round(100 * sum(win[name] for win in wins) / len(wins), 1) for name in CRITERIA if wins}
     return {**shares, "questions": len(wins), "failed": len(ones) - len(wins)}

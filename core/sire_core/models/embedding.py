@@ -109,6 +109,8 @@ class UnitEmbedder:
         hashes = list(texts)
         parts = [hashes[start : start + _BATCH] for start in range(0, len(hashes), _BATCH)]
         found: dict[str, FloatArray] = {}
+        if hashes:
+            self._progress("embedding", 0, len(hashes))
         async for number, raw in self._batches([[texts[h] for h in part] for part in parts]):
             vectors = self._checked(np.asarray(raw, dtype=np.float32), len(parts[number]))
             if self._store is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -194,6 +194,7 @@ def train_encoder(
     rates: tuple[float, float],
     loss: str,
     seed: int,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[EncoderScorer]:
     """Train a scorer; it is given before the first pass and after each, changed in place and ready to walk with.
 
@@ -205,6 +206,7 @@ def train_encoder(
         rates: Learning rates of AdamW: a small one for the encoder, which knows its language, a large one for the MLPs.
         loss: One of `chain_loss.LOSSES`.
         seed: Of order and dropout.
+        progress: Called as `progress(done, total)` after every batch, in steps of all passes.
     """
     heads = [*model.edge.parameters(), *model.score.parameters()]
     optimizer = torch.optim.AdamW(
@@ -231,6 +233,8 @@ def train_encoder(
                 optimizer.zero_grad()
                 value.backward()
                 optimizer.step()
+                if progress:
+                    progress(epoch * len(order) + min(first + batch, len(order)), epochs * len(order))
         yield model.eval()
 
 

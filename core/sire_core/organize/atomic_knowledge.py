@@ -142,9 +142,8 @@ class _Units(Step):
         documents = self._passages(groups, context)
         passages = {unit.id: unit for unit in context.view.chunk_units}
         clusters = [[passages[entry.item] for entry in found] for found in documents]
-        context.view.progress("summaries of documents", 0, len(groups))
-        written = await context.view.summarizer(self.settings.summary_tokens).summarize(clusters)
-        context.view.progress("summaries of documents", len(groups), len(groups))
+        summarizer = context.view.summarizer(self.settings.summary_tokens, "summaries of documents")
+        written = await summarizer.summarize(clusters)
         return [
             self._output(group, [_Line(text, range(len(found)))])
             if text

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,7 +27,9 @@ __all__ = ["BridgingFacts"]
 
 
 class _Writer(Protocol):
-    async def write(self, evidence: Sequence[BridgeEvidence]) -> Sequence[tuple[BridgeFact, ...] | Failure]: ...
+    async def write(
+        self, evidence: Sequence[BridgeEvidence], progress: Callable[[int, int], None]
+    ) -> Sequence[tuple[BridgeFact, ...] | Failure]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +169,7 @@ class _Entities(Step):
         import asyncio
 
         evidence = await asyncio.to_thread(self._evidence, groups, context)
-        view.progress("bridging facts", 0, len(evidence))
-        answers = await self._writer(view).write(list(evidence.values()))
-        view.progress("bridging facts", len(evidence), len(evidence))
+        answers = await self._writer(view).write(list(evidence.values()), partial(view.progress, "bridging facts"))
         written = dict(zip(evidence, map(_output, answers), strict=True))
         # An entity that bridges, and of which fewer than two documents state anything, has an output without facts.
         bridging = {group.key for group in groups if self._bridges(group)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class Corpus:
         stale_links: Old chunks whose records may link other titles now.
         embed: Vectors of units or of ids of stored units, reusing what is stored.
         fingerprints: Fingerprints of embedder and extractor.
-        make_summarizer: Summariser for a length.
+        make_summarizer: Summariser for a length, and for whom it tells how far it is.
         language_model: The user's model, or None.
         seed: Seed of the index.
         progress: Reports progress.
@@ -49,7 +49,7 @@ class Corpus:
     stale_links: Callable[[], Collection[str]]
     embed: Callable[[Sequence[Unit | str]], Awaitable[FloatArray]]
     fingerprints: tuple[str, str]
-    make_summarizer: Callable[[int], Summarizer]
+    make_summarizer: Callable[[int, Callable[[int, int], None]], Summarizer]
     language_model: LanguageModel | None
     seed: int
     progress: Progress
@@ -176,9 +176,9 @@ class OrganizerView:
         raw = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
         return np.random.default_rng([self._corpus.seed, int.from_bytes(raw, "little")])
 
-    def summarizer(self, max_tokens: int) -> Summarizer:
+    def summarizer(self, max_tokens: int, stage: str = "summaries") -> Summarizer:
         """The model-based summariser where there is a model, else the extractive one."""
-        return self._corpus.make_summarizer(max_tokens)
+        return self._corpus.make_summarizer(max_tokens, partial(self.progress, stage))
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Report progress."""

@@ -60,7 +60,8 @@ async def organize_all(jobs: Sequence[Job], corpus: Corpus, store: Store) -> Map
     """
     finished: dict[str, tuple[str, Delta]] = {}
     deltas: dict[str, Delta] = {}
-    for job in jobs:
+    for done, job in enumerate(jobs):
+        corpus.progress("organizing", done, len(jobs))
         missing = [name for name in job.organizer.requires if name not in finished]
         if missing:
             raise ConfigurationError(f"{job.organizer.name} needs {', '.join(missing)} before it in the recipe.")
@@ -72,4 +73,6 @@ async def organize_all(jobs: Sequence[Job], corpus: Corpus, store: Store) -> Map
             failed = sorted(corpus.failures[before:], key=lambda failure: failure.where)
             deltas[job.fingerprint] = replace(delta, failures=(*delta.failures, *failed))
         finished[job.organizer.name] = (job.fingerprint, deltas[job.fingerprint])
+    if jobs:
+        corpus.progress("organizing", len(jobs), len(jobs))
     return deltas

@@ -23,14 +23,14 @@ class BuildModels:
     Attributes:
         extractor: Makes records.
         language_model: For organizers; its validated answers are stored. None without a model.
-        summarizer: Summariser of a length.
+        summarizer: Summariser of a length, and for whom it tells how far it is.
         failures: Summaries that failed so far; it grows while the build works.
         meter: Counts and bounds calls; None without a model.
     """
 
     extractor: Extractor
     language_model: LanguageModel | None
-    summarizer: Callable[[int], Summarizer]
+    summarizer: Callable[[int, Callable[[int, int], None]], Summarizer]
     failures: list[Failure]
     meter: Any = None
 
@@ -72,9 +72,13 @@ def build_models(library: IndexFiles, workers: BuildContext, hash_of: Mapping[st
     def cached(stage: str) -> CachedModel:
         return CachedModel(model, library.calls, stage, meter=meter, source_of=lambda found: hash_of.get(found, found))
 
-    def summarizer(max_tokens: int) -> Summarizer:
+    def summarizer(max_tokens: int, progress: Callable[[int, int], None]) -> Summarizer:
         return ModelSummarizer(
-            cached("summaries"), max_tokens=max_tokens, concurrency=workers.workers, on_failure=failures.append
+            cached("summaries"),
+            max_tokens=max_tokens,
+            concurrency=workers.workers,
+            on_failure=failures.append,
+            progress=progress,
         )
 
     # Records of the joint prompt are stored as such; of the steps of native extraction, and of what is merged with the
@@ -91,4 +95,7 @@ def _without_model(workers: BuildContext) -> BuildModels:
     from sire_core.extraction.rules import RulesExtractor
     from sire_core.organize.summaries.extractive import ExtractiveSummarizer
 
-    return BuildModels(workers.extractor or RulesExtractor(), None, ExtractiveSummarizer, [])
+    def summarizer(max_tokens: int, progress: Callable[[int, int], None]) -> Summarizer:
+        return ExtractiveSummarizer(max_tokens, progress=progress)
+
+    return BuildModels(workers.extractor or RulesExtractor(), None, summarizer, [])

@@ -23,7 +23,7 @@ class BuildSettings:
         embedder: Makes vectors; fitted.
         extractor: Makes records; fitted.
         language_model: Answers prompts; None without one.
-        make_summarizer: Summariser of a length.
+        make_summarizer: Summariser of a length, and for whom it tells how far it is.
         failures: Summaries that failed; the summariser adds to it while the build works.
         fingerprints: Fingerprints of those.
         chunker: Settings of the chunker, for the manifest.
@@ -38,7 +38,7 @@ class BuildSettings:
     embedder: Embedder
     extractor: Extractor
     language_model: LanguageModel | None
-    make_summarizer: Callable[[int], Summarizer]
+    make_summarizer: Callable[[int, Callable[[int, int], None]], Summarizer]
     failures: Sequence[Failure]
     fingerprints: Fingerprints
     chunker: Mapping[str, Any] | None

@@ -94,8 +94,10 @@ class Builder:
         manifest = self._manifest(work, () if changed else work.stale, failed, commit.deltas)
         if work.known and not changed and manifest.failed == work.before.failed:
             return self._keep(work, failures)  # what failed before failed again
+        self._settings.progress("writing", 0, 1)
         with self._timed("commit"):
             await finish_in_thread(lambda: self._commit(replace(commit, manifest=manifest.to_json()), manifest, work))
+        self._settings.progress("writing", 1, 1)
         return self._report(work, manifest, failures)
 
     def _commit(self, commit: Commit, manifest: Manifest, work: _Work) -> None:

@@ -237,8 +237,8 @@ class BuildView(Protocol):
     def rng(self, *names: str) -> np.random.Generator:
         """A generator that depends on the index seed and `names` only."""
 
-    def summarizer(self, max_tokens: int) -> Summarizer:
-        """The model-based summariser where there is a model, else the extractive one."""
+    def summarizer(self, max_tokens: int, stage: str = "summaries") -> Summarizer:
+        """The model-based summariser where there is a model, else the extractive one; progress calls it `stage`."""
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Report progress."""

@@ -29,6 +29,9 @@ class _View:
 
     runner = LocalRunner()
 
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Nobody watches."""
+
 
 def derive_outputs(
     steps: Sequence[Step], passages: Sequence[tuple[Unit, ExtractionRecord | None]]

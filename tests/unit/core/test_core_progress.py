@@ -8,6 +8,8 @@ import pytest
 from sire_core import Document, Index
 from sire_core.bars import Bars, progress_of
 from sire_core.cli.output import bar
+from sire_core.testing.corpora import sample_corpus
+from sire_core.testing.scripted_model import ScriptedModel
 
 
 class Terminal(io.StringIO):
@@ -32,6 +34,34 @@ def test_adapters_draw_wherever_they_are_asked_to(monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream)
     Bars()("stage", 3, 3)
     assert "3/3" in stream.getvalue()
+
+
+def told(recipe, **settings):
+    """What is told of each stage of a build: (done, total) in order."""
+    stages: dict[str, list[tuple[int, int]]] = {}
+    index = Index(recipe=recipe, progress=lambda stage, *at: stages.setdefault(stage, []).append(at), **settings)
+    index.build(sample_corpus())
+    return stages
+
+
+@pytest.mark.parametrize(("recipe", "stage"), [("raptor", "summaries of sim level 1"), ("indexrag", "bridging facts")])
+def test_what_a_model_writes_is_counted_while_it_writes(recipe, stage):
+    model = ScriptedModel()
+    model.concurrency = 1
+    found = told(recipe, language_model=model, workers=1)[stage]
+    done, totals = zip(*found, strict=True)
+    assert done[0] == 0
+    assert list(done) == sorted(done)
+    assert any(0 < number < totals[0] for number in done)
+    assert done[-1] == totals[-1] == totals[0]
+
+
+def test_every_stage_of_a_build_begins_at_nothing_and_ends_with_all():
+    stages = told("sirerag")
+    assert {"extraction", "embedding", "organizing", "summaries of sim level 1", "writing"} <= set(stages)
+    for found in stages.values():
+        assert found[0][0] == 0
+        assert found[-1][0] == found[-1][1]
 
 
 def test_bars_of_shares():

@@ -56,7 +56,10 @@ def test_equally_good_recipes_leave_the_first_one():
         Document(str(n), f"the {words[n]} and the {words[(n + 1) % 12]} grow by the {words[(n + 2) % 12]} near water")
         for n in range(12)
     ]
-    found = advise(documents, candidates=CANDIDATES[:3], n=12, k=12)
+    told = []
+    found = advise(documents, candidates=CANDIDATES[:3], n=12, k=12, progress=lambda *step: told.append(step))
+    assert [step[1:] for step in told if step[0] == "recipes"] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert ("extraction", 12, 12) in told
     assert {measure.recall for measure in found.measures} == {100.0}
     assert found.recommended.candidate == CANDIDATES[0]
 

@@ -18,11 +18,11 @@ from sire_core.evaluate.advise.corpus_look import ENGLISH, CorpusLook, look
 from sire_core.evaluate.advise.own_questions import OwnQuestion, own_questions
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Embedder
+    from sire_core.protocols import Embedder, Progress
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Document
 
-__all__ = ["CANDIDATES", "Advice", "Candidate", "Measure", "aadvise", "advise"]
+__all__ = ["CANDIDATES", "Advice", "Candidate", "Measure", "aadvise", "advise", "recommend"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ async def aadvise(
         n: How many questions are made.
         k: How many hits count.
         seed: Of every choice.
-        progress: Told as `progress("recipes", done, total)`; True draws a bar.
+        progress: Told as `progress("recipes", done, total)`, and of each build as `Index` tells; True draws bars.
 
     Raises:
         ConfigurationError: No candidate may be recommended.
@@ -181,9 +181,10 @@ async def aadvise(
     if all(candidate.shown_only for candidate in candidates):
         raise ConfigurationError("Name a candidate that may be recommended; see CANDIDATES.")
     chosen, say = sample(documents, passages, seed), progress_of(progress) or _silent
+    say("recipes", 0, len(candidates))
     with tempfile.TemporaryDirectory() as place, ExitStack() as opened:
         # The first candidate's graph says who names whom; what it costs is its own.
-        built = {CANDIDATES[0]: await _built(opened, place, CANDIDATES[0], chosen, embedder)}
+        built = {CANDIDATES[0]: await _built(opened, place, CANDIDATES[0], chosen, embedder, say)}
         first, _ = built[CANDIDATES[0]]
         found = look(first)
         questions = own_questions(found, first.view.matrix[: found.passages], n, seed)
@@ -194,10 +195,10 @@ async def aadvise(
             )
         measures = []
         for done, candidate in enumerate(candidates, 1):
-            snapshot, build_s = built.get(candidate) or await _built(opened, place, candidate, chosen, embedder)
+            snapshot, build_s = built.get(candidate) or await _built(opened, place, candidate, chosen, embedder, say)
             measures.append(await _measure(candidate, snapshot, questions, k, build_s))
             say("recipes", done, len(candidates))
-    best = _recommended(measures, seed)
+    best = recommend(measures, seed)
     return Advice(
         look=found,
         sampled=len(chosen) if len(chosen) < len(documents) else 0,
@@ -215,13 +216,14 @@ async def _built(
     candidate: Candidate,
     documents: Sequence[Document],
     embedder: Embedder | str | None,
+    progress: Progress,
 ) -> tuple[SearchSnapshot, float]:
     """The snapshot of a recipe, and the CPU seconds of its build; recipes share a folder and what was extracted."""
     from sire_core.index import Index
     from sire_core.recipes import recipe_by_name
 
     recipe = recipe_by_name(candidate.recipe, **dict(candidate.settings))
-    index = opened.enter_context(Index(place, recipe=recipe, embedder=embedder))
+    index = opened.enter_context(Index(place, recipe=recipe, embedder=embedder, progress=progress))
     started = time.process_time()
     await index.abuild(documents)
     spent = time.process_time() - started
@@ -252,8 +254,13 @@ def _silent(stage: str, done: int, total: int) -> None:
     """For who wants no progress."""
 
 
-def _recommended(measures: Sequence[Measure], seed: int) -> Measure:
-    """The first candidate that no other one beats by more than chance and a few points."""
+def recommend(measures: Sequence[Measure], seed: int = 0) -> Measure:
+    """The first candidate that no other one beats by more than chance and a few points.
+
+    Args:
+        measures: On the same questions, in the order in which their candidates are preferred.
+        seed: Of the resamples.
+    """
     rng = np.random.default_rng(seed)
     eligible = [found for found in measures if not found.candidate.shown_only]
     best = max(eligible, key=lambda m: m.recall)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +11,7 @@ from pydantic import BaseModel
 
 from sire_core.algorithms.text import count_tokens, truncate_tokens
 from sire_core.algorithms.wording import count
-from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
 from sire_core.models.usage import estimate_tokens
 from sire_core.organize.reports.extractive_reports import Report
@@ -166,25 +165,21 @@ class ModelReports:
         self._max_tokens = max_tokens
         self._findings = findings
 
-    async def write(self, evidence: Sequence[ReportEvidence]) -> list[Report | Failure]:
+    async def write(
+        self, evidence: Sequence[ReportEvidence], progress: Callable[[int, int], None] | None = None
+    ) -> list[Report | Failure]:
         """A report on each cluster; a cluster that fails gets a `Failure`.
 
         A report stands on everything that the model was shown, since it may have used any of it.
 
+        Args:
+            evidence: What is shown of each cluster.
+            progress: Called as `progress(done, total)`.
+
         Raises:
             LimitExceededError: A usage limit was reached.
         """
-        found: list[Report | Failure] = [Failure("", "")] * len(evidence)
-
-        async def one(number: int) -> Report | Failure:
-            return await self._one(evidence[number])
-
-        workers = int(getattr(self._model, "concurrency", 8))
-        async with contextlib.aclosing(bounded_map(one, range(len(evidence)), workers)) as results:
-            async for batch in results:
-                for number, result in batch:
-                    found[number] = result
-        return found
+        return await map_all(self._one, evidence, int(getattr(self._model, "concurrency", 8)), progress)
 
     async def _one(self, evidence: ReportEvidence) -> Report | Failure:
         bind = getattr(self._model, "with_sources", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sire_core.organize.reports.extractive_reports import Report, extract_report
@@ -136,9 +137,8 @@ class ReportWriter:
         assert model is not None
         todo = await asyncio.to_thread(self._to_write, opened)
         stage = f"reports of level {level}"
-        self._view.progress(stage, 0, len(todo))
-        answers = await ModelReports(model, max_tokens=self._report_tokens).write([shown for *_, shown in todo])
-        self._view.progress(stage, len(todo), len(todo))
+        writer, say = ModelReports(model, max_tokens=self._report_tokens), partial(self._view.progress, stage)
+        answers = await writer.write([shown for *_, shown in todo], say)
         for (tree, number, evidence), answer in zip(todo, answers, strict=True):
             if isinstance(answer, Failure):
                 self._failures.append(answer)

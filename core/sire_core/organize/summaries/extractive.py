@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,10 +29,12 @@ class ExtractiveSummarizer:
     Attributes:
         max_tokens: Length of a summary.
         diversity: Weight of being different from what is chosen already, in [0, 1].
+        progress: Called as `progress(done, total)`.
     """
 
     max_tokens: int = 200
     diversity: float = 0.4
+    progress: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
 
     @property
     def fingerprint(self) -> str:
@@ -43,7 +45,11 @@ class ExtractiveSummarizer:
         """Summarise each cluster; see `Summarizer`."""
         import asyncio
 
-        return await asyncio.to_thread(self._summarize, clusters)
+        say = self.progress or _silent
+        say(0, len(clusters))
+        found = await asyncio.to_thread(self._summarize, clusters)
+        say(len(clusters), len(clusters))
+        return found
 
     def _summarize(self, clusters: Sequence[Sequence[Unit]]) -> list[tuple[str, tuple[str, ...]]]:
         members = {unit.id: unit for cluster in clusters for unit in cluster}
@@ -158,3 +164,7 @@ def _truncate(text: str, max_tokens: int) -> str:
             break
         words.append(word)
     return " ".join(words)
+
+
+def _silent(done: int, total: int) -> None:
+    """For who wants no progress."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import split_sentences, tokenize
 from sire_core.algorithms.wording import count
-from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Prompt
@@ -43,6 +42,7 @@ class ModelSummarizer:
         context_tokens: Most tokens of one prompt's texts.
         concurrency: Clusters under way at once; None takes the model's own `concurrency`, or 8.
         on_failure: Called with every cluster that could not be summarised.
+        progress: Called as `progress(done, total)`.
 
     Raises:
         ConfigurationError: A number is too small.
@@ -56,12 +56,14 @@ class ModelSummarizer:
         context_tokens: int = 6_000,
         concurrency: int | None = None,
         on_failure: Callable[[Failure], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self._model = language_model
         self._max_tokens = max_tokens
         self._context_tokens = context_tokens
         self._workers = int(getattr(language_model, "concurrency", 8)) if concurrency is None else concurrency
         self._on_failure = on_failure
+        self._progress = progress
         if max_tokens < 1 or self._workers < 1 or context_tokens < 3 * max_tokens:
             raise ConfigurationError(
                 "max_tokens and concurrency must be at least 1, and context_tokens at least three times max_tokens, "
@@ -81,16 +83,7 @@ class ModelSummarizer:
         Raises:
             LimitExceededError: A usage limit was reached.
         """
-        found: list[tuple[str, tuple[str, ...]]] = [("", ())] * len(clusters)
-
-        async def one(number: int) -> tuple[str, tuple[str, ...]]:
-            return await self._one(clusters[number])
-
-        async with contextlib.aclosing(bounded_map(one, range(len(clusters)), self._workers)) as results:
-            async for batch in results:
-                for number, result in batch:
-                    found[number] = result
-        return found
+        return await map_all(self._one, clusters, self._workers, self._progress)
 
     async def _one(self, cluster: Sequence[Unit]) -> tuple[str, tuple[str, ...]]:
         members = [unit for unit in cluster if unit.text.strip()]

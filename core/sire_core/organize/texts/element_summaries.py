@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, Field
 
-from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Prompt
@@ -84,7 +84,8 @@ async def with_summaries(delta: Delta, view: BuildView) -> Delta:
     asked += [stored[found] for found in missing if found in stored]
     texts = {chunk.id: chunk.index_text for chunk in view.chunks} if asked else {}
     elements = [Element(unit.id, unit.text, unit.chunk_ids) for unit in asked]
-    written, failures = await summarize_elements(elements, texts, view.language_model)
+    say = partial(view.progress, "summaries of elements")
+    written, failures = await summarize_elements(elements, texts, view.language_model, say)
     new = {unit.id: _with_summary(unit, written[unit.id]) for unit in asked if written.get(unit.id)}
     return replace(
         delta,
@@ -104,7 +105,10 @@ def _with_summary(unit: Unit, summary: str) -> Unit:
 
 
 async def summarize_elements(
-    elements: Sequence[Element], texts: Mapping[str, str], model: LanguageModel
+    elements: Sequence[Element],
+    texts: Mapping[str, str],
+    model: LanguageModel,
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[dict[str, str], list[Failure]]:
     """Ask a model to summarise elements, up to twenty a call, several calls at a time.
 
@@ -115,6 +119,7 @@ async def summarize_elements(
         elements: What to summarise.
         texts: Passage texts by chunk id; an element is shown the first four of its passages.
         model: Who writes. With `with_sources` (see `CachedModel`) it is told the chunks of each call.
+        progress: Called as `progress(done, total)`, in calls.
 
     Returns:
         Summaries by key, without those the model left out; and the calls that failed.
@@ -122,7 +127,6 @@ async def summarize_elements(
     Raises:
         LimitExceededError: A usage limit was reached.
     """
-    batches = _batches(elements, texts)
     found: dict[str, str] = {}
     failures: list[Failure] = []
 
@@ -134,11 +138,9 @@ async def summarize_elements(
             return {}, Failure(what, f"{type(error).__name__}: {error}"[:500])
 
     workers = int(getattr(model, "concurrency", 8))
-    async with contextlib.aclosing(bounded_map(one, batches, workers)) as results:
-        async for done in results:
-            for _, (summaries, failure) in done:
-                found.update(summaries)
-                failures += [failure] if failure else []
+    for summaries, failure in await map_all(one, _batches(elements, texts), workers, progress):
+        found.update(summaries)
+        failures += [failure] if failure else []
     return {element.key: found[element.key] for element in elements if element.key in found}, failures
 
 

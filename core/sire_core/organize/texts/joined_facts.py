@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -43,12 +43,24 @@ class JoinedFacts:
     min_new: int = 3
     max_chars: int = 600
 
-    async def write(self, evidence: Sequence[BridgeEvidence]) -> list[tuple[BridgeFact, ...]]:
-        """Bridging facts of each entity, most informative first."""
+    async def write(
+        self, evidence: Sequence[BridgeEvidence], progress: Callable[[int, int], None] | None = None
+    ) -> list[tuple[BridgeFact, ...]]:
+        """Bridging facts of each entity, most informative first.
+
+        Args:
+            evidence: What is known of each entity.
+            progress: Called as `progress(done, total)`.
+        """
         import asyncio
 
         words, content = PaddedWords(), _ContentWords()
-        return await asyncio.to_thread(lambda: [self._join(found, words, content) for found in evidence])
+        if progress:
+            progress(0, len(evidence))
+        facts = await asyncio.to_thread(lambda: [self._join(found, words, content) for found in evidence])
+        if progress:
+            progress(len(evidence), len(evidence))
+        return facts
 
     def join(self, evidence: BridgeEvidence) -> tuple[BridgeFact, ...]:
         """Bridging facts of one entity, most informative first."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, model_validator
 
 from sire_core.algorithms.text import normalize_answer, tokenize
-from sire_core.algorithms.worker_pool import bounded_map
+from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
 from sire_core.organize.texts.joined_facts import BridgeFact
 from sire_core.protocols import Prompt
@@ -55,25 +54,21 @@ class ModelBridges:
         self._model = language_model
         self._max_chars = max_chars
 
-    async def write(self, evidence: Sequence[BridgeEvidence]) -> list[tuple[BridgeFact, ...] | Failure]:
+    async def write(
+        self, evidence: Sequence[BridgeEvidence], progress: Callable[[int, int], None] | None = None
+    ) -> list[tuple[BridgeFact, ...] | Failure]:
         """Bridging facts of each entity; an entity that fails gets a `Failure`.
 
         A fact stands on everything that the model was shown, since it may have used any of it.
 
+        Args:
+            evidence: What is known of each entity.
+            progress: Called as `progress(done, total)`.
+
         Raises:
             LimitExceededError: A usage limit was reached.
         """
-        found: list[tuple[BridgeFact, ...] | Failure] = [()] * len(evidence)
-
-        async def one(number: int) -> tuple[BridgeFact, ...] | Failure:
-            return await self._one(evidence[number])
-
-        workers = int(getattr(self._model, "concurrency", 8))
-        async with contextlib.aclosing(bounded_map(one, range(len(evidence)), workers)) as results:
-            async for batch in results:
-                for number, result in batch:
-                    found[number] = result
-        return found
+        return await map_all(self._one, evidence, int(getattr(self._model, "concurrency", 8)), progress)
 
     async def _one(self, evidence: BridgeEvidence) -> tuple[BridgeFact, ...] | Failure:
         bind = getattr(self._model, "with_sources", None)

@@ -197,9 +197,7 @@ class LayerWriter:
         if not clusters:
             return []
         stage = f"summaries of {self.name} level {number}"
-        self.view.progress(stage, 0, len(clusters))
-        written = await self.view.summarizer(self.settings.summary_tokens).summarize(clusters)
-        self.view.progress(stage, len(clusters), len(clusters))
+        written = await self.view.summarizer(self.settings.summary_tokens, stage).summarize(clusters)
         return [
             self._summary(members, text, ranked, number) if text else None
             for members, (text, ranked) in zip(clusters, written, strict=True)

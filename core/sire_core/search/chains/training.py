@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.neural.chain_loss import LOSSES
 from sire_core.search.chains.checkpoint import scorer_digest, scorer_of
@@ -21,7 +22,6 @@ from sire_core.search.chains.scorers import HeuristicScorer, RandomScorer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import Progress
     from sire_core.search.chains.examples import KnownQuestion
     from sire_core.search.chains.scorers import ChainScorer
     from sire_core.search.view import PoolView
@@ -135,7 +135,7 @@ async def train_scorer(
     questions: Sequence[KnownQuestion],
     config: TrainingConfig | None = None,
     data: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: ProgressLike = None,
 ) -> TrainedScorer:
     """Train on shortest paths between gold passages, keep the weights of the best match rate on held-back questions.
 
@@ -144,7 +144,8 @@ async def train_scorer(
         questions: With their evidence.
         config: How.
         data: What the card says of the data.
-        progress: Called as `progress("epochs", done, total)`.
+        progress: Called as `progress("epochs", done, total)`, for an encoder also as `progress("steps", done, total)`;
+            True draws bars.
 
     Raises:
         ConfigurationError: torch is missing.
@@ -153,14 +154,17 @@ async def train_scorer(
     config = config or TrainingConfig()
     need_torch()
     learn, check = _split(questions, config)
-    lessons = _light(view, learn, config) if config.encoder is None else _encoder(view, learn, config, config.encoder)
+    say = progress_of(progress) or _silent
+    if config.encoder is None:
+        lessons = _light(view, learn, config)
+    else:
+        lessons = _encoder(view, learn, config, config.encoder, partial(say, "steps"))
     best: tuple[float, int, Mapping[str, NDArray[np.float32]]] = (-1.0, 0, {})
     for epoch, (scorer, weights) in enumerate(lessons.passes):
         rate = await match_rate(view, check, scorer, config.max_length)
         if rate > best[0]:
             best = rate, epoch, weights()
-        if progress is not None:
-            progress("epochs", epoch, config.epochs)
+        say("epochs", epoch, config.epochs)
         if epoch - best[1] >= config.patience:
             break
     card = lessons.card
@@ -216,7 +220,11 @@ def _light(view: PoolView, learn: Sequence[KnownQuestion], config: TrainingConfi
 
 
 def _encoder(
-    view: PoolView, learn: Sequence[KnownQuestion], config: TrainingConfig, encoder: EncoderConfig
+    view: PoolView,
+    learn: Sequence[KnownQuestion],
+    config: TrainingConfig,
+    encoder: EncoderConfig,
+    progress: Callable[[int, int], None],
 ) -> _Lessons:
     from sire_core.neural.chain_encoder import EncoderScorer, train_encoder
     from sire_core.search.chains.encoder_scorer import EncoderChainScorer
@@ -233,9 +241,14 @@ def _encoder(
         rates=(encoder.rate, config.rate),
         loss=config.loss,
         seed=config.seed,
+        progress=progress,
     )
     counts = _counts(len(steps), sum(len(step.candidates) for step in steps), unreachable)
     return _Lessons(card, counts, ((EncoderChainScorer(made, {}), made.arrays) for made in passes))
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """For who wants no progress."""
 
 
 def _counts(decisions: int, candidates: int, unreachable: int) -> dict[str, int]:
