@@ -27,16 +27,6 @@ class Incidence:
     entities_of: Mapping[int, Sequence[int]]
 
     @classmethod
-    def from_pairs(cls, pairs: Iterable[tuple[int, int]]) -> Incidence:
-        """From (relation, entity) pairs."""
-        relations_of: dict[int, list[int]] = {}
-        entities_of: dict[int, list[int]] = {}
-        for relation, entity in pairs:
-            relations_of.setdefault(entity, []).append(relation)
-            entities_of.setdefault(relation, []).append(entity)
-        return cls(relations_of, entities_of)
-
-    @classmethod
     def from_arrays(cls, relations: NDArray[np.int64], entities: NDArray[np.int64], size: int) -> Incidence:
         """From pairs in any order, repeated or not; all numbers are below `size`."""
         pairs = np.unique(relations * max(1, size) + entities)

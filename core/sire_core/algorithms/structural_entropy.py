@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,30 +17,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
-    "NodeTerms",
     "decoding_information",
-    "node_terms",
     "one_dimensional_entropy",
     "tree_entropy",
-    "two_dimensional_entropy",
 ]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeTerms:
-    """What the nodes of one level contribute, one entry per cluster.
-
-    Attributes:
-        volumes: V, the sum of the degrees of the vertices under the node.
-        cuts: g, the weight of the edges with exactly one end under the node.
-        entropies: -(g / vol) log2(V / V of the parent), at least 0.
-        decoding: -((V - g) / vol) log2(V / V of the parent), at least 0.
-    """
-
-    volumes: Floats
-    cuts: Floats
-    entropies: Floats
-    decoding: Floats
 
 
 def one_dimensional_entropy(graph: UndirectedGraph) -> float:
@@ -54,19 +33,6 @@ def one_dimensional_entropy(graph: UndirectedGraph) -> float:
     return -float(_times_log(degrees / max(graph.volume(), _TINY), degrees, graph.volume()).sum())
 
 
-def two_dimensional_entropy(graph: UndirectedGraph, labels: NDArray[np.int64]) -> float:
-    """H2 of a partition: the entropy of the tree whose only level it is.
-
-    Args:
-        graph: The graph.
-        labels: `[n]`, the cluster of every vertex; -1 for a vertex alone.
-
-    Raises:
-        ConfigurationError: Labels of a wrong length.
-    """
-    return tree_entropy(graph, EncodingTree(graph.size, (labels,)))
-
-
 def tree_entropy(graph: UndirectedGraph, tree: EncodingTree) -> float:
     """H of a tree, leaves included: bits that say where a random walk steps, given what the tree tells. Less is better.
 
@@ -77,10 +43,22 @@ def tree_entropy(graph: UndirectedGraph, tree: EncodingTree) -> float:
     Raises:
         ConfigurationError: The tree has another number of vertices.
     """
-    levels, above = _terms(graph, tree)
-    degrees = graph.degrees()
-    leaves = -float(_times_log(degrees / max(graph.volume(), _TINY), degrees, above).sum())
-    return leaves + sum(float(level.entropies.sum()) for level in levels)
+    _check(graph, tree)
+    degrees, volume = graph.degrees(), graph.volume()
+    total = max(volume, _TINY)
+    above = np.full(graph.size, volume)  # of the lowest node above every vertex
+    entropy = 0.0
+    for level in reversed(tree.labels):
+        values, first = np.unique(level, return_index=True)
+        held, first = level >= 0, first[values >= 0]
+        volumes = np.bincount(level[held], weights=degrees[held], minlength=len(first)).astype(np.float64)
+        ends = level[graph.edges]
+        crossing = (ends[:, 0] != ends[:, 1])[:, None] & (ends >= 0)
+        weights = np.repeat(graph.weights, 2).reshape(-1, 2)
+        cuts = np.bincount(ends[crossing], weights=weights[crossing], minlength=len(first)).astype(np.float64)
+        entropy -= float(_times_log(cuts / total, volumes, above[first]).sum())
+        above[held] = volumes[level[held]]
+    return entropy - float(_times_log(degrees / total, degrees, above).sum())
 
 
 def decoding_information(graph: UndirectedGraph, tree: EncodingTree) -> float:
@@ -107,19 +85,6 @@ def decoding_information(graph: UndirectedGraph, tree: EncodingTree) -> float:
     return -float(_times_log(2 * graph.weights / max(volume, _TINY), smallest, volume).sum())
 
 
-def node_terms(graph: UndirectedGraph, tree: EncodingTree) -> tuple[NodeTerms, ...]:
-    """Volumes, cuts and contributions of all internal nodes, level by level from the finest.
-
-    Args:
-        graph: The graph.
-        tree: A tree over its vertices.
-
-    Raises:
-        ConfigurationError: The tree has another number of vertices.
-    """
-    return _terms(graph, tree)[0]
-
-
 _TINY = 1e-300
 
 
@@ -132,25 +97,3 @@ def _times_log(shares: Floats, part: Floats, whole: Floats | float) -> Floats:
 def _check(graph: UndirectedGraph, tree: EncodingTree) -> None:
     if tree.size != graph.size:
         raise ConfigurationError(f"A tree over {tree.size} vertices does not fit a graph of {graph.size}.")
-
-
-def _terms(graph: UndirectedGraph, tree: EncodingTree) -> tuple[tuple[NodeTerms, ...], Floats]:
-    """Terms of every level, and the volume of the lowest node above every vertex."""
-    _check(graph, tree)
-    degrees, volume = graph.degrees(), graph.volume()
-    above = np.full(graph.size, volume)
-    found = []
-    for level in reversed(tree.labels):
-        values, first = np.unique(level, return_index=True)
-        held, first = level >= 0, first[values >= 0]
-        volumes = np.bincount(level[held], weights=degrees[held], minlength=len(first)).astype(np.float64)
-        ends = level[graph.edges]
-        crossing = (ends[:, 0] != ends[:, 1])[:, None] & (ends >= 0)
-        weights = np.repeat(graph.weights, 2).reshape(-1, 2)
-        cuts = np.bincount(ends[crossing], weights=weights[crossing], minlength=len(first)).astype(np.float64)
-        parents = above[first]
-        share = 1 / max(volume, _TINY)
-        entropies = -_times_log(cuts * share, volumes, parents)
-        found.append(NodeTerms(volumes, cuts, entropies, -_times_log((volumes - cuts) * share, volumes, parents)))
-        above[held] = volumes[level[held]]
-    return tuple(reversed(found)), above

@@ -14,14 +14,12 @@ __all__ = [
     "CLOSED_ANSWERS",
     "acc",
     "acc_at",
-    "acc_token",
     "best_over_golds",
     "exact_match",
     "f1",
     "f1_hotpot",
     "perspective_coverage",
     "word_coverage",
-    "word_precision",
 ]
 
 CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
@@ -53,25 +51,15 @@ def f1_hotpot(prediction: str, gold: str) -> float:
 def acc(prediction: str, gold: str) -> float:
     """Acc (IndexRAG eq. 4): 1 when the gold answer is a substring of the prediction, character by character.
 
-    An empty gold answer gives 1, so leave such questions out; and "no" is inside "norway": see `acc_token`.
+    An empty gold answer gives 1, so leave such questions out; and "no" is inside "norway".
     """
     return float(normalize_answer(gold) in normalize_answer(prediction))
-
-
-def acc_token(prediction: str, gold: str) -> float:
-    """`acc` on whole tokens: 1 when the gold answer's tokens occur in a row in the prediction."""
-    return float(f" {normalize_answer(gold)} ".replace("  ", " ") in f" {normalize_answer(prediction)} ")
 
 
 def word_coverage(prediction: str, gold: str) -> float:
     """Share of the gold answer's different words that the prediction has (SMART). 1 for an empty gold answer."""
     wanted = set(normalize_answer(gold).split())
     return len(wanted & set(normalize_answer(prediction).split())) / len(wanted) if wanted else 1.0
-
-
-def word_precision(prediction: str, gold: str) -> float:
-    """Share of the prediction's different words that the gold answer has: the other reading of SMART's accuracy."""
-    return word_coverage(gold, prediction)
 
 
 def acc_at(prediction: str, gold: str, threshold: float) -> float:

@@ -64,10 +64,6 @@ class CheckedTable:
         """Columns of a query whose rows `verified` takes."""
         return ", ".join((*self.columns, "checksum"))
 
-    def part_of(self, row: SqlRow) -> str:
-        """The part that a row belongs to."""
-        return str(row[self.columns.index(self.part)]) if self.part else ""
-
 
 def row_checksum(row: SqlRow) -> int:
     """CRC-32 of the values of a row: against what disks and programs do by accident, not against forgery."""

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,9 +10,15 @@ ENTITIES = {"e1": ["p1", "p2"], "e2": ["p2"]}
 RELATIONS = {"r1": ["p2"], "r2": ["p3"], "r3": ["p1"]}
 CHUNKS = {"c1": ["p3"], "c2": ["p4"], "c3": ["p2"]}
 # a-b, b-c, c-d, d-e, x-y as relations 0..4 over entities 0..6
-PATH = Incidence.from_pairs([(r, e) for r, ends in enumerate(((0, 1), (1, 2), (2, 3), (3, 4), (5, 6))) for e in ends])
+
+
+def incidence(pairs):
+    return Incidence.from_arrays(*np.array(pairs, dtype=np.int64).reshape(-1, 2).T, 20)
+
+
+PATH = incidence([(r, e) for r, ends in enumerate(((0, 1), (1, 2), (2, 3), (3, 4), (5, 6))) for e in ends])
 GRAPHS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=15).map(
-    lambda pairs: Incidence.from_pairs([(r, e) for r, ends in enumerate(pairs) for e in ends])
+    lambda pairs: incidence([(r, e) for r, ends in enumerate(pairs) for e in ends])
 )
 
 
@@ -63,7 +70,7 @@ def test_relations_one_hop_apart_share_an_entity():
 
 
 def test_fanout_keeps_the_most_similar_and_what_is_forbidden_is_not_entered():
-    star = Incidence.from_pairs([(r, e) for r in range(1, 5) for e in (0, 10 + r)])
+    star = incidence([(r, e) for r in range(1, 5) for e in (0, 10 + r)])
     similarity = [0.0] * 20
     similarity[3], similarity[4] = 0.9, float("-inf")
     entities, relations = nearby_entities([0], star, 1, 2, similarity)

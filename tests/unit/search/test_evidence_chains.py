@@ -9,13 +9,13 @@ from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, RefusalError
 from sire_core.filters import parse_filter
 from sire_core.recipes import iier
-from sire_core.search.chains.evidence_chain import EvidenceChain, chain_context, chains_in
+from sire_core.search.chains.evidence_chain import EvidenceChain
 from sire_core.search.chains.evidence_chains import EvidenceChains
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import KeywordFinder
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.types import Hit, PathStep, Unit, UnitKind
+from sire_core.types import PathStep
 
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)", {"tenant": "a"}),
@@ -69,20 +69,19 @@ def test_a_path_has_one_step_per_passage_of_the_chain(folder):
     assert "shares 'mira vale'" in anna[1].note
     outside = [hit for hit in hits.values() if hit.path[0].step == "vector:chunk"]
     assert outside
-    assert chains_in(outside) == []
 
 
-def test_chains_are_found_again_in_hits(folder):
+def test_paths_are_those_of_the_chains(folder):
     with opened(folder, order="chain", similar_seeds=0) as index:
         hits = index.search(QUESTION, 3)
         whole = asyncio.run(EvidenceChains(similar_seeds=0).chains(QUESTION, index.view()))
     ids = tuple(hit.unit.id for hit in hits)
-    (chain,) = chains_in(hits)
+    chain = EvidenceChain(whole[0].chunk_ids[:3], whole[0].notes[:3])
     assert chain.chunk_ids == ids
     every = PathStep("whole_chain", whole[0].chunk_ids, "chain of evidence 1")  # what a reader is told
     assert (*chain.steps, every) == hits[-1].path
-    assert chain == EvidenceChain(whole[0].chunk_ids[:3], whole[0].notes[:3])
-    assert chains_in(hits[:1]) == [EvidenceChain(ids[:1], chain.notes[:1])]
+    first = EvidenceChain(ids[:1], chain.notes[:1])
+    assert (*first.steps, every) == hits[0].path
 
 
 def test_orders_of_the_paper(folder):
@@ -111,42 +110,6 @@ def test_orders_of_the_paper(folder):
 def test_length_one_is_the_seeds_alone(folder):
     with opened(folder) as index:
         assert chains_of(index, similar_seeds=0, max_length=1) == [["film"]]
-
-
-def test_context_follows_the_chains(folder):
-    with opened(folder, order="chain", similar_seeds=0, max_length=3) as index:
-        hits = index.search(QUESTION, 5)
-    text = {hit.doc_ids[0]: hit.unit.index_text for hit in hits}
-    linked = [chain.chunk_ids for chain in chains_in(hits)]
-    context = chain_context(list(reversed(hits)))
-    assert context.index(text["film"]) < context.index(text["vale"]) < context.index(text["anna"])
-    assert context.count("\n\n") == len(linked) + (len({i for c in linked for i in c}) < 5) - 1
-    assert sorted(chain_context(hits, "shuffle").split()) == sorted(" ".join(text.values()).split())
-    assert chain_context(hits, "shuffle", seed=1) == chain_context(hits, "shuffle", seed=1)
-    with pytest.raises(ConfigurationError, match="shuffle"):
-        chain_context(hits, "spiral")
-    assert chain_context([]) == ""
-
-
-def hit(name, *chain, text=None):
-    unit = Unit(name, UnitKind.CHUNK, text or f"The text of {name}.", (name,), title=name.upper())
-    return Hit(unit, 1.0, (name,), EvidenceChain((*chain, name), ("note",) * (len(chain) + 1)).steps)
-
-
-def test_context_keeps_what_chains_share_unless_tokens_are_counted():
-    hits = [hit("a"), hit("b"), hit("c", "a", "b"), hit("d", "b")]
-    assert [chain.chunk_ids for chain in chains_in(hits)] == [("a", "b", "c"), ("b", "d")]
-    assert chain_context(hits).count("The text of b.") == 2
-    short = chain_context(hits, budget=100)
-    assert short.count("The text of b.") == 1
-    assert short.split("\n\n")[1].startswith("(see above: B)\nD\n")
-    assert chain_context(hits, budget=14) == "A\nThe text of a.\nB\nThe text of b."
-    assert chain_context(hits, budget=4) == "A\nThe text of"
-    assert chain_context(hits, "iterative").split("\n") == [
-        line for name in "abdc" for line in (name.upper(), f"The text of {name}.")
-    ]
-    with pytest.raises(ConfigurationError, match="budget"):
-        chain_context(hits, budget=0)
 
 
 def test_filters_restrict_seeds_and_walk(folder):
