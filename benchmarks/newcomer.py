@@ -46,27 +46,6 @@ FILES = {
 PDF_TEXT = "The lighthouse of Greywater was lit by gas until 1950. Its keeper was Odo Maren."
 
 
-def pdf(text: str) -> bytes:
-    """A page with one line of text, as the PDF standard has it at its smallest."""
-    stream = f"BT /F1 12 Tf 60 760 Td ({text}) Tj ET".encode("latin-1")
-    fonts = b"<< /Font << /F1 5 0 R >> >>"
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 842] /Contents 4 0 R /Resources %s >>" % fonts,
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    out, places = b"%PDF-1.4\n", []
-    for number, content in enumerate(objects, 1):
-        places.append(len(out))
-        out += b"%d 0 obj\n%s\nendobj\n" % (number, content)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    tail = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(out))
-    return out + head + table + tail
-
-
 # Steps that need what was installed: this file runs itself with the Python of the new environment for them.
 
 
@@ -147,11 +126,13 @@ def demo() -> None:
 
 def index() -> None:
     """A folder of Markdown, HTML, PDF and plain text."""
+    from sire_core.testing.pdf import one_line_pdf
+
     for name, text in FILES.items():
         path = Path("docs", name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    Path("docs", "lighthouse.pdf").write_bytes(pdf(PDF_TEXT))
+    Path("docs", "lighthouse.pdf").write_bytes(one_line_pdf(PDF_TEXT))
     _run(_sire(), "index", "docs", "--to", "my-index")
     stats = json.loads(_run(_sire(), "stats", "my-index", "--json"))
     assert stats["documents"] == len(FILES) + 1, stats

@@ -24,40 +24,19 @@ from statistics import fmean
 
 from sire_core import Index
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
-from sire_core.errors import ModelError, StorageError
-from sire_core.evaluate.answer_file import AnswerFile
+from sire_core.errors import StorageError
+from sire_core.evaluate.answer_file import AbsentModel, AnswerFile
 from sire_core.evaluate.answering import AnswerConfig, AnsweredQuestion, answer_questions
 from sire_core.evaluate.bootstrap import Interval, mean_interval
 from sire_core.evaluate.datasets import DataSet, load_dataset
-from sire_core.models.base import ModelBase
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.sync import run_sync
-from sire_core.protocols import Completion, LanguageModel, ModelRequest
+from sire_core.protocols import LanguageModel
 from sire_core.reason import STRATEGIES, ReaderConfig
 
 RECIPES = ("dense", "hybrid", "pagerank", "sire")
 ROOT = Path(__file__).resolve().parents[1]
-
-
-class Unasked(ModelBase):
-    """Stands for a model that is not there: only what it has answered before can be read."""
-
-    def __init__(self, fingerprint: str) -> None:
-        self._fingerprint = fingerprint
-
-    @property
-    def fingerprint(self) -> str:
-        """The absent model's."""
-        return self._fingerprint
-
-    async def answer(self, request: ModelRequest) -> Completion:  # noqa: ARG002 - there is nobody to ask
-        """Nobody is there.
-
-        Raises:
-            ModelError: Always.
-        """
-        raise ModelError("not answered yet")
 
 
 def indexes(
@@ -135,7 +114,7 @@ def main() -> None:
     asked = OpenAIChat(options.llm, base_url=options.base_url, api_key="none", timeout=600.0, concurrency=1)
     absent = options.table or not options.base_url
     answers = AnswerFile(options.answers)
-    model = CachedModel(Unasked(asked.fingerprint) if absent else asked, answers, "answers")
+    model = CachedModel(AbsentModel(asked.fingerprint) if absent else asked, answers, "answers")
     config = AnswerConfig(options.via, k=10, workers=1, reader=ReaderConfig("paper", options.context_tokens))
     begun = time.monotonic()
     with ExitStack() as stack:

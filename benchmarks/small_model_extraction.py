@@ -25,39 +25,19 @@ from statistics import fmean
 
 from sire_core import Document, Index
 from sire_core.errors import ModelError
-from sire_core.evaluate.answer_file import AnswerFile
+from sire_core.evaluate.answer_file import AbsentModel, AnswerFile
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.extraction.merged import MergedExtractor
 from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.models.base import ModelBase, ModelWrapper
+from sire_core.models.base import ModelWrapper
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.protocols import ChunkInContext, Completion, Extractor, LanguageModel, ModelRequest
 from sire_core.types import Chunk, ExtractionRecord
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-class Unasked(ModelBase):
-    """Stands for a model that is not there: only what it has answered before can be read."""
-
-    def __init__(self, fingerprint: str) -> None:
-        self._fingerprint = fingerprint
-
-    @property
-    def fingerprint(self) -> str:
-        """The absent model's."""
-        return self._fingerprint
-
-    async def answer(self, request: ModelRequest) -> Completion:  # noqa: ARG002 - there is nobody to ask
-        """Nobody is there.
-
-        Raises:
-            ModelError: Always.
-        """
-        raise ModelError("not answered yet")
 
 
 class Watched(ModelWrapper):
@@ -164,7 +144,7 @@ def main() -> None:
     answers = AnswerFile(options.work / f"extraction-{options.set}.jsonl")
     chunks = [chunk_of(document) for document in dataset.documents]
     makers = {"model": ModelExtractor, "model+rules": MergedExtractor}
-    kept = {kind: makers[kind](CachedModel(Unasked(chat.fingerprint), answers)) for kind in options.kinds}
+    kept = {kind: makers[kind](CachedModel(AbsentModel(chat.fingerprint), answers)) for kind in options.kinds}
     if options.base_url:
         for kind in options.kinds:
             known = asyncio.run(extracted(kept[kind], chunks))

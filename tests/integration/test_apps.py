@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sire_core.testing.pdf import one_line_pdf
+
 pytestmark = pytest.mark.default_recipe
 APPS = Path(__file__).parents[2] / "examples" / "apps"
 QUESTION = "In which year did the author of the novel The Weather Clerk die?"
@@ -48,25 +50,6 @@ async def test_the_service_streams_sources_and_answers_to_twenty_at_once():
         assert (await client.delete("/documents/new")).status_code == 404
 
 
-def pdf_of(text):
-    """The smallest PDF file that shows one line."""
-    stream = f"BT /F1 12 Tf 20 100 Td ({text}) Tj ET".encode()
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 400 200] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
-        b"<< /Length %d >>\nstream\n%b\nendstream" % (len(stream), stream),
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    body, places = b"%PDF-1.4\n", []
-    for number, content in enumerate(objects, 1):
-        places.append(len(body))
-        body += b"%d 0 obj\n%b\nendobj\n" % (number, content)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    end = b"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % len(body)
-    return body + b"xref\n0 6\n0000000000 65535 f \n" + table + end
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_the_chat_reads_markdown_and_pdf_and_follows_the_folder(tmp_path):
     pytest.importorskip("pypdf", reason="pypdf is a development dependency")
@@ -75,7 +58,7 @@ def test_the_chat_reads_markdown_and_pdf_and_follows_the_folder(tmp_path):
     folder.mkdir()
     (folder / "film.md").write_text("# The Salt Lantern\n\nThe Salt Lantern was directed by Petra Quillon.\n")
     (folder / "town.md").write_text("# Varn Harbour\n\nVarn Harbour is a town with a pier.\n")
-    (folder / "person.pdf").write_bytes(pdf_of("Petra Quillon was born in Varn Harbour."))
+    (folder / "person.pdf").write_bytes(one_line_pdf("Petra Quillon was born in Varn Harbour."))
     retriever = app.open_folder(folder, tmp_path / "index")
     with ThreadPoolExecutor(20) as pool:
         chats = [app.chat_over(retriever, app.Repeats()) for _ in range(20)]

@@ -1,4 +1,4 @@
-"""`Derivation`: an organizer whose units and edges the engine keeps true."""
+"""`OrganizerBase`: what organizers are unless they say otherwise; `Derivation`: one that the engine keeps true."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from sire_core.derive.step import Step
     from sire_core.protocols import BuildView, Change, Delta
 
-__all__ = ["Derivation"]
+__all__ = ["Derivation", "OrganizerBase"]
 
 
-class Derivation:
-    """An organizer that is a chain of steps. A subclass is a frozen dataclass whose fields are its settings."""
+class OrganizerBase:
+    """An organizer that reads extraction records and no other organizer, and writes no summaries."""
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -38,6 +38,10 @@ class Derivation:
     def name(self) -> str:
         """Short name: that of the class, in lower case with underscores."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
+
+
+class Derivation(OrganizerBase):
+    """An organizer that is a chain of steps. A subclass is a frozen dataclass whose fields are its settings."""
 
     def settings(self) -> Mapping[str, Any]:
         """All fields as JSON-serialisable values."""

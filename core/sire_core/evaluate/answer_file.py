@@ -1,4 +1,4 @@
-"""`AnswerFile`: a model's answers in a file of lines, so that a long evaluation goes on where it ended."""
+"""`AnswerFile`: a model's answers in a file of lines, to go on where a run ended; `AbsentModel` reads them alone."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, ModelError
+from sire_core.models.base import ModelBase
+from sire_core.protocols import Completion, ModelRequest
 
-__all__ = ["AnswerFile"]
+__all__ = ["AbsentModel", "AnswerFile"]
 
 
 class AnswerFile:
@@ -81,3 +83,23 @@ class AnswerFile:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+class AbsentModel(ModelBase):
+    """Stands for a model that is not there: only what it has answered before can be read."""
+
+    def __init__(self, fingerprint: str) -> None:
+        self._fingerprint = fingerprint
+
+    @property
+    def fingerprint(self) -> str:
+        """The absent model's."""
+        return self._fingerprint
+
+    async def answer(self, request: ModelRequest) -> Completion:  # noqa: ARG002 - there is nobody to ask
+        """Nobody is there.
+
+        Raises:
+            ModelError: Always.
+        """
+        raise ModelError("not answered yet")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sire_core.derive.derivation import OrganizerBase
 from sire_core.errors import ConfigurationError
 from sire_core.organize.similarity_tree import by_abstractiveness
 from sire_core.organize.trees.settings import TreeSettings
@@ -20,7 +21,7 @@ __all__ = ["CrossTree"]
 
 
 @dataclass(frozen=True, slots=True)
-class CrossTree:
+class CrossTree(OrganizerBase):
     """Summaries over chunks and aggregates together, level by level.
 
     Attributes:
@@ -39,19 +40,9 @@ class CrossTree:
             raise ConfigurationError(f"A cross tree's mode is 'replace' or 'add', not {self.mode!r}.")
 
     @property
-    def name(self) -> str:
-        """Short name."""
-        return "cross_tree"
-
-    @property
     def requires(self) -> tuple[str, ...]:
         """Reads aggregates, and the summaries it is added to."""
         return ("relatedness_tree",) if self.mode == "replace" else ("similarity_tree", "relatedness_tree")
-
-    @property
-    def needs_records(self) -> bool:
-        """Aggregates are made from records."""
-        return True
 
     @property
     def needs_summaries(self) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import name_key
 from sire_core.corpus.media import media_of
+from sire_core.derive.derivation import OrganizerBase
 from sire_core.extraction.subjects import base_title
 from sire_core.organize.interactions.keyword_table import keyword_edges
 from sire_core.organize.interactions.links import PassageLinks
@@ -32,7 +33,7 @@ __all__ = ["InteractionGraph"]
 
 
 @dataclass(frozen=True, slots=True)
-class InteractionGraph:
+class InteractionGraph(OrganizerBase):
     """A graph over passages: neighbours in a document, nearest in meaning, and those that share keywords.
 
     Edges are stored, and only what differs after a change: no unit and no vector beyond the passages. Two notes hold
@@ -70,26 +71,6 @@ class InteractionGraph:
             refuse_unused(self, "use_sim=False", ("n_sim", "links", "exact_below"))
         if not self.use_kw:
             refuse_unused(self, "use_kw=False", ("kw_min", "kw_df_cap", "title_keywords", "raw_kw"))
-
-    @property
-    def name(self) -> str:
-        """Short name."""
-        return "interaction_graph"
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """Reads no other organizer."""
-        return ()
-
-    @property
-    def needs_records(self) -> bool:
-        """Reads keywords."""
-        return True
-
-    @property
-    def needs_summaries(self) -> bool:
-        """Writes none."""
-        return False
 
     def settings(self) -> Mapping[str, Any]:
         """Settings that change what is built."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sire_core.derive.derivation import OrganizerBase
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Delta
 from sire_core.settings import check_settings, refuse_unused, setting
@@ -30,7 +31,7 @@ _FEWEST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Perspectives:
+class Perspectives(OrganizerBase):
     """Trees over the entities of the knowledge graph, each informative and different from the others.
 
     After a change, entities that stay keep their clusters and new ones join their neighbours'; the finest clusters that
@@ -98,19 +99,9 @@ class Perspectives:
             raise ConfigurationError("context_tokens must hold two reports of report_tokens.")
 
     @property
-    def name(self) -> str:
-        """Short name."""
-        return "perspectives"
-
-    @property
     def requires(self) -> tuple[str, ...]:
         """Reads entities and who names them from the knowledge graph."""
         return ("knowledge_graph",)
-
-    @property
-    def needs_records(self) -> bool:
-        """Reads relations and statements."""
-        return True
 
     @property
     def needs_summaries(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sire_core.derive.derivation import OrganizerBase
 from sire_core.organize.trees.layer import cluster_units
 from sire_core.organize.trees.settings import TreeSettings
 from sire_core.organize.trees.tree import altered_leaves, as_delta, duplicates, grow
@@ -19,7 +20,7 @@ __all__ = ["SimilarityTree", "by_abstractiveness"]
 
 
 @dataclass(frozen=True, slots=True)
-class SimilarityTree:
+class SimilarityTree(OrganizerBase):
     """Clusters of similar chunks, summarised recursively.
 
     Attributes:
@@ -35,16 +36,6 @@ class SimilarityTree:
     tree: TreeSettings = field(default_factory=TreeSettings)
     entity_clusters: bool = False
     hierarchy: bool = False
-
-    @property
-    def name(self) -> str:
-        """Short name."""
-        return "similarity_tree"
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """Reads chunks, at most their records."""
-        return ()
 
     @property
     def needs_records(self) -> bool:
