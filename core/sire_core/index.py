@@ -272,7 +272,8 @@ class Index:
         """Find evidence for a question.
 
         Args:
-            query: The question.
+            query: The question. Time is linear in its length; of a text of many words some recipes compare the first 64
+                different ones or names that the corpus has, beside the vector of the whole.
             k: How many passages, or units; fewer come back only when fewer pass the filter.
             filter: On chunk metadata; see `parse_filter`. A derived unit passes only if all its chunks pass.
             returns: "passages" gives distinct passages of the documents; what was derived from them brings the

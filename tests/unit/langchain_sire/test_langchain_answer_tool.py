@@ -23,7 +23,7 @@ MAKERS = [
 
 @pytest.fixture
 def retriever(index_of):
-    return SireRetriever(index=index_of("flat"), k=4)
+    return SireRetriever(index=index_of("sire"), k=4)
 
 
 def _call(**arguments):
@@ -139,6 +139,6 @@ def test_recipe_k_and_filter_stand_in_the_trace(retriever):
     chain.invoke(QUESTION, {"callbacks": [Spy()]}, filter="kind=person")
     assert len(seen) == 2
     for metadata in seen:
-        assert (metadata["sire_strategy"], metadata["sire_recipe"], metadata["sire_k"]) == ("ircot", "flat", 4)
+        assert (metadata["sire_strategy"], metadata["sire_recipe"], metadata["sire_k"]) == ("ircot", "sire", 4)
         assert "kind" in metadata["sire_filter"]
         assert "person" in metadata["sire_filter"]

@@ -13,6 +13,8 @@ from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
 from langchain_sire import SireDocumentIndex, SireRetriever
 from sire_core.errors import CorpusError
 
+pytestmark = pytest.mark.default_recipe
+
 TEXTS = {
     "film.md": "The Salt Lantern is a film of 1931. It was directed by Petra Quillon.",
     "person.md": "Petra Quillon was born in Varn Harbour. She was a painter before.",
@@ -35,7 +37,7 @@ def plain(document):
     return document.id, document.page_content, {k: v for k, v in document.metadata.items() if k != "sire"}
 
 
-@pytest.mark.parametrize("recipe", ["raptor", "sirerag", "pagerank", "indexrag", "smart"])
+@pytest.mark.parametrize("recipe", ["sire", "iier", "raptor", "sirerag", "indexrag", "smart"])
 def test_the_users_own_pieces_come_back_with_ids_and_all_metadata(recipe):
     given = pieces()
     retriever = SireRetriever.from_documents(given, recipe=recipe, k=50)
@@ -89,9 +91,11 @@ def test_a_stuff_chain_can_cite_sources():
 
 def test_an_ensemble_knows_documents_by_the_users_key():
     documents = [Document(page_content=text, metadata={"key": source}) for source, text in TEXTS.items()]
-    ours = [SireRetriever.from_documents(documents, recipe=name, k=3) for name in ("flat", "sirerag")]
-    found = EnsembleRetriever(retrievers=ours, id_key="key").invoke(QUESTION)
-    assert sorted(d.metadata["key"] for d in found) == sorted(TEXTS)
+    ours = SireRetriever.from_documents(documents, k=3)
+    words = SireRetriever.from_documents(documents, recipe="flat", embedding="lexical", k=3)
+    found = EnsembleRetriever(retrievers=[ours, words], weights=[1.0, 0.0], id_key="key").invoke(QUESTION)
+    assert [d.metadata["key"] for d in found] == [d.metadata["key"] for d in ours.invoke(QUESTION)]
+    assert {d.metadata["key"] for d in found[:2]} == {"film.md", "person.md"}
 
 
 # --- constructors never delete --------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from langchain_sire import SireDocumentIndex, SireVectorStore
 from sire_core.data import demo_documents
 from sire_core.errors import QueryError
 
+pytestmark = pytest.mark.default_recipe
+
 
 class TestStandard(VectorStoreIntegrationTests):
     @pytest.fixture
@@ -75,17 +77,22 @@ def test_by_vector(store):
 
 
 def test_a_parent_document_retriever_works_over_it():
+    store = SireVectorStore()
     retriever = ParentDocumentRetriever(
-        vectorstore=SireVectorStore(recipe="sirerag"),
+        vectorstore=store,
         docstore=InMemoryStore(),
         child_splitter=CharacterTextSplitter(separator=". ", chunk_size=80, chunk_overlap=0),
         search_kwargs={"k": 6},
     )
     parents = [Document(page_content=d.text, metadata={"title": d.title}) for d in demo_documents()[:12]]
     retriever.add_documents(parents)
-    found = retriever.invoke(demo_documents()[3].text[:60])
-    assert found[0].page_content == demo_documents()[3].text
-    assert {d.page_content for d in found} <= {d.page_content for d in parents}
+    asked = demo_documents()[3].text[:60]
+    found = retriever.invoke(asked)
+    assert found[0] == parents[3]
+    children = store.similarity_search(asked, 6)
+    assert all(any(child.page_content in parent.page_content for parent in parents) for child in children)
+    owners = dict.fromkeys(child.metadata["doc_id"] for child in children)
+    assert found == [parent for parent in retriever.docstore.mget(list(owners)) if parent]
 
 
 def test_it_is_made_from_texts_and_opens_what_is_there(tmp_path):

@@ -12,6 +12,8 @@ from llama_index.core.vector_stores import FilterOperator, MetadataFilter, Metad
 from llama_index_sire import SireRetriever
 from sire_core.errors import ConfigurationError, CorpusError
 
+pytestmark = pytest.mark.default_recipe
+
 TEXTS = {
     "film": "The Salt Lantern is a film of 1931. It was directed by Petra Quillon. The film was shot in winter.",
     "person": "Petra Quillon was born in Varn Harbour. She was a painter before. Her brother was a pilot.",

@@ -19,6 +19,8 @@ from llama_index_sire import SireRetriever
 from sire_core.errors import ConfigurationError, CorpusError, StorageError
 from sire_core.storage.check import check_folder
 
+pytestmark = pytest.mark.default_recipe
+
 TEXTS = {
     "film": "The Salt Lantern is a film of 1931. It was directed by Petra Quillon. The film was shot in winter.",
     "person": "Petra Quillon was born in Varn Harbour. She was a painter before. Her brother was a pilot.",
@@ -38,7 +40,7 @@ def split():
     return SentenceSplitter(chunk_size=30, chunk_overlap=0).get_nodes_from_documents(documents())
 
 
-@pytest.mark.parametrize("recipe", ["raptor", "sirerag", "pagerank", "smart"])
+@pytest.mark.parametrize("recipe", ["sire", "iier", "raptor", "sirerag", "smart"])
 def test_the_splitters_nodes_come_back_as_they_were(recipe):
     given = {node.node_id: node for node in split()}
     assert len(given) > 4
@@ -77,7 +79,7 @@ def test_documents_that_are_cut_here_know_their_places():
 
 async def test_an_evaluator_finds_the_splitters_ids():
     nodes = split()
-    retriever = SireRetriever.from_documents(nodes, recipe="sirerag", similarity_top_k=3)
+    retriever = SireRetriever.from_documents(nodes, similarity_top_k=3)
     evaluator = RetrieverEvaluator.from_metric_names(["mrr", "hit_rate"], retriever=retriever)
     born = next(node.node_id for node in nodes if "born in Varn Harbour" in node.text)
     result = await evaluator.aevaluate("Where was Petra Quillon born?", [born])
@@ -98,23 +100,21 @@ def test_windows_of_sentences_can_take_the_place_of_texts():
     retriever = SireRetriever.from_documents(parser.get_nodes_from_documents(documents()), similarity_top_k=2)
     found = retriever.retrieve("Where was Petra Quillon born?")
     windows = MetadataReplacementPostProcessor(target_metadata_key="window").postprocess_nodes(copy.deepcopy(found))
-    assert all(
-        before.node.text in after.node.get_content(MetadataMode.NONE)
-        for before, after in zip(found, windows, strict=False)
-    )
-    assert any(
-        len(after.node.get_content(MetadataMode.NONE)) > len(b.node.text)
-        for b, after in zip(found, windows, strict=False)
-    )
+    assert [hit.node.get_content(MetadataMode.NONE) for hit in windows] == [hit.metadata["window"] for hit in found]
+    assert found[0].node.text.strip() == "Petra Quillon was born in Varn Harbour."
+    assert windows[0].node.text.strip() == "Petra Quillon was born in Varn Harbour.  She was a painter before."
 
 
 def test_citations_name_the_users_files():
-    engine = CitationQueryEngine.from_args(
-        None, llm=MockLLM(), retriever=SireRetriever.from_documents(split(), similarity_top_k=2)
-    )
-    response = engine.query(QUESTION)
-    assert [node.node.metadata["file_name"] for node in response.source_nodes]
-    assert response.source_nodes[0].node.get_content().startswith("Source 1:")
+    retriever = SireRetriever.from_documents(split(), similarity_top_k=3)
+    response = CitationQueryEngine.from_args(None, llm=MockLLM(), retriever=retriever).query(QUESTION)
+    found = [hit.node.metadata["file_name"] for hit in retriever.retrieve(QUESTION)]
+    assert [node.node.metadata["file_name"] for node in response.source_nodes] == found
+    assert {"film.md", "person.md"} <= set(found)
+    for number, source in enumerate(response.source_nodes, start=1):
+        text = source.node.get_content(MetadataMode.NONE)
+        assert text.startswith(f"Source {number}:\n")
+        assert text.partition("\n")[2].strip() in TEXTS[source.node.metadata["title"].lower()]
 
 
 def test_units_have_what_their_passages_agree_on():

@@ -143,18 +143,18 @@ class KeywordFinder:
         """
         places = [match.span() for match in _WORD.finditer(query)]
         lowered = not any(query[start].isupper() for start, _ in places[1:])
-        taken: list[tuple[int, int]] = []
+        taken = bytearray(len(query))  # 1 where a character belongs to a phrase already
+        found: dict[int, str] = {}
         for start, end in _phrases(places):
-            if any(start < other_end and other < end for other, other_end in taken):
+            if taken.find(1, start, end) >= 0:
                 continue
             if _telling(query[start:end], lowered=lowered) and len(self._known(query[start:end])):
-                taken.append((start, end))
-        found = {start: query[start:end] for start, end in taken}
-        for span in find_spans(tidy(query)):
-            start = query.find(span.name)
-            end = start + len(span.name)
-            if start >= 0 and not any(start < other_end and other < end for other, other_end in taken):
-                found.setdefault(start, span.name)
+                taken[start:end] = b"\1" * (end - start)
+                found[start] = query[start:end]
+        for name in dict.fromkeys(span.name for span in find_spans(tidy(query))):
+            start = query.find(name)
+            if start >= 0 and taken.find(1, start, start + len(name)) < 0:
+                found.setdefault(start, name)
         return list(dict.fromkeys(found[start] for start in sorted(found)))[:MOST_KEYWORDS]
 
     def _known(self, phrase: str) -> IntArray:
