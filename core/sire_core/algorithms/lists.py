@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import distinct, ranges
+from sire_core.algorithms.grouping import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
+    Whole = NDArray[np.signedinteger[Any]]
 
 __all__ = ["Lists"]
 
@@ -32,7 +33,7 @@ class Lists:
     values: NDArray[np.int32]
 
     @classmethod
-    def of_pairs(cls, lists: Ints, values: Ints, size: int) -> Lists:
+    def of_pairs(cls, lists: Whole, values: Whole, size: int) -> Lists:
         """From pairs of a list and a value of it; repeated pairs count once, values ascend.
 
         Args:
@@ -40,15 +41,15 @@ class Lists:
             values: At least 0, `[pairs]`.
             size: How many lists there are.
         """
-        width = int(values.max(initial=0)) + 1
-        pairs = distinct(lists.astype(np.int64) * width + values)
-        return cls(
-            np.searchsorted(pairs, np.arange(size + 1, dtype=np.int64) * width).astype(np.int64),
-            (pairs % width).astype(np.int32),
-        )
+        from scipy.sparse import coo_array
+
+        shape = (size, int(values.max(initial=0)) + 1)
+        # Counts what repeats and sorts lists that are out of order; those of pairs by value are not.
+        rows = coo_array((np.ones(len(lists), dtype=np.int8), (lists, values)), shape=shape).tocsr()
+        return cls(rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
 
     @classmethod
-    def of_runs(cls, lists: Ints, values: Ints, size: int) -> Lists:
+    def of_runs(cls, lists: Whole, values: Whole, size: int) -> Lists:
         """From pairs of a list and a value of it, by list: values keep their order, repeated ones stay.
 
         Args:
@@ -60,7 +61,7 @@ class Lists:
         return cls(starts, values.astype(np.int32))
 
     @classmethod
-    def of_lengths(cls, lengths: Sequence[int] | Ints, values: Sequence[int] | NDArray[np.signedinteger[Any]]) -> Lists:
+    def of_lengths(cls, lengths: Sequence[int] | Ints, values: Sequence[int] | Whole) -> Lists:
         """From the length of every list, and their values one list after the other."""
         starts = np.concatenate([[0], np.cumsum(np.asarray(lengths, dtype=np.int64))]).astype(np.int64)
         return cls(starts, np.asarray(values, dtype=np.int32))

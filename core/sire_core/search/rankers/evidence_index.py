@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, View
 
     Keys = NDArray[np.uint64]
+    Numbers = NDArray[np.int32]
 
 __all__ = ["EvidenceIndex"]
 
@@ -145,7 +146,7 @@ def _made(
     text = SpelledText.of(passages)
     stems = passages.vocabulary.stems
     words = distinct(stems[stems != 0])
-    number = np.where(stems == 0, -1, np.searchsorted(words, stems))
+    number = np.where(stems == 0, -1, np.searchsorted(words, stems)).astype(np.int32)
     said = number[passages.words.values]
     postings, impacts, idf = _bm25(text.passages[said >= 0], said[said >= 0], size, len(words))
     inside = (said >= 0) & (text.sentences >= 0)
@@ -184,26 +185,25 @@ def _made(
     )
 
 
-def _known(lists: Lists, number: Ints) -> Lists:
+def _known(lists: Lists, number: Numbers) -> Lists:
     """Distinct stems of lists of words."""
     owners = np.arange(len(lists)).repeat(np.diff(lists.starts))
     stems = number[lists.values]
     return Lists.of_pairs(owners[stems >= 0], stems[stems >= 0], len(lists))
 
 
-def _bm25(passages: Ints, words: Ints, size: int, count: int) -> tuple[Lists, FloatArray, FloatArray]:
+def _bm25(passages: Numbers, words: Numbers, size: int, count: int) -> tuple[Lists, FloatArray, FloatArray]:
     """Postings of stems, with BM25 (Lucene's form) of each stem in each passage, and idf of the stems."""
+    from scipy.sparse import coo_array
+
     width = max(1, size)
-    pairs, frequencies = np.unique(words * width + passages, return_counts=True)
-    lists = Lists(
-        np.searchsorted(pairs, np.arange(count + 1, dtype=np.int64) * width).astype(np.int64),
-        (pairs % width).astype(np.int32),
-    )
+    rows = coo_array((np.ones(len(words), dtype=np.int32), (words, passages)), shape=(count, width)).tocsr()
+    lists, frequencies = Lists(rows.indptr.astype(np.int64), rows.indices.astype(np.int32)), rows.data
     df = np.diff(lists.starts)
     idf = np.log1p((size - df + 0.5) / (df + 0.5))
     lengths = np.bincount(passages, minlength=size) / max(1.0, len(passages) / width)
     norm = _K1 * (1 - _B + _B * lengths[lists.values])
-    impacts = idf[pairs // width] * frequencies / (frequencies + norm)
+    impacts = idf.repeat(df) * frequencies / (frequencies + norm)
     return lists, impacts.astype(np.float32), idf.astype(np.float32)
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sire_core.search.rankers.vocabulary import Vocabulary
 
     Keys = NDArray[np.uint64]
+    Numbers = NDArray[np.int32]
 
 __all__ = ["EvidenceNames", "SpelledText"]
 
@@ -46,12 +47,12 @@ class SpelledText:
         vocabulary: Words by number.
     """
 
-    words: NDArray[np.int32]
+    words: Numbers
     keys: Keys
     capital: NDArray[np.bool_]
-    passages: Ints
-    sentences: Ints
-    sentence_passages: Ints
+    passages: Numbers
+    sentences: Numbers
+    sentence_passages: Numbers
     vocabulary: Vocabulary
 
     @classmethod
@@ -59,8 +60,8 @@ class SpelledText:
         """Spell out the words of passages."""
         words = passages.words.values
         size = len(passages.names)
-        owners = np.arange(size).repeat(np.diff(passages.words.starts))
-        first = np.cumsum(passages.sentences) - passages.sentences
+        owners = np.arange(size, dtype=np.int32).repeat(np.diff(passages.words.starts))
+        first = (np.cumsum(passages.sentences) - passages.sentences).astype(np.int32)
         inside = (passages.marks >> 1) - 1
         return cls(
             words=words,
@@ -68,7 +69,7 @@ class SpelledText:
             capital=(passages.marks & 1).astype(bool),
             passages=owners,
             sentences=np.where(inside < 0, -1, first[owners] + inside),
-            sentence_passages=np.arange(size).repeat(passages.sentences),
+            sentence_passages=np.arange(size, dtype=np.int32).repeat(passages.sentences),
             vocabulary=passages.vocabulary,
         )
 
@@ -133,14 +134,14 @@ class EvidenceNames:
         width = max(1, len(self.labels))
         recorded = np.append(distinct(graph.passages * width + graph.entities), -1)
         covered = np.zeros(len(texts.keys), dtype=bool)
-        found: list[tuple[Ints, Ints]] = []
+        found: list[tuple[Numbers, Ints]] = []
         for length, (starts, entities) in reversed(list(enumerate(self._places(texts), start=1))):
             apart = np.flatnonzero(about[entities])
             inside = starts[apart, None] + np.arange(length)
             apart = apart[texts.capital[inside].any(axis=1) & ~covered[inside].any(axis=1)]
             if length == 1:
                 apart = apart[_stands_alone(texts, starts[apart])]
-            codes = texts.passages[starts] * width + entities
+            codes = texts.passages[starts].astype(np.int64) * width + entities
             keep = recorded[np.searchsorted(recorded[:-1], codes)] == codes
             keep[apart] = True
             covered[starts[apart, None] + np.arange(length)] = True
