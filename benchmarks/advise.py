@@ -70,7 +70,8 @@ def measured(dataset: DataSet, embedder: str, n: int) -> Row:
             recipe = recipe_by_name(candidate.recipe, **dict(candidate.settings))
             with Index(folder, recipe=recipe, embedder=embedder) as index:
                 index.build(dataset.documents)
-                found[candidate.name] = run_sync(evaluate(index, dataset, _CONFIG)).recall_passages(5)
+                row = run_sync(evaluate(index, dataset, _CONFIG))
+                found[candidate.name] = round(row.recall_passages(5) or 0.0, 2)
     return {
         "passages": len(dataset.documents),
         "questions": len([question for question in dataset.questions if question.supporting]),

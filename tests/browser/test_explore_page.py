@@ -151,24 +151,65 @@ def test_without_a_model_reasoning_shows_the_evidence(page, address):
 
 
 @pytest.mark.slow
-def test_reasoning_shows_its_steps_and_the_answer(page, folder, explored, monkeypatch):
+def test_reasoning_shows_its_steps_and_the_answer(page, folder, explored, monkeypatch, violations, shot):
     def script(call):
         if "citations" in call.instructions:
-            return json.dumps({"answer": "Hedda <b>Sorrel</b>", "citations": [1], "sufficient": True})
+            answer = {"answer": "Captain Brack's mother was Hedda <b>Sorrel</b>.", "citations": [1], "sufficient": True}
+            return json.dumps(answer)
         search = "DONE" if "reasoning" in call.fields else "Who was the mother of Aldous Brack?"
         return json.dumps({"reasoning": "Aldous Brack commanded it.", "search": search})
 
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with ScriptedServer(script) as server, explored(folder, "--llm", "m", "--base-url", server.base_url) as address:
+    with (
+        ScriptedServer(script, latency=0.3, gap=0.2) as server,
+        explored(folder, "--llm", "m", "--base-url", server.base_url) as address,
+    ):
+        for scheme, width in (("light", 360), ("dark", 1900)):
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": 800})
+            page.goto(f"{address}/reason")
+            page.get_by_role("textbox", name="Question").fill(QUESTION)
+            page.get_by_role("button", name="Think").click()
+            page.get_by_role("status").get_by_text("Thinking").wait_for()
+            steps = page.get_by_role("log")
+            steps.get_by_text("Captain Brack's").wait_for()
+            assert "<b>Sorrel" not in steps.text_content()  # the answer is being written
+            shot(page, f"reason-streams-{scheme}-{width}")
+            steps.get_by_text("The evidence is sufficient: yes.").wait_for()
+            steps.get_by_text("Searching: Who was the mother of Aldous Brack?").wait_for()
+            assert steps.text_content().count("Hedda <b>Sorrel</b>") == 1, "said once, and what a model writes is text"
+            page.get_by_role("status").get_by_text("Thinking").wait_for(state="detached")
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert violations(page) == []
+            shot(page, f"reason-{scheme}-{width}")
+        steps.get_by_text("Found", exact=False).first.click()
+        steps.get_by_role("link", name="Aldous Brack").first.click()
+        page.get_by_role("heading", name="Unit").wait_for()
+        page.requested = [url for url in page.requested if not url.startswith(address)]  # another page than usual
+
+
+@pytest.mark.slow
+def test_another_question_ends_the_thoughts_of_the_last(page, folder, explored, monkeypatch):
+    def script(call):
+        search = {"reasoning": "It goes on.", "search": f"Number {call.number}?"}
+        return json.dumps({"answer": "No.", "citations": [], "sufficient": False} if call.number > 9 else search)
+
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with (
+        ScriptedServer(script, latency=0.5) as server,
+        explored(folder, "--llm", "m", "--base-url", server.base_url) as address,
+    ):
         page.goto(f"{address}/reason")
-        page.get_by_role("textbox", name="Question").fill(QUESTION)
+        page.get_by_role("textbox", name="Question").fill("Who lit the lamp?")
         page.get_by_role("button", name="Think").click()
         steps = page.get_by_role("log")
-        steps.get_by_text("Searching: Who was the mother of Aldous Brack?").wait_for()
-        steps.get_by_text("Hedda <b>Sorrel</b>").first.wait_for()
-        steps.get_by_text("The evidence is sufficient: yes.").wait_for()
-        assert steps.locator("b", has_text="Sorrel").count() == 0, "what a model writes is text"
-        page.requested = [url for url in page.requested if not url.startswith(address)]  # another page than usual
+        steps.get_by_text("Searching:").first.wait_for()
+        page.get_by_role("button", name="Think").click()
+        steps.get_by_text("Searching:").nth(1).wait_for()
+        asked = [text for text in steps.locator("section").all_text_contents() if text.startswith("Searching")]
+        assert "Number 1?" not in asked[0]
+        assert len(server.log) <= 2 + len(asked) + 1, "only one question is being thought about"
+        page.requested = [url for url in page.requested if not url.startswith(address)]
 
 
 @pytest.mark.slow

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from nicegui import ui
 from sire_core.explore import views
 from sire_core.explore.explorer import Asking
 from sire_core.explore.page_parts import asked_html, guarded, question_field, show_html
+from sire_core.explore.reasoned import answer_html, step_html
 
 if TYPE_CHECKING:
     from sire_core.explore.explorer import Explorer
@@ -20,34 +23,54 @@ __all__ = ["evaluate_panel", "reason_panel"]
 
 def reason_panel(explorer: Explorer) -> None:
     """Reasoning step by step, as it happens; without a model the evidence."""
-    from sire_core.reason import STRATEGIES, Answer, AnswerPiece, reason
-    from sire_core.serve.texts import answer_text, step_text
+    from sire_core.reason import STRATEGIES
 
     if explorer.model is None:
         ui.label("No language model was given (--llm): instead of an answer the evidence is shown.")
+    running: list[asyncio.Task[Any]] = []
 
     async def go() -> None:
+        # Asked again: what the last question has still to cost is saved.
+        for task in running:
+            task.cancel()
+        running[:] = [task for task in [asyncio.current_task()] if task]
         log.clear()
+        status.set_text("Thinking ...")
         with log:
             await guarded(think)
+        status.set_text("")
 
     question = question_field("Question", "", "Think", go)
     via = ui.select(list(STRATEGIES), label="Strategy", value="ircot").style("min-width:130px")
     log = ui.column().classes("sire-wide").props("role=log aria-label=Steps")
+    status = ui.label("").props("role=status").classes("sire-piece")
 
     async def think() -> None:
         if explorer.model is None:
             ui.html(asked_html(await explorer.ask(Asking(question.value or ""))), sanitize=False)
-            return
-        piece = None
-        async for step in reason(via.value, explorer.index(), question.value or "", stream=True):
+        else:
+            await _steps(explorer, via.value, question.value or "", log)
+
+
+async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) -> None:
+    """Draw the steps as they come, and the answer while it is written."""
+    from sire_core.reason import Answer, AnswerPiece, reason
+
+    recipe = explorer.recipes()[0]
+    piece = None
+    async with aclosing(reason(via, explorer.index(), question, stream=True)) as steps:
+        async for step in steps:
+            if log.is_deleted:  # nobody looks any more
+                return
             if isinstance(step, AnswerPiece):
-                piece = piece or ui.label("")
+                piece = piece or ui.label("").classes("sire-piece")
                 piece.set_text(("" if step.restart else piece.text) + step.text)
             elif isinstance(step, Answer):
-                ui.label(answer_text(step)).style("white-space:pre-wrap")
+                if piece:  # it stands in the answer, whole
+                    piece.delete()
+                show_html(answer_html(step, recipe))
             else:
-                ui.label(step_text(step))
+                show_html(step_html(step, recipe))
 
 
 def evaluate_panel(explorer: Explorer) -> None:

@@ -39,6 +39,11 @@ h1,h2{{font-weight:600!important;letter-spacing:0}} .sire-page p{{margin:0 0 10p
 .sire-nav{{display:flex;gap:4px 20px;align-items:baseline;flex-wrap:wrap}}
 header.sire-nav{{background:#1d4f9e;color:#fff;padding:12px 16px;font-size:15px}}
 .sire-nav a{{color:#fff;text-decoration:none}} .sire-nav a[aria-current]{{text-decoration:underline;font-weight:600}}
+[role=log]{{gap:4px}} [role=log] .sire-page{{padding:6px 14px}} [role=log] .sire-page p{{margin:0}}
+[role=log] .sire-page h2{{font-size:16px}} .sire-page ul.plain{{list-style:none;padding:0;margin:0 0 8px}}
+.sire-page summary{{cursor:pointer;color:var(--accent);list-style:disclosure-closed inside;display:list-item}}
+.sire-page details[open] summary{{list-style-type:disclosure-open}} .sire-piece{{padding:6px 14px;font-size:15px}}
+.sire-page details ol{{margin:4px 0;padding-left:28px}}
 .sire-two{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr));gap:16px;width:100%}}
 .sire-two>*{{min-width:0}}
 :focus-visible{{outline:3px solid #b35900;outline-offset:2px}}"""
