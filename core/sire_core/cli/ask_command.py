@@ -2,24 +2,69 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sire_core.algorithms.wording import shorten
 from sire_core.cli import arguments
-from sire_core.cli.answers import answer_json, say_answer, say_piece, say_step
 from sire_core.cli.groups import grouped
 from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
 from sire_core.cli.options import SearchOptions, check_folder, open_index
-from sire_core.cli.output import on_terminal, say_json
+from sire_core.cli.output import count, note, on_terminal, say, say_json, say_part
+from sire_core.cli.query_command import hit_json, say_hit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from sire_core.index import Index
-    from sire_core.reason.steps import Answer, ReasoningStep, Trace
+    from sire_core.protocols import LanguageModel
+    from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, Trace
 
 __all__ = ["ask"]
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyOptions:
+    """Options of how is reasoned."""
+
+    via: Annotated[
+        str,
+        typer.Option(
+            "--via",
+            metavar="single|ircot|self-ask",
+            help="`single` searches once and answers, one call; `ircot` thinks and searches in turn; `self-ask` asks "
+            "itself follow-up questions.",
+        ),
+    ] = "single"
+    flavor: Annotated[
+        str | None,
+        typer.Option(
+            "--flavor",
+            metavar="NAME",
+            help="Of ircot: `indexrag` (default), `hipporag` or `original`. Of self-ask: `search` (default) or "
+            "`two_call`.",
+        ),
+    ] = None
+
+    def arguments(self, model: LanguageModel | None, limits: LimitOptions) -> dict[str, Any]:
+        """What `reason` takes: the strategy and its settings. Without a model one search, and no answer.
+
+        Args:
+            model: Who thinks and answers.
+            limits: Bounds.
+
+        Raises:
+            ConfigurationError: There is no such strategy or flavor, or a bound that is for models only.
+        """
+        from sire_core.reason import settings_of
+
+        settings = settings_of(self.via, self.flavor)
+        limits.need_model(model)
+        found = {"strategy": self.via, **settings} if model else {"strategy": "single", "answer": False}
+        return {**found, "limits": limits.of_reasoning()}
 
 
 @grouped
@@ -29,24 +74,7 @@ def ask(
     searching: SearchOptions,
     answering: AnswerOptions,
     limits: LimitOptions,
-    via: Annotated[
-        str,
-        typer.Option(
-            "--via",
-            metavar="single|ircot|self-ask",
-            help="`single` searches once and answers, one call; `ircot` thinks and searches in turn; `self-ask` asks "
-            "itself follow-up questions.",
-        ),
-    ] = "single",
-    flavor: Annotated[
-        str | None,
-        typer.Option(
-            "--flavor",
-            metavar="NAME",
-            help="Of ircot: `indexrag` (default), `hipporag` or `original`. Of self-ask: `search` (default) or "
-            "`two_call`.",
-        ),
-    ] = None,
+    strategy: StrategyOptions,
     k: Annotated[
         int | None,
         typer.Option(
@@ -68,19 +96,15 @@ def ask(
     JSON: {"question", "answer", "sufficient", "citations", "stop", "note", "steps", "hits", "usage"}; hits are those of
     `sire query --json`, citations their numbers from 1.
     """
-    from sire_core.reason import PassageSource, reason, settings_of
+    from sire_core.reason import PassageSource, reason
 
     check_folder(folder, question)
-    strategy = settings_of(via, flavor)
     model = answering.model()
-    limits.need_model(model)
-    if model is None:
-        via, strategy = "single", {"answer": False}
-    strategy["limits"] = limits.of_reasoning()
+    how = strategy.arguments(model, limits)
     with open_index(searching.options(folder, model)) as index:
         shows = not as_json and model is not None
         streams = shows and on_terminal()
-        steps = reason(via, PassageSource(index), question, k=k, filter=where, stream=streams, **strategy)
+        steps = reason(index=PassageSource(index), question=question, k=k, filter=where, stream=streams, **how)
         trace, shown = _run(steps, shows=shows)
         hint = "" if model else _no_model(index)
     if as_json:
@@ -123,3 +147,93 @@ def _no_model(index: Index) -> str:
         f"No language model was given, so this is the evidence and not an answer. For an answer add --llm "
         f"{built_by or 'MODEL'}, with the key in {DEFAULT_KEY} or, for a server of your own, --base-url URL."
     )
+
+
+_TITLES = 5
+
+
+def say_step(step: ReasoningStep) -> None:
+    """Print a step; the answer is left to `say_answer`."""
+    from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
+
+    if isinstance(step, Thought):
+        say(f"thought {step.number}: {step.text}")
+    elif isinstance(step, SubQuestion):
+        say(f"question {step.number}: {step.text}")
+    elif isinstance(step, IntermediateAnswer):
+        say(f"answer {step.number}: {step.text or 'unknown'}")
+    elif isinstance(step, Retrieved):
+        titles = dict.fromkeys(hit.unit.title or shorten(hit.unit.text, 40) for hit in step.hits)
+        shown = "; ".join(list(titles)[:_TITLES])
+        say(f"found {count(len(step.hits), 'hit')}, {step.new} new{shown and ': '}{shown}", "cyan", indent=4)
+
+
+def say_piece(piece: AnswerPiece, *, begins: bool) -> None:
+    """Print a piece of an answer on a terminal, as it is written.
+
+    Args:
+        piece: The piece.
+        begins: Whether it is the first one.
+    """
+    if begins or piece.restart:
+        say_part("\nAnswer: " if begins else "\n\nAnswer, asked for again: ", "bold")
+    say_part(piece.text, "bold")
+
+
+def say_answer(answer: Answer, hint: str = "", *, shown: bool = False) -> None:
+    """Print an answer and the hits that it cites; all hits when it cites none.
+
+    Args:
+        answer: The last step.
+        hint: Why there is only evidence; empty when an answer was asked for.
+        shown: Whether the text has been printed piece by piece.
+    """
+    from sire_core.reason.reader import INSUFFICIENT
+
+    if shown:
+        say("\n")
+    if answer.note:
+        note(f"error: {answer.note}", "red")
+    if not answer.text and not hint and answer.hits:
+        note("There is no answer. The evidence that was found:")
+    if not shown and (answer.text or (answer.stop == "empty_index" and not hint)):
+        say(f"\nAnswer: {answer.text or INSUFFICIENT}\n", "bold green" if answer.sufficient else "bold yellow")
+    cited = answer.citations if answer.sufficient else ()
+    for number, hit in enumerate(answer.hits, 1):
+        if not cited or number in cited:
+            say_hit(number, hit)
+    if not answer.hits:
+        note("No hits: nothing is indexed, or nothing passes the filter.")
+    if hint:
+        note(hint, "yellow")
+        return
+    if cited and len(cited) < len(answer.hits):
+        note(f"{count(len(answer.hits) - len(cited), 'more hit')} read and not cited; --json lists all.")
+    used = answer.usage
+    tokens = f"{used.input_tokens:,} + {used.output_tokens:,} tokens"
+    note(f"Stopped: {answer.stop}. {count(used.calls, 'call')}, {tokens}, searches: {used.retrievals}.")
+
+
+def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
+    """A reasoning for scripts."""
+    answer = trace.answer
+    return {
+        "question": question,
+        "answer": answer.text,
+        "sufficient": answer.sufficient,
+        "citations": list(answer.citations),
+        "stop": answer.stop,
+        "note": answer.note or hint,
+        "steps": [_step_json(step) for step in trace.steps[:-1]],
+        "hits": [hit_json(hit) for hit in answer.hits],
+        "usage": asdict(answer.usage),
+    }
+
+
+def _step_json(step: ReasoningStep) -> dict[str, Any]:
+    """A step by name, its hits by their ids."""
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(step).__name__).lower()
+    values = {field: getattr(step, field) for field in step.__dataclass_fields__}
+    if "hits" in values:
+        values["hits"] = [hit.unit.id for hit in values["hits"]]
+    return {"step": name, **values}

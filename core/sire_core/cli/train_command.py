@@ -98,6 +98,56 @@ class Lesson:
         return TrainingConfig(**common | ({} if self.epochs is None else {"epochs": self.epochs}))
 
 
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Options of what a scorer learns from, and is measured on."""
+
+    questions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--questions",
+            metavar="all|even|odd|FILE",
+            help="Questions to learn from, by their place from 0; the rate on the others is measured. For an index "
+            "also their file.",
+        ),
+    ] = None
+    tests: Annotated[
+        list[Path] | None,
+        typer.Option("--test", metavar="DATASET", help="Measure on this data set, too; may be repeated."),
+    ] = None
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            "--embedder",
+            metavar="SPEC",
+            help="Makes the vectors of a data set; the light scorer needs the same in the index. As for `sire index`. "
+            "Default: lexical.",
+        ),
+    ] = None
+    extractions: arguments.Extractions = None
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of iier's graph, seeds or chain length, such as `max_length=4`; may be repeated.",
+        ),
+    ] = None
+
+    def taught(self, place: Path) -> Taught:
+        """What is learned from.
+
+        Args:
+            place: A data set, or an index folder.
+
+        Raises:
+            ConfigurationError: See `Taught`; or a setting is not KEY=VALUE.
+        """
+        half, file = read_questions_option(self.questions)
+        settings = parse_settings(self.settings)
+        return Taught(place, half, file, tuple(self.tests or ()), self.embedder, self.extractions, settings)
+
+
 @grouped
 def train_chains(
     place: Annotated[
@@ -111,37 +161,7 @@ def train_chains(
     ],
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="Where the checkpoint goes (safetensors).")],
     lesson: Lesson,
-    questions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--questions",
-            metavar="all|even|odd|FILE",
-            help="Questions to learn from, by their place from 0; the rate on the others is measured. For an index "
-            "also their file.",
-        ),
-    ] = None,
-    tests: Annotated[
-        list[Path] | None,
-        typer.Option("--test", metavar="DATASET", help="Measure on this data set, too; may be repeated."),
-    ] = None,
-    embedder: Annotated[
-        str | None,
-        typer.Option(
-            "--embedder",
-            metavar="SPEC",
-            help="Makes the vectors of a data set; the light scorer needs the same in the index. As for `sire index`. "
-            "Default: lexical.",
-        ),
-    ] = None,
-    extractions: arguments.Extractions = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="A setting of iier's graph, seeds or chain length, such as `max_length=4`; may be repeated.",
-        ),
-    ] = None,
+    material: Material,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Train a scorer for the chains of iier.
@@ -158,10 +178,8 @@ def train_chains(
 
     need_torch()
     check_target(to)
-    chosen = parse_settings(settings)
-    half, file = read_questions_option(questions)
-    taught = Taught(place, half, file, tuple(tests or ()), embedder, extractions, chosen)
-    config = lesson.config(chosen.get("max_length"))
+    taught = material.taught(place)
+    config = lesson.config(taught.settings.get("max_length"))
     with reporting() as progress:
         trained = run_training(taught, config, progress)
     card = write_checkpoint(to, trained.weights, trained.card)

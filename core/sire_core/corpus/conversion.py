@@ -1,15 +1,18 @@
-"""Files of any type as Markdown, by kreuzberg (extra `files`)."""
+"""Files of any type as Markdown, by kreuzberg (extra `files`); archives that expand without end are refused."""
 
 from __future__ import annotations
 
 import re
+import zipfile
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from sire_core.corpus.cleaning import clean_text
-from sire_core.corpus.hostile import refuse_expanding
 from sire_core.errors import CorpusError
 
-__all__ = ["CONVERTED", "convert_file"]
+__all__ = ["CONVERTED", "convert_file", "refuse_expanding"]
 
 CONVERTED = (
     *(".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".ppt", ".odp", ".xlsx", ".xls", ".ods", ".csv", ".tsv"),
@@ -52,3 +55,82 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
     metadata = dict(found.metadata)
     title = metadata.get("title") or metadata.get("subject") or ""
     return clean_text(" ".join(str(title).split())), _UNDERLINE.sub("\n\n", text).strip()
+
+
+_BLOCK = 1 << 20
+_ENTITY = b"<!ENTITY"
+_MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx", ".svg", ".fb2", ".opml")
+_MEMBERS = 100_000
+
+
+def refuse_expanding(path: Path, max_bytes: int) -> None:
+    """Refuse a file whose content is larger than a bound, or whose XML declares entities.
+
+    Args:
+        path: The file. One that is no archive and no XML is fine.
+        max_bytes: Most bytes of everything in an archive. They are counted, not believed.
+
+    Raises:
+        CorpusError: The file is hostile or broken; the message is the reason alone.
+    """
+    with path.open("rb") as file:
+        head = file.read(4)
+        file.seek(0)
+        if head[:2] == b"PK":
+            _check_archive(file, max_bytes)
+        elif path.suffix.lower() in _MARKUP:
+            _check_markup(iter(lambda: file.read(_BLOCK), b""))
+
+
+def _check_archive(file: BinaryIO, max_bytes: int) -> None:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+        raise CorpusError(f"cannot be opened: {error}") from error
+    if len(members) > _MEMBERS:
+        raise CorpusError(f"the file holds {len(members):,} others; that is no document")
+    left = max_bytes
+    for member in members:
+        markup = Path(member.filename).suffix.lower() in _MARKUP
+        try:
+            left = _check_member(file, member, left, markup=markup)
+        except (OSError, ValueError, zlib.error) as error:
+            raise CorpusError(f"cannot be opened: {error}") from error
+        if left < 0:
+            raise CorpusError(f"the file expands to more than max_bytes={max_bytes:,}; raise max_bytes or split it")
+
+
+def _check_member(file: BinaryIO, member: zipfile.ZipInfo, left: int, *, markup: bool) -> int:
+    """What is left of the bytes; negative when a member needs more."""
+    file.seek(member.header_offset)
+    head = file.read(30)
+    file.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
+    if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise CorpusError(f"{member.filename[:80]!r} is packed in a way that documents do not use")
+    unpack = zlib.decompressobj(-15) if member.compress_type == zipfile.ZIP_DEFLATED else None
+    tail = b""
+    packed = member.compress_size
+    while packed > 0 and left >= 0 and (block := file.read(min(_BLOCK, packed))):
+        packed -= len(block)
+        while block and left >= 0:
+            content = block if unpack is None else unpack.decompress(block, _BLOCK)
+            left -= len(content)
+            if markup:
+                tail = _check_block(tail, content)
+            block = b"" if unpack is None else unpack.unconsumed_tail
+    return left
+
+
+def _check_markup(blocks: Iterator[bytes]) -> None:
+    tail = b""
+    for block in blocks:
+        tail = _check_block(tail, block)
+
+
+def _check_block(tail: bytes, block: bytes) -> bytes:
+    """Refuse entities, also in UTF-16; what the next block begins with."""
+    content = tail + block.replace(b"\0", b"")
+    if _ENTITY in content:
+        raise CorpusError("the file declares XML entities, which may expand without end; take them out to read it")
+    return content[-len(_ENTITY) :]

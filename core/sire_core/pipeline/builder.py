@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from sire_core.models.embedding import UnitEmbedder
 from sire_core.organize.stage import Job, organize_all
 from sire_core.pipeline.failures import check_deltas, log_failures
 from sire_core.pipeline.finish import finish_in_thread
-from sire_core.pipeline.memory import give_back
 from sire_core.pipeline.planning import check_no_loss, jobs_for, plan_recipe, split_compatible
 from sire_core.pipeline.shared_corpus import shared_corpus
 from sire_core.protocols import Delta
@@ -276,4 +276,17 @@ class Builder:
         finally:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
             if self._large:
-                give_back()
+                _give_back()
+
+
+def _give_back() -> None:
+    """Have the allocator return free memory, where it can be asked to.
+
+    The arrays of a stage leave holes that glibc keeps for the thread which made them: hundreds of megabytes that the
+    next stage, in other threads, cannot use.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)

@@ -134,7 +134,7 @@ class PoolRanker:
 
             found = LateInteraction()
         elif self.ranker == "tfidf":
-            from sire_core.search.rankers.tfidf import TfIdf
+            from sire_core.search.rankers.lexical import TfIdf
 
             found = TfIdf()
         else:

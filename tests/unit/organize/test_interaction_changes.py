@@ -15,7 +15,7 @@ from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import PassageKeywords
 from sire_core.storage.store import Store
 from sire_core.testing.contents import read_contents
-from sire_core.testing.forgetting import forget_notes
+from sire_core.testing.damage import forget_notes
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import ExtractionRecord
 

@@ -19,7 +19,7 @@ from sire_core.organize.reports.trees import StoredTrees
 from sire_core.recipes import smart
 from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contents import read_contents
-from sire_core.testing.forgetting import forget_notes
+from sire_core.testing.damage import forget_notes
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripts import default_script

@@ -16,7 +16,7 @@ from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import flat, iier
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import PassageKeywords
-from sire_core.testing.forgetting import forget_notes
+from sire_core.testing.damage import forget_notes
 from sire_core.testing.hash_embedder import HashEmbedder
 
 

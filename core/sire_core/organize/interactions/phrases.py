@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from sire_core.extraction.phrases import phrase_words
 from sire_core.extraction.subjects import base_title
 from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.organize.interactions.moves import RowMapping
-from sire_core.organize.interactions.word_index import WordIndex
+from sire_core.types import hash64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,3 +83,78 @@ class PassagePhrases:
 
 def _titles(title: str) -> list[str]:
     return [phrase for phrase in (phrase_words(title), phrase_words(base_title(title))) if phrase]
+
+
+_NOBODY = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class WordIndex:
+    """Postings by hash of a word (or of a whole phrase); words themselves are not kept.
+
+    Attributes:
+        hashes: Of the words that somebody holds, ascending, uint64 `[v]`.
+        bounds: Who holds word i: `nodes[bounds[i]:bounds[i + 1]]`, `[v + 1]`.
+        nodes: Numbers of passages, ascending within a word.
+    """
+
+    hashes: NDArray[np.uint64]
+    bounds: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+
+    @classmethod
+    def empty(cls) -> WordIndex:
+        """No passages."""
+        return cls(np.zeros(0, dtype=np.uint64), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+
+    def followed(self, places: NDArray[np.int64], size: int, fresh: Mapping[int, Iterable[str]]) -> WordIndex:
+        """The index after a change.
+
+        Args:
+            places: Number after the change of every passage before it, -1 where it is gone.
+            size: Number of passages after it.
+            fresh: Words of passages that are new or differ, by number after the change.
+        """
+        known: dict[str, int] = {}
+        added, owners = [], []
+        for node, words in fresh.items():
+            for word in dict.fromkeys(words):
+                value = known.get(word)
+                added.append(known.setdefault(word, hash64(word)) if value is None else value)
+                owners.append(node)
+        new = np.array(added, dtype=np.uint64)
+        hashes = np.sort(np.concatenate((self.hashes, new)), kind="stable")
+        hashes = hashes[np.concatenate(([True], hashes[1:] != hashes[:-1]))[: len(hashes)]]
+        moved = places[self.nodes]
+        moved[np.isin(moved, list(fresh))] = -1
+        ranks = np.repeat(np.searchsorted(hashes, self.hashes), np.diff(self.bounds))[moved >= 0]
+        codes = np.concatenate(
+            (ranks * size + moved[moved >= 0], np.searchsorted(hashes, new) * size + np.array(owners, dtype=np.int64))
+        )
+        codes.sort(kind="stable")  # a few behind many that are in order: next to nothing
+        ranks, nodes = np.divmod(codes, max(size, 1))
+        counts = np.bincount(ranks, minlength=len(hashes))
+        return WordIndex(
+            hashes=hashes[counts > 0],
+            bounds=np.concatenate(([0], np.cumsum(counts[counts > 0]))).astype(np.int64),
+            nodes=nodes.astype(np.int32),
+        )
+
+    def holders(self, word: str) -> NDArray[np.int64]:
+        """Passages that hold a word, ascending; nobody holds an empty one."""
+        if not word or not len(self.hashes):
+            return _NOBODY
+        value = np.uint64(hash64(word))
+        place = int(np.searchsorted(self.hashes, value))
+        if place == len(self.hashes) or self.hashes[place] != value:
+            return _NOBODY
+        return self.nodes[self.bounds[place] : self.bounds[place + 1]].astype(np.int64)
+
+    def arrays(self, name: str) -> dict[str, NDArray[Any]]:
+        """For a file or note, under names that begin with `name`."""
+        return {f"{name}_hashes": self.hashes, f"{name}_bounds": self.bounds, f"{name}_nodes": self.nodes}
+
+    @classmethod
+    def of_arrays(cls, name: str, arrays: Mapping[str, NDArray[Any]]) -> WordIndex:
+        """What `arrays` gave."""
+        return cls(arrays[f"{name}_hashes"], arrays[f"{name}_bounds"], arrays[f"{name}_nodes"])

@@ -1,0 +1,211 @@
+"""`sire stats`, `documents`, `check`, `backup`, `reembed`: what one looks at and does with an index as it is."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sire_core.cli import arguments
+from sire_core.cli.change_commands import approval, existing_index, with_documents
+from sire_core.cli.changes import report_json
+from sire_core.cli.groups import grouped
+from sire_core.cli.models import SpendingOptions, say_usage
+from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
+from sire_core.cli.output import bar, count, kinds, note, say, say_json
+from sire_core.cli.progress import reporting
+from sire_core.errors import IndexLockedError, StorageError
+
+__all__ = ["backup", "check", "documents", "reembed", "stats"]
+
+
+def check(folder: arguments.Folder, as_json: arguments.AsJson = False) -> None:
+    """Compare an index with its checksums. Says what to do where it is damaged.
+
+    The exit code is 0 when all is as it was written, else 1. The index is only read, and may be in use.
+    """
+    from sire_core.storage.check import check_folder
+
+    found = check_folder(folder)
+    if as_json:
+        say_json({"ok": not found, "findings": [asdict(finding) for finding in found]})
+    elif found:
+        say(f"{folder}: {count(len(found), 'finding')}.")
+        for finding in found:
+            say(f"{finding.file}: {finding.problem}")
+            say(finding.advice, indent=4)
+    else:
+        say(f"{folder}: everything is as it was written.")
+    if found:
+        raise typer.Exit(1)
+
+
+def backup(
+    folder: arguments.Folder,
+    to: Annotated[Path, typer.Argument(metavar="NEW_DIR", help="The new folder; made when it is not there.")],
+) -> None:
+    """Copy an index, also one that is in use.
+
+    The copy is the index as of the last commit, with all that was extracted and answered. An index that nobody uses may
+    be copied and moved like any other folder.
+    """
+    check_folder(folder, to)
+    with open_index(IndexOptions(folder=folder)) as index:
+        index.save(to)
+        say(f"{to}: a copy of {folder}, {index.stats()['documents']:,} documents.")
+
+
+def documents(folder: arguments.Folder, where: arguments.Filter = None, as_json: arguments.AsJson = False) -> None:
+    """List the documents of an index, with their ids.
+
+    Ids are what `sire delete` takes.
+
+    Example: sire documents my-index --filter lang=en
+
+    JSON: a list of {"id", "title", "passages", "metadata"}.
+    """
+    from sire_core.filter_ids import passes
+    from sire_core.filters import parse_filter
+
+    check_folder(folder)
+    wanted = parse_filter(where)
+    with open_index(IndexOptions(folder=folder)) as index:
+        found = [d for d in index.documents() if wanted is None or all(passes(wanted, [(d.metadata, d.id, "")]))]
+    if as_json:
+        listed = (
+            {"id": d.id, "title": d.title, "passages": len(d.chunks or ()), "metadata": dict(d.metadata)} for d in found
+        )
+        say_json(list(listed))
+        return
+    width = max((len(document.id) for document in found), default=0)
+    for document in found:
+        say(f"{document.id:<{min(width, 60)}}  {document.title} ({count(len(document.chunks or ()), 'passage')})")
+    note(f"{count(len(found), 'document')}.")
+
+
+@grouped
+def reembed(
+    folder: arguments.Folder,
+    embedder: Annotated[
+        str,
+        typer.Option(
+            "--embedder",
+            metavar="SPEC",
+            help="The new one: `lexical`, `st:NAME_OR_FOLDER`, `openai:MODEL` or `file:PATH`.",
+        ),
+    ],
+    spending: SpendingOptions,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="DIR", help="Write a new folder, and leave DIR as it is.")
+    ] = None,
+    extractions: arguments.Extractions = None,
+    as_json: arguments.AsJson = False,
+) -> None:
+    """Change the embedder of an index.
+
+    Nothing is read or extracted again. All recipes are built again over new vectors in a folder beside DIR, which then
+    takes its place. An interrupted run leaves DIR as it was, and the same command goes on. Recipes that a model made
+    need the same --llm: summaries of clusters that are other ones now are asked for.
+
+    Example: sire reembed my-index --embedder st:all-MiniLM-L6-v2
+    """
+    options = existing_index(folder, embedder, spending, None, ReadingOptions(extractions=extractions))
+    approve = approval(spending, with_documents)
+    target = to or folder.with_name(f".{folder.resolve().name}.reembed")
+    generation = manifest_of(folder).generation
+    if approve is not None:
+        with open_index(options) as index:
+            approve(index, ())
+    with reporting() as progress, open_index(options, progress) as index:
+        report = index.reembed(target, embedder)
+    if to is None:
+        _take_place(folder, target, generation)
+    if as_json:
+        say_json(report_json(report, manifest_of(to or folder).recipes[-1].name))
+    else:
+        say(f"{to or folder}: embedded with {manifest_of(to or folder).embedder}.")
+    say_usage(report)
+
+
+def _take_place(folder: Path, new: Path, generation: int) -> None:
+    """Put the new folder in the place of the old one.
+
+    Raises:
+        StorageError: The index was changed meanwhile.
+        IndexLockedError: Somebody writes to it.
+    """
+    if manifest_of(folder).generation != generation:
+        raise StorageError(f"{folder} was changed meanwhile. Run the same command again: it does only the rest.")
+    place = folder.resolve()
+    old = place.with_name(f".{place.name}.before")
+    try:
+        place.rename(old)
+    except OSError as error:
+        raise IndexLockedError(
+            f"{folder} cannot be replaced ({error}). Close what uses it; the new index is in {new}."
+        ) from error
+    new.rename(place)
+    shutil.rmtree(old)
+
+
+_TREES = {"drift_sim": "similarity tree", "drift_rel": "relatedness tree", "drift_cross": "cross tree"}
+
+
+def stats(folder: arguments.Folder, recipe: arguments.RecipeName = None, as_json: arguments.AsJson = False) -> None:
+    """Show what an index holds and how it was made."""
+    with open_index(IndexOptions(folder=folder, recipe=recipe)) as index:
+        found = index.stats()
+    if as_json:
+        say_json(found)
+        return
+    rows = {
+        "documents": f"{found['documents']:,}",
+        "passages": f"{found['chunks']:,}",
+        "units": f"{found['units']:,} ({kinds(found['kinds'])})",
+        "recipe": f"{found['recipe']} (the folder holds: {', '.join(found['recipes'])})",
+        "embedder": f"{found['embedder']}, {found['dimension']} dimensions",
+        "extraction": found["extraction"] or "none needed",
+        "language model": found["language_model"] or "none",
+        "failed": f"{found['failed']:,}",
+        "generation": f"{found['generation']:,}",
+    }
+    rows |= _tree_rows(found)
+    for name, value in rows.items():
+        say(f"{name:<16} {value}")
+    for line in _bars(found):
+        say(line)
+
+
+def _bars(found: Mapping[str, Any]) -> list[str]:
+    """Units by kind and the drift of trees as bars; nothing where there is but one kind."""
+    sizes = found["kinds"]
+    most = max(sizes.values(), default=0)
+    lines = [
+        f"{kind.replace('_', ' '):<16} {bar(number / most)} {number:,}"
+        for kind, number in sorted(sizes.items(), key=lambda item: -item[1])
+        if len(sizes) > 1
+    ]
+    lines += [f"{name:<16} {bar(found[key])} {found[key]:.0%} drifted" for key, name in _TREES.items() if key in found]
+    return ["", *lines] if lines else []
+
+
+def _tree_rows(found: Mapping[str, Any]) -> dict[str, str]:
+    """How far trees have drifted, and what the perspectives of `smart` look like."""
+    rows = {name: f"drifted {found[key]:.0%} of the way to a rebuild" for key, name in _TREES.items() if key in found}
+    if bridging := found.get("bridging"):
+        rows["bridging"] = (
+            f"{bridging['facts']:,} facts of {bridging['entities']:,} entities that documents share; "
+            f"{bridging['non_empty_rate']:.0f}% of these have one"
+        )
+    perspectives = found.get("perspectives", {})
+    for number, tree in enumerate(perspectives.get("trees", ()), 1):
+        levels = ", ".join(f"{size:,}" for size in tree["clusters"])
+        explained = tree["information"] / perspectives["entropy"] if perspectives["entropy"] else 0.0
+        rows[f"perspective {number}"] = (
+            f"clusters of entities by level: {levels}; they explain {explained:.0%} of how entities are related"
+        )
+    return rows
