@@ -33,6 +33,25 @@ POOL_KEYS = ("unit_id", "kind", "level", "doc_id", "doc_ids", "chunk_ids")
 """Metadata keys that a document of the pool gets from us."""
 
 
+class _About(dict[str, Any]):
+    """What we say of a document; equal to any other of the same passage or unit, whatever question led to it.
+
+    Classes of LangChain that join the results of several questions (`MultiQueryRetriever`) tell documents apart by
+    everything that they hold.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # as a dict's
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, dict) and self._unit() == _About._unit(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def _unit(self: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in self.items() if key not in ("score", "path")}
+
+
 _LONG = 8_000
 """Characters, about 2,000 tokens: more than most embedding models read."""
 
@@ -145,14 +164,16 @@ def hit_to_langchain(hit: Hit, *, plain: bool = False) -> LangChainDocument:
 
 
 def _about(hit: Hit) -> dict[str, Any]:
-    about: dict[str, Any] = {
-        "score": float(hit.score),
-        "kind": str(hit.unit.kind),
-        "level": int(hit.unit.level),
-        "doc_ids": list(hit.doc_ids),
-        "chunk_ids": list(hit.unit.chunk_ids),
-        "path": [step.note for step in hit.path],
-    }
+    about = _About(
+        {
+            "score": float(hit.score),
+            "kind": str(hit.unit.kind),
+            "level": int(hit.unit.level),
+            "doc_ids": list(hit.doc_ids),
+            "chunk_ids": list(hit.unit.chunk_ids),
+            "path": [step.note for step in hit.path],
+        }
+    )
     if hit.differing:
         about["differing"] = copy.deepcopy({key: list(values) for key, values in hit.differing.items()})
     return about

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
@@ -23,6 +24,7 @@ from sire_core.filters import Filter, both, parse_filter
 from sire_core.index import Index
 from sire_core.keywords import named
 from sire_core.models.sync import run_sync
+from sire_core.search.filter_hint import unknown_keys
 from sire_core.search.passages import check_returns
 from sire_core.storage.side_files import read_checked, write_checked
 from sire_core.types import Passage
@@ -37,11 +39,16 @@ if TYPE_CHECKING:
 
 __all__ = ["FilterLike", "SireRetriever"]
 
+_logger = logging.getLogger(__name__)
+
 FilterLike = Union[dict[str, Any], str, Filter, None]
 """A mapping (`{"year": {"gt": 1990}}`), a text (`year>1990`) or a `sire_core.filters` object."""
 
 _SEARCH = ("k", "filter", "returns", "recipe")
 """What one call may set, and `search_kwargs` for all calls."""
+
+_OF_STORES = ("search_type", "score_threshold", "fetch_k", "lambda_mult")
+"""What `VectorStore.as_retriever` takes."""
 
 _SETTINGS = "langchain.json"
 _FIELDS = ("k", "filter", "returns", "search_kwargs", "title_key", "tags", "metadata")
@@ -78,6 +85,8 @@ class SireRetriever(BaseRetriever):
     @classmethod
     def _known(cls, values: Any) -> Any:
         """Refuse a keyword that is none, with the nearest one that is."""
+        if isinstance(values, Mapping):
+            _refuse_store_searches(values)
         return named(cls.__name__, values, cls.model_fields, SPELLINGS) if isinstance(values, Mapping) else values
 
     @field_validator("filter")
@@ -95,6 +104,7 @@ class SireRetriever(BaseRetriever):
     @field_validator("search_kwargs")
     @classmethod
     def _searchable(cls, value: dict[str, Any]) -> dict[str, Any]:
+        _refuse_store_searches(value)
         return named("search_kwargs", value, _SEARCH, SPELLINGS)
 
     # --- making -----------------------------------------------------------------------------------------------------
@@ -312,8 +322,11 @@ class SireRetriever(BaseRetriever):
             asked = (({**document.metadata, **metadata}, document.id, name) for metadata, name in own or [({}, "")])
             if all(passes(wanted, asked)):
                 found.append(document.id)
-        if not found and (hint := await self.index.afilter_hint(wanted)):
-            raise ConfigurationError(f"Nothing was deleted. {hint}")
+        if not found:
+            seen = {key for metadata in (await self.index.asnapshot()).metadata() for key in metadata}
+            if hint := unknown_keys(wanted, seen):
+                raise ConfigurationError(f"Nothing was deleted. {hint}")
+            _logger.warning("Nothing was deleted. %s", await self.index.afilter_hint(wanted))
         return found
 
     def _given(self, documents: Iterable[Document]) -> list[Any]:
@@ -374,6 +387,16 @@ class SireRetriever(BaseRetriever):
             provider, _, model = embedder.partition(":")
             self._params = {**params, "ls_embedding_provider": provider, "ls_embedding_model": model or embedder}
         return self._params
+
+
+def _refuse_store_searches(given: Mapping[str, Any]) -> None:
+    """Say where the kinds of search are that vector stores have."""
+    asked = next((name for name in _OF_STORES if name in given), None)
+    if asked is not None:
+        raise TypeError(
+            f"SireRetriever has no {asked}. The vector store has it, over the same index: SireVectorStore(path=...)"
+            f".as_retriever(search_type=..., search_kwargs=...)."
+        )
 
 
 def _save_settings(retriever: SireRetriever, place: Path | None) -> None:

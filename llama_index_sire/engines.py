@@ -54,7 +54,7 @@ class Engines:
         """A chat engine over this retriever, as an index of LlamaIndex has it.
 
         Args:
-            chat_mode: `condense_plus_context`, `context` or `condense_question`.
+            chat_mode: `condense_plus_context` (also `best`), `context` or `condense_question`.
             similarity_top_k: How many nodes; None takes the retriever's.
             **kwargs: `filters` and the like, as in `as_query_engine`, and arguments of the engine's `from_defaults`:
                 `llm`, `memory`, `system_prompt` and others.
@@ -66,7 +66,7 @@ class Engines:
 
         mode, retriever = str(getattr(chat_mode, "value", chat_mode)), self._searching(similarity_top_k, kwargs)
         given = self._with_llm(kwargs)
-        if mode == "condense_plus_context":
+        if mode in ("condense_plus_context", "best"):
             return chat_engine.CondensePlusContextChatEngine.from_defaults(retriever=retriever, **given)
         if mode == "context":
             return chat_engine.ContextChatEngine.from_defaults(retriever=retriever, **given)

@@ -9,6 +9,7 @@ from llama_index.core.base.response.schema import Response
 from llama_index_sire.any_retriever import node_of
 from llama_index_sire.events import plain_step
 from sire_core.reason import Answer, AnswerPiece, ReasoningStep
+from sire_core.serve.texts import source_title
 
 __all__ = ["CitedResponse", "add_step", "empty_response"]
 
@@ -59,7 +60,7 @@ def add_step(step: ReasoningStep, response: Response) -> str:
         usage=asdict(step.usage),
         note=step.note,
         sources=[
-            {"number": number, "doc_ids": list(hit.doc_ids), "title": hit.unit.title}
+            {"number": number, "doc_ids": list(hit.doc_ids), "title": source_title(hit)}
             for number, hit in enumerate(step.hits, 1)
             if number in step.citations
         ],

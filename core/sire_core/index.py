@@ -341,7 +341,7 @@ class Index:
         return await snapshot.asearch_many(list(queries), k, returns=returns)
 
     async def afilter_hint(self, filter: FilterLike) -> str:  # noqa: A002 - as above
-        """Keys of a filter that no passage has, with the nearest ones that some have; empty when nothing is wrong."""
+        """Keys, values and ids of a filter that nothing has, with the nearest ones; empty when nothing is wrong."""
         from sire_core.search.filter_hint import filter_hint
 
         where = parse_filter(filter)

@@ -12,15 +12,15 @@ from sire_core.filter_ids import DOCUMENT_KEYS, PASSAGE_KEYS, conditions
 if TYPE_CHECKING:
     from sire_core.filters import Condition, Filter
 
-__all__ = ["filter_hint"]
+__all__ = ["filter_hint", "unknown_keys"]
 
 _LISTED = 20
 _COMPARED = 20_000
-"""So many ids are searched for a similar one in far less than a second."""
+"""So many texts are searched for a similar one in far less than a second."""
 
 
 def filter_hint(where: Filter, metadata: Iterable[Mapping[str, Any]], documents: Collection[str]) -> str:
-    """Keys and ids of a filter that nothing has, with the nearest ones, and values of another type than the key's.
+    """Keys, values and ids of a filter that nothing has, with the nearest ones.
 
     Args:
         where: The filter.
@@ -30,31 +30,72 @@ def filter_hint(where: Filter, metadata: Iterable[Mapping[str, Any]], documents:
     Returns:
         Sentences for the user; empty when nothing looks wrong.
     """
-    types: dict[str, set[str]] = {}
-    for found in metadata:
-        for key, value in found.items():
-            types.setdefault(key, set()).update(_types(value))
-    known = sorted(key for key in types if not key.startswith("sire_"))
+    values = _values(metadata)
     said = []
-    missing = False
-    for condition in dict.fromkeys(conditions(where)):
-        key, asked = condition.key, _types(condition.value)
-        if key not in known and key in DOCUMENT_KEYS:
-            said += _unknown_ids(condition, documents)
-        elif key not in known and key in PASSAGE_KEYS:
-            said.append(f"{key!r} is compared with ids of passages.")
-        elif key not in known:
-            missing = True
-            nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+    for asked in dict.fromkeys(conditions(where)):
+        if asked.key in values:
+            said += _of_values(asked, values[asked.key])
+        elif asked.key in DOCUMENT_KEYS:
+            said += _not_among(asked, documents, "No document has the id {}.")
+        elif asked.key in PASSAGE_KEYS:
+            said.append(f"{asked.key!r} is compared with ids of passages.")
+    return " ".join(dict.fromkeys([*said, unknown_keys(where, values)])).strip()
+
+
+def unknown_keys(where: Filter, known: Iterable[str]) -> str:
+    """Keys of a filter that no passage has and that are no ids, with the nearest ones, in sentences."""
+    keys = sorted(key for key in known if not key.startswith("sire_"))
+    said = []
+    for key in dict.fromkeys(asked.key for asked in conditions(where)):
+        if key not in keys and key not in (*DOCUMENT_KEYS, *PASSAGE_KEYS):
+            nearest = difflib.get_close_matches(key, keys, n=1, cutoff=0.6)
             hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
             said.append(f"No passage has the metadata key {key!r}{hint}")
-        elif condition.operator != "exists" and asked and asked.isdisjoint(types[key]):
-            held, given = (" and ".join(sorted(names)) for names in (types[key], asked))
-            said.append(f"Values of the metadata key {key!r} are {held}, and the filter compares with {given}.")
-    if missing:
-        more = f", and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-        said.append(f"The keys are {', '.join(known[:_LISTED])}{more}." if known else "The documents have no metadata.")
-    return " ".join(dict.fromkeys(said))
+    if said:
+        more = f", and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
+        said.append(f"The keys are {', '.join(keys[:_LISTED])}{more}." if keys else "The documents have no metadata.")
+    return " ".join(said)
+
+
+def _values(metadata: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Values by key, items of lists among them."""
+    found: dict[str, list[Any]] = {}
+    for one in metadata:
+        for key, value in one.items():
+            found.setdefault(key, []).extend(value if isinstance(value, list) else (value,))
+    return found
+
+
+def _of_values(asked: Condition, values: Collection[Any]) -> list[str]:
+    """Values of another type than those of the key, or texts that none of them equals."""
+    given, held = _types(asked.value), _types(values)
+    if asked.operator == "exists" or not given:
+        return []
+    if given.isdisjoint(held):
+        theirs, ours = (" and ".join(sorted(names)) for names in (held, given))
+        return [f"Values of the metadata key {asked.key!r} are {theirs}, and the filter compares with {ours}."]
+    texts = [value for value in values if isinstance(value, str)]
+    return _not_among(asked, texts, f"No passage has {{}} under the metadata key {asked.key!r}.")
+
+
+def _not_among(asked: Condition, known: Collection[str], words: str) -> list[str]:
+    """Which texts that a condition compares with are none of those that are known, and one that is like the first."""
+    if asked.operator not in ("eq", "in"):
+        return []
+    different = dict.fromkeys(known)
+    wanted = asked.value if asked.operator == "in" else (asked.value,)
+    missing = [name for name in wanted if isinstance(name, str) and name not in different]
+    if not missing or len(missing) < len(wanted):  # where one of them is there, something else keeps passages out
+        return []
+    said = [words.format(repr(name)) for name in missing[:_LISTED]]
+    nearest = _nearest(missing[0], list(different)[:_COMPARED])
+    return [*said, f"Did you mean {nearest!r}?"] if nearest else said
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    """A text that is similar, or holds it: the path of a file of which the name was given."""
+    holding = (found for found in known if len(name) > 2 and name.lower() in found.lower())
+    return next(holding, "") or next(iter(difflib.get_close_matches(name, known, n=1)), "")
 
 
 def _types(value: object) -> set[str]:
@@ -64,14 +105,3 @@ def _types(value: object) -> set[str]:
     if isinstance(value, bool):
         return {"truth values"}
     return {"numbers"} if isinstance(value, Real) else {"texts"} if isinstance(value, str) else {"something else"}
-
-
-def _unknown_ids(asked: Condition, documents: Collection[str]) -> list[str]:
-    """Which ids of documents there are not, of those that a condition asks for."""
-    if asked.operator not in ("eq", "in"):
-        return []
-    known = dict.fromkeys(documents)
-    unknown = [name for name in (asked.value if asked.operator == "in" else (asked.value,)) if name not in known]
-    nearest = difflib.get_close_matches(str(unknown[0]), known, n=1) if unknown and len(known) < _COMPARED else []
-    said = [f"No document has the id {name!r}." for name in unknown[:_LISTED]]
-    return [*said, f"Did you mean {nearest[0]!r}?"] if nearest else said

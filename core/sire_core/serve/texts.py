@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from sire_core.reason.steps import Answer, ReasoningStep
     from sire_core.types import Hit
 
-__all__ = ["answer_text", "cited_hits", "documents_of", "hits_text", "step_text"]
+__all__ = ["answer_text", "cited_hits", "documents_of", "hits_text", "source_title", "step_text"]
 
+_NAMES = ("source", "file_name", "file_path", "url")
 _SHOWN = 5
 """Most documents that one citation names."""
 
@@ -72,5 +73,11 @@ def step_text(step: ReasoningStep) -> str:
     return step.text
 
 
+def source_title(hit: Hit) -> str:
+    """What people know a hit's source by: its title, else the file or address that its metadata name."""
+    named = (hit.metadata.get(key) for key in _NAMES if hit.metadata.get(key) not in hit.doc_ids)
+    return hit.unit.title or next((name for name in named if isinstance(name, str)), "")
+
+
 def _source(hit: Hit) -> str:
-    return f"[{documents_of(hit)}] {hit.unit.title}".rstrip()
+    return f"[{documents_of(hit)}] {source_title(hit)}".rstrip()

@@ -61,6 +61,24 @@ def test_ids_that_nobody_has_are_named(caplog):
     assert "metadata key" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("where", "hint"),
+    [
+        ("source=pool.md", "No passage has 'pool.md' under the metadata key 'source'. Did you mean 'docs/pool.md'?"),
+        ("source in [x, y]", "No passage has 'x' under the metadata key 'source'. No passage has 'y' under"),
+        ("tags contains read", ""),
+        ("lang=english", "No passage has 'english' under the metadata key 'lang'."),
+        ("lang=en and source=docs/pool.md and n>4", ""),
+    ],
+)
+def test_values_that_no_passage_has_are_named(caplog, where, hint):
+    index = Index(recipe="flat", chunker=None)
+    index.build([Document("a", "A pool.", metadata={"source": "docs/pool.md", "lang": "en", "tags": ["red"], "n": 1})])
+    caplog.set_level(logging.WARNING)
+    assert index.search("pool", filter=where) == []
+    assert caplog.messages == [] if not hint else caplog.messages[0].startswith(hint)
+
+
 def test_stores_are_told_what_metadata_say_and_no_more():
     told = narrow(parse_filter("id=x7"))
     assert told == Joined("or", (Has(("=id='x7", "?id")), Has(("!id", "?id"), wanted=False)))

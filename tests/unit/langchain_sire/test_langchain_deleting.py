@@ -16,7 +16,7 @@ def texts(retriever):
 
 
 @pytest.mark.parametrize("make", [SireRetriever, SireDocumentIndex])
-def test_the_chunks_of_one_source_are_replaced(make):
+def test_the_chunks_of_one_source_are_replaced(make, caplog):
     retriever = make.from_documents(chunks("One.", "Two.") + chunks("Other.", source="o.md"), recipe="flat")
     retriever.delete_documents(filter="source=m.md")
     retriever.add_documents(chunks("Three."))
@@ -27,6 +27,10 @@ def test_the_chunks_of_one_source_are_replaced(make):
     assert texts(retriever) == ["Three."], "a retriever deletes nothing that it cannot find"
     with pytest.raises(ConfigurationError, match=r"Nothing was deleted.*'sorce'.*did you mean 'source'"):
         retriever.delete_documents(filter="sorce=m.md")
+    retriever.delete_documents(filter="source=new.md")  # a first version replaces nothing
+    assert "Nothing was deleted. No passage has 'new.md'" in caplog.text
+    retriever.delete_documents(filter={"id": retriever.index.documents()[0].id})
+    assert texts(retriever) == []
 
 
 async def test_ids_or_a_filter():

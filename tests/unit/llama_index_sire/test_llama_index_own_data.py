@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 from llama_index.core.chat_engine import CondensePlusContextChatEngine, CondenseQuestionChatEngine, ContextChatEngine
+from llama_index.core.chat_engine.types import ChatMode
 from llama_index.core.evaluation import RetrieverEvaluator
 from llama_index.core.llms import MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
@@ -230,6 +231,7 @@ def test_chat_engines():
     retriever = SireRetriever.from_documents(documents(), similarity_top_k=2)
     for mode, kind in (
         ("condense_plus_context", CondensePlusContextChatEngine),
+        (ChatMode.BEST, CondensePlusContextChatEngine),
         ("context", ContextChatEngine),
         ("condense_question", CondenseQuestionChatEngine),
     ):
