@@ -40,7 +40,7 @@ class _About(dict[str, Any]):
     everything that they hold.
     """
 
-    __hash__ = None  # type: ignore[assignment]  # as a dict's
+    __hash__ = None  # as a dict's
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, dict) and self._unit() == _About._unit(other)
