@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import TypeVar
 
 from sire_core.algorithms.text import count_tokens, split_sentences
 
-__all__ = ["cut_line", "part_starts", "text_length"]
+__all__ = ["cut_line", "packed", "part_starts", "text_length"]
+
+T = TypeVar("T")
 
 _WORD = re.compile(r"\S+")
 _LETTERS = 8
@@ -19,6 +22,28 @@ _LETTERS = 8
 def text_length(text: str) -> int:
     """Tokens of a text; a long run of letters counts as several."""
     return max(count_tokens(text), -(-len(text) // _LETTERS))
+
+
+def packed(items: Iterable[T], size: Callable[[T], int], room: int, most: int | None = None) -> Iterator[list[T]]:
+    """Items in order, in as few groups as fit; one that is larger than `room` stays alone.
+
+    Args:
+        items: What is grouped.
+        size: Of an item.
+        room: Size of a group at most.
+        most: Items of a group at most; None for no bound.
+    """
+    group: list[T] = []
+    used = 0
+    for item in items:
+        length = size(item)
+        if group and (used + length > room or len(group) == most):
+            yield group
+            group, used = [], 0
+        group.append(item)
+        used += length
+    if group:
+        yield group
 
 
 def part_starts(lengths: Sequence[int], hashes: Sequence[int], room: int) -> list[int]:

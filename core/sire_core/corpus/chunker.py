@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from sire_core.algorithms.parts import packed
 from sire_core.algorithms.text import split_sentences
 from sire_core.corpus.markdown_blocks import block_runs
 from sire_core.corpus.sections import (
-    MarkdownSection,
     clean_markdown,
     is_cut,
     path_of,
@@ -192,25 +192,10 @@ def _cut(text: str, chunker: SentenceChunker) -> list[tuple[tuple[str, ...], str
     """Chunks with their paths."""
     sections = sections_of_markdown(clean_markdown(text))
     pieces = []
-    for group in _packed(sections, chunker.max_tokens // 2):
+    for group in packed(sections, lambda section: _count(section.text, 0, len(section.text)), chunker.max_tokens // 2):
         path = _shared([section.path for section in group])
         pieces += [(path, part) for part in chunker.split("\n\n".join(section.text for section in group))]
     return pieces
-
-
-def _packed(sections: Sequence[MarkdownSection], room: int) -> Iterator[list[MarkdownSection]]:
-    """Neighbouring sections in groups of at most `room` tokens; a larger one stays alone."""
-    group: list[MarkdownSection] = []
-    used = 0
-    for section in sections:
-        size = _count(section.text, 0, len(section.text))
-        if group and used + size > room:
-            yield group
-            group, used = [], 0
-        group.append(section)
-        used += size
-    if group:
-        yield group
 
 
 def _shared(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from sire_core.algorithms.parts import packed
 from sire_core.algorithms.text import count_tokens
 from sire_core.algorithms.wording import count
 from sire_core.corpus.chunker import SentenceChunker
@@ -122,13 +123,4 @@ def _rows(table: str, limit: int) -> list[str]:
     lines = table.split("\n")
     header, body = lines[:2], lines[2:]
     room = limit - sum(map(count_tokens, header))
-    pieces: list[list[str]] = [[]]
-    used = 0
-    for row in body:
-        size = count_tokens(row)
-        if pieces[-1] and used + size > room:
-            pieces.append([])
-            used = 0
-        pieces[-1].append(row)
-        used += size
-    return ["\n".join((*header, *piece)) for piece in pieces]
+    return ["\n".join((*header, *piece)) for piece in list(packed(body, count_tokens, room)) or [[]]]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from sire_core.algorithms.parts import packed
 from sire_core.algorithms.text import count_tokens
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
@@ -97,20 +99,11 @@ class ModelExtractor:
 
     def groups(self, items: Iterable[ChunkInContext]) -> Iterator[Sequence[ChunkInContext]]:
         """Chunks that one call is about: each alone, or those of a document together as far as a call can hold them."""
-        group: list[ChunkInContext] = []
-        size = 0
-        for item in items:
-            if self._way is None or not self._way.whole:
-                yield [item]
-                continue
-            length = count_tokens(item.chunk.text)
-            if group and (group[0].chunk.doc_id != item.chunk.doc_id or size + length > self._max_chunk_tokens):
-                yield group
-                group, size = [], 0
-            group.append(item)
-            size += length
-        if group:
-            yield group
+        if self._way is None or not self._way.whole:
+            yield from ([item] for item in items)
+            return
+        for _, of_document in groupby(items, key=lambda item: item.chunk.doc_id):
+            yield from packed(of_document, lambda item: count_tokens(item.chunk.text), self._max_chunk_tokens)
 
     def prompt(self, item: ChunkInContext, *others: ChunkInContext) -> Prompt:
         """What is asked first about a chunk, or a group of them."""

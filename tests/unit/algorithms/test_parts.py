@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.algorithms.parts import cut_line, part_starts, text_length
+from sire_core.algorithms.parts import cut_line, packed, part_starts, text_length
 
 TEXTS = st.text(st.sampled_from("ab  .!?,\n字é"), max_size=80)
 
@@ -48,3 +48,15 @@ def test_cutting_is_linear(text):
 
     short = min(seconds(25_000) for _ in range(3))
     assert seconds(200_000) < 24 * short  # eight times as long; what is quadratic takes 64 times as long
+
+
+@given(st.lists(st.integers(1, 9), max_size=20), st.integers(1, 12), st.one_of(st.none(), st.integers(1, 4)))
+def test_items_are_packed_in_order_into_groups_that_could_not_take_the_next_one(sizes, room, most):
+    groups = list(packed(enumerate(sizes), lambda item: item[1], room, most))
+    assert [item for group in groups for item in group] == list(enumerate(sizes))
+    totals = [sum(size for _, size in group) for group in groups]
+    for number, (group, total) in enumerate(zip(groups, totals, strict=True)):
+        assert total <= room or len(group) == 1
+        assert most is None or len(group) <= most
+        if number + 1 < len(groups):
+            assert len(group) == most or total + groups[number + 1][0][1] > room

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.parts import packed
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.openai.endpoint import OpenAIEndpoint
 from sire_core.models.openai.responses import BadRequest
@@ -147,25 +149,15 @@ class OpenAIEmbedder(OpenAIEndpoint):
 
     async def _all(self, ready: list[str]) -> FloatArray:
         """Vectors of texts, in batches that run at the same time."""
-        tasks = [asyncio.create_task(self._batch(batch)) for batch in self._batches(ready)]
+        sized = ((text, estimate_tokens(text)) for text in ready)
+        batches = packed(sized, itemgetter(1), self._batch_tokens, self._batch_size)
+        tasks = [asyncio.create_task(self._batch(batch)) for batch in batches]
         try:
             return np.concatenate(await asyncio.gather(*tasks))
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _batches(self, texts: Sequence[str]) -> Iterator[list[tuple[str, int]]]:
-        batch: list[tuple[str, int]] = []
-        total = 0
-        for text in texts:
-            size = estimate_tokens(text)
-            if batch and (len(batch) == self._batch_size or total + size > self._batch_tokens):
-                yield batch
-                batch, total = [], 0
-            batch.append((text, size))
-            total += size
-        yield batch
 
     async def _batch(self, batch: Sequence[tuple[str, int]]) -> FloatArray:
         size = sum(tokens for _, tokens in batch)

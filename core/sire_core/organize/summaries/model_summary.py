@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from sire_core.algorithms.parts import packed
 from sire_core.algorithms.text import split_sentences, tokenize
 from sire_core.algorithms.wording import count
 from sire_core.algorithms.worker_pool import map_all
@@ -124,20 +125,8 @@ def pack_texts(texts: Sequence[str], limit: int) -> list[str]:
 
     A text over the limit is cut at sentences, a sentence over it at words.
     """
-    parts: list[str] = []
-    current: list[str] = []
-    total = 0
-    for text in texts:
-        for piece in _pieces(text, limit):
-            size = estimate_tokens(piece) + 1
-            if current and total + size > limit:
-                parts.append("\n\n".join(current))
-                current, total = [], 0
-            current.append(piece)
-            total += size
-    if current:
-        parts.append("\n\n".join(current))
-    return parts
+    pieces = (piece for text in texts for piece in _pieces(text, limit))
+    return ["\n\n".join(part) for part in packed(pieces, lambda piece: estimate_tokens(piece) + 1, limit)]
 
 
 def _pieces(text: str, limit: int) -> list[str]:
