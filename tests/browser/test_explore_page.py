@@ -7,6 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
+from sire_core import Index
+from sire_core.data import demo_documents
 from sire_core.testing.scripted_server import ScriptedServer
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
@@ -43,6 +45,23 @@ def test_first_paint_waits_for_no_script(page, address):
     painted = "performance.getEntriesByName('first-contentful-paint').length"
     page.wait_for_function(painted)
     assert page.evaluate(painted) == 1
+
+
+@pytest.mark.slow
+def test_what_takes_long_follows_the_painted_page(page, tmp_path, explored, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with ScriptedServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        Index(tmp_path, recipe="flat", embedder="openai:scripted-embedder").build(demo_documents())
+        server.latency = 8.0  # longer than a busy machine needs for the page itself
+        page.set_default_timeout(30_000)
+        with explored(tmp_path) as address:
+            assert page.goto(f"{address}/?q={quote(QUESTION)}").status == 200
+            page.get_by_text("Reading the index").wait_for()
+            assert page.get_by_role("region", name="The paths to the hits").count() == 0
+            page.get_by_role("region", name="The paths to the hits").wait_for()
+            assert page.get_by_text("Reading the index").count() == 0
+            page.requested = [url for url in page.requested if not url.startswith(address)]  # another page than usual
 
 
 @pytest.mark.slow
@@ -98,6 +117,7 @@ def test_every_page_is_accessible_narrow_and_wide_light_and_dark(page, address, 
         page.goto(f"{address}{path}")
         page.get_by_role("heading", level=1).wait_for()
         page.wait_for_load_state("networkidle")
+        page.get_by_text("Reading the index").wait_for(state="detached")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
         assert violations(page) == []
         shot(page, f"{path.split('?')[0].strip('/') or 'home'}-{scheme}-{width}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -123,7 +124,9 @@ class Explorer:
 
     async def snapshot(self, recipe: str = "", where: str = "", settings: str = "") -> SearchSnapshot:
         """The index as of now, as far as it may be seen."""
-        return await self.index(recipe, settings).asnapshot(filter=where or None)
+        # Opening one imports what its embedder needs: not on the loop that other people's pages wait for.
+        index = await asyncio.to_thread(self.index, recipe, settings)
+        return await index.asnapshot(filter=where or None)
 
     async def ask(self, asking: Asking) -> AskedQuestion:
         """Search, and say why."""

@@ -11,7 +11,7 @@ from nicegui import ui
 from sire_core.explore import views
 from sire_core.explore.explorer import Asking
 from sire_core.explore.page import PAGE_STYLE
-from sire_core.explore.page_parts import asked_html, guarded, heading, one_of, question_field, show_html
+from sire_core.explore.page_parts import asked_html, guarded, heading, one_of, question_field, show_html, shown_in_time
 from sire_core.search.passages import RETURNS
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ class AskPage:
             return now, "" if other.value == _NOTHING else str(other.value)
 
         if asking.question:
-            await self._answer(found, *asked())
+            now = asked()
+            with found:
+                await shown_in_time(lambda: self._found(*now))
 
     async def _answer(self, place: Any, asking: Asking, beside: str) -> None:
         place.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,14 @@ from sire_core.explore import views
 from sire_core.explore.page import parts
 
 if TYPE_CHECKING:
+    from nicegui import Client
+
     from sire_core.explore.shown import ShownQuestion
 
-__all__ = ["asked_html", "guarded", "heading", "one_of", "question_field", "show_html"]
+__all__ = ["asked_html", "guarded", "heading", "one_of", "question_field", "show_html", "shown_in_time"]
+
+_AT_ONCE = 0.5
+"""Seconds after which a page is painted, whether everything is there or not."""
 
 
 def show_html(content: str) -> None:
@@ -38,6 +44,22 @@ async def guarded(show: Callable[[], Awaitable[None]]) -> None:
         await show()
     except SireError as error:
         ui.label(str(error)).props("role=alert").classes("text-negative")
+
+
+async def shown_in_time(show: Callable[[], Awaitable[None]]) -> None:
+    """Show what a page is about. What takes long, such as the first look at a large index, follows the painted page."""
+    status = ui.label("Reading the index ...").props("role=status")
+    early = asyncio.create_task(_painted(ui.context.client))
+    try:
+        await guarded(show)
+    finally:
+        early.cancel()
+        status.delete()
+
+
+async def _painted(client: Client) -> None:
+    await asyncio.sleep(_AT_ONCE)
+    await client.connected()
 
 
 def question_field(label: str, value: str, button: str, go: Callable[[], Awaitable[None]]) -> ui.input:

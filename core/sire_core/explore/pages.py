@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -16,7 +17,7 @@ from sire_core.explore.explorer import Asking, Explorer
 from sire_core.explore.names import Names
 from sire_core.explore.page import PAGE_STYLE
 from sire_core.explore.page_ask import AskPage
-from sire_core.explore.page_parts import guarded, one_of, show_html
+from sire_core.explore.page_parts import one_of, show_html, shown_in_time
 from sire_core.explore.page_work import evaluate_panel, reason_panel
 from sire_core.explore.picture import kind_name
 from sire_core.types import UnitKind
@@ -51,10 +52,14 @@ header.sire-nav{{background:#1d4f9e;color:#fff;padding:12px 16px;font-size:15px}
 _PLACES = (("Ask", "/"), ("Browse", "/browse"), ("Reason", "/reason"), ("Evaluate", "/evaluate"))
 
 
+_page = partial(ui.page, response_timeout=60.0)
+"""The framework would give up after three seconds; opening an index on a busy machine may take as long."""
+
+
 def register(explorer: Explorer) -> None:
     """Make the pages of an index."""
 
-    @ui.page("/")
+    @_page("/")
     async def ask_page(
         q: str = "",
         recipe: str = "",
@@ -67,34 +72,34 @@ def register(explorer: Explorer) -> None:
         _frame(explorer, "Ask", "/")
         await AskPage(explorer).show(Asking(q, recipe, k, where, settings, returns), beside)
 
-    @ui.page("/browse")
+    @_page("/browse")
     async def browse_page(
         kind: str = "document", recipe: str = "", text: str = "", tree: str = "", level: int = -1, start: int = 0
     ) -> None:
         _frame(explorer, "Browse", "/browse")
-        await guarded(lambda: _browse(explorer, kind, recipe, text, tree, level, max(0, start)))
+        await shown_in_time(lambda: _browse(explorer, kind, recipe, text, tree, level, max(0, start)))
 
-    @ui.page("/document")
+    @_page("/document")
     async def document_page(id: str = "", recipe: str = "") -> None:  # noqa: A002 - what addresses call it
         _frame(explorer, f"Document {id}", "/browse")
-        await guarded(lambda: _document(explorer, id, recipe))
+        await shown_in_time(lambda: _document(explorer, id, recipe))
 
-    @ui.page("/unit")
+    @_page("/unit")
     async def unit_page(id: str = "", recipe: str = "") -> None:  # noqa: A002 - as above
         _frame(explorer, "Unit", "/browse")
-        await guarded(lambda: _unit(explorer, id, recipe))
+        await shown_in_time(lambda: _unit(explorer, id, recipe))
 
-    @ui.page("/entity")
+    @_page("/entity")
     async def entity_page(id: str = "", recipe: str = "") -> None:  # noqa: A002 - as above
         _frame(explorer, "Entity", "/browse")
-        await guarded(lambda: _entity(explorer, id, recipe))
+        await shown_in_time(lambda: _entity(explorer, id, recipe))
 
-    @ui.page("/reason")
+    @_page("/reason")
     async def reason_page() -> None:
         _frame(explorer, "Reason", "/reason")
         reason_panel(explorer)
 
-    @ui.page("/evaluate")
+    @_page("/evaluate")
     async def evaluate_page() -> None:
         _frame(explorer, "Evaluate", "/evaluate")
         evaluate_panel(explorer)
