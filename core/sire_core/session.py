@@ -156,13 +156,18 @@ class Session:
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
         from sire_core.pipeline.apply import apply_plan
+        from sire_core.pipeline.builder import LARGE, give_back
         from sire_core.pipeline.finish import finish_in_thread
         from sire_core.pipeline.mirroring import sync_mirrors
 
         library = self.files(create=True)
         async with self._writing(library):
             report = await apply_plan(library, plan, self._workers(library.manifest()))
+            if large := report.added + report.updated > LARGE:
+                give_back()
             await finish_in_thread(library.publish)
+            if large:
+                give_back()
             missed = await sync_mirrors(library, library.manifest().find(*self._wanted), self._configuration.mirrors)
         return replace(report, failures=(*report.failures, *missed)) if missed else report
 

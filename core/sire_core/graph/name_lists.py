@@ -62,7 +62,7 @@ class NameLists:
 
     def names_of(self, places: NDArray[np.int64]) -> list[list[str]]:
         """The names of some lists by their numbers."""
-        text = self.text.tobytes()
+        text = np.ascontiguousarray(self.text).data
         ends = zip(self.ends[places].tolist(), self.ends[places + 1].tolist(), strict=True)
         bodies = b",".join([text[start:end] for start, end in ends])
         found: list[list[str]] = json.loads(f"[{bodies.decode('utf-8', 'surrogatepass')}]")

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from sire_core.protocols import Recipe
     from sire_core.storage.index_files import IndexFiles
 
-__all__ = ["Builder"]
+__all__ = ["LARGE", "Builder", "give_back"]
 
-_LARGE = 1000
+LARGE = 1000
 """Passages of a change after whose stages memory is given back: it takes some milliseconds each time."""
 
 
@@ -83,7 +83,7 @@ class Builder:
             BuildError: Too many passages failed, or too much of what a model writes about them.
         """
         work = self._plan(corpus)
-        self._large = len(corpus.change.put_chunks) > _LARGE
+        self._large = len(corpus.change.put_chunks) > LARGE
         failures, repaired, failed = await self._extract(work)
         log_failures(failures)
         changed = bool(work.corpus.change) or bool(repaired)
@@ -276,10 +276,10 @@ class Builder:
         finally:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
             if self._large:
-                _give_back()
+                give_back()
 
 
-def _give_back() -> None:
+def give_back() -> None:
     """Have the allocator return free memory, where it can be asked to.
 
     The arrays of a stage leave holes that glibc keeps for the thread which made them: hundreds of megabytes that the

@@ -121,8 +121,8 @@ def test_words_and_names_of_unchanged_passages_are_not_read_again(
     parsed: list[str] = []
     whole = PassageWords.read.__func__  # type: ignore[attr-defined]
 
-    def counted(cls: type, ids: object, units: Sequence[object], vocabulary: object = None) -> PassageWords:
-        read.append(len(units))
+    def counted(cls: type, ids: Sequence[bytes], units: object, vocabulary: object = None) -> PassageWords:
+        read.append(len(ids))
         return whole(cls, ids, units, vocabulary)
 
     def noted(name: str) -> list[str]:

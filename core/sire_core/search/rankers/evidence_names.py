@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,9 @@ __all__ = ["EvidenceNames", "SpelledText"]
 
 _TABLE = 1 << 22
 _LOW = np.uint64(_TABLE - 1)
+_AT_ONCE = 2000
+"""Passages in which names are looked for at once."""
+_OF_WORDS = ("words", "keys", "capital", "passages", "sentences")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,14 @@ class SpelledText:
             vocabulary=passages.vocabulary,
         )
 
+    def parts(self) -> Iterator[SpelledText]:
+        """The words of some passages after the other."""
+        size = int(self.passages[-1]) + 1 if len(self.passages) else 0
+        ends = np.searchsorted(self.passages, np.arange(0, size + _AT_ONCE, _AT_ONCE, dtype=np.int32))
+        for start, end in pairwise(ends.tolist()):
+            arrays = {name: getattr(self, name)[start:end] for name in _OF_WORDS}
+            yield replace(self, **arrays)
+
 
 @dataclass(frozen=True, slots=True)
 class EvidenceNames:
@@ -82,7 +94,7 @@ class EvidenceNames:
         keys: Of names of up to `LONGEST_NAME` words, ascending.
         owners: Entity of each name.
         lengths: Words of each name.
-        begun: Keys of the beginnings of all names, whole names among them, and of how many words each is.
+        begun: Keys of what names begin with, and of how many words each is.
         own: Entity that each passage is about, -1 for none.
         labels: Names of the entities that only texts open with; empty for the graph's.
         ids: Of the entities.
@@ -104,6 +116,7 @@ class EvidenceNames:
         pairs = distinct(graph.entities.astype(np.int64) * width + lists)
         rows = known.beginnings.take(pairs % width)
         whole = np.flatnonzero(rows["whole"])
+        begins = np.flatnonzero(~rows["whole"])
         keys, lengths, owners = rows["keys"][whole], rows["lengths"][whole], (pairs // width).repeat(rows.counts)[whole]
         opened = _Opened.of(passages, graph, keys, owners)
         keys, lengths, owners = (
@@ -119,8 +132,8 @@ class EvidenceNames:
             owners=owners[first],
             lengths=lengths[first],
             begun=(
-                np.concatenate([rows["keys"], opened.begun[0]]),
-                np.concatenate([rows["lengths"], opened.begun[1]]),
+                np.concatenate([rows["keys"][begins], opened.begun[0]]),
+                np.concatenate([rows["lengths"][begins], opened.begun[1]]),
             ),
             own=opened.own,
             labels=[*[""] * len(graph.entity_ids), *opened.labels],
@@ -133,45 +146,25 @@ class EvidenceNames:
         about[self.own[self.own >= 0]] = True
         width = max(1, len(self.labels))
         recorded = np.append(distinct(graph.passages * width + graph.entities), -1)
-        covered = np.zeros(len(texts.keys), dtype=bool)
+        spelling = _Spelling.of(self, texts.vocabulary)
         found: list[tuple[Numbers, Ints]] = []
-        for length, (starts, entities) in reversed(list(enumerate(self._places(texts), start=1))):
-            apart = np.flatnonzero(about[entities])
-            inside = starts[apart, None] + np.arange(length)
-            apart = apart[texts.capital[inside].any(axis=1) & ~covered[inside].any(axis=1)]
-            if length == 1:
-                apart = apart[_stands_alone(texts, starts[apart])]
-            codes = texts.passages[starts].astype(np.int64) * width + entities
-            keep = recorded[np.searchsorted(recorded[:-1], codes)] == codes
-            keep[apart] = True
-            covered[starts[apart, None] + np.arange(length)] = True
-            found.append((texts.sentences[starts[keep]], entities[keep]))
+        for part in texts.parts():
+            covered = np.zeros(len(part.keys), dtype=bool)
+            for length, (starts, entities) in reversed(list(enumerate(spelling.places(part), start=1))):
+                apart = np.flatnonzero(about[entities])
+                inside = starts[apart, None] + np.arange(length)
+                apart = apart[part.capital[inside].any(axis=1) & ~covered[inside].any(axis=1)]
+                if length == 1:
+                    apart = apart[_stands_alone(part, starts[apart])]
+                codes = part.passages[starts].astype(np.int64) * width + entities
+                keep = recorded[np.searchsorted(recorded[:-1], codes)] == codes
+                keep[apart] = True
+                covered[starts[apart, None] + np.arange(length)] = True
+                found.append((part.sentences[starts[keep]], entities[keep]))
+        if not found:
+            return Lists.of_lengths(np.zeros(len(texts.sentence_passages), dtype=np.int64), ())
         sentences, entities = (np.concatenate(column) for column in zip(*found, strict=True))
         return Lists.of_pairs(sentences, entities, len(texts.sentence_passages))
-
-    def _places(self, texts: SpelledText) -> Iterator[tuple[Ints, Ints]]:
-        """Where sentences spell names of one word, of two and so on: the first word and the entity."""
-        one = longer_keys(np.zeros(len(texts.vocabulary), dtype=np.uint64), texts.vocabulary.keys)
-        starts = np.flatnonzero(_maybe(self._begun(1), one)[texts.words] & (texts.sentences >= 0))
-        spelled = one[texts.words[starts]]
-        for length in range(1, LONGEST_NAME + 1):
-            if length > 1:
-                last = np.minimum(starts + length - 1, len(texts.keys) - 1)
-                inside = (texts.sentences[last] == texts.sentences[starts]) & (last == starts + length - 1)
-                starts, spelled = starts[inside], longer_keys(spelled[inside], texts.keys[last[inside]])
-                hopeful = _maybe(self._begun(length), spelled)
-                starts, spelled = starts[hopeful], spelled[hopeful]
-            mine = self.lengths == length
-            keys, owners = self.keys[mine], self.owners[mine]
-            named = np.flatnonzero(_maybe(keys, spelled))
-            first = np.searchsorted(keys, spelled[named], side="left")
-            counts = np.searchsorted(keys, spelled[named], side="right") - first
-            yield np.repeat(starts[named], counts), owners[ranges(first, counts)]
-
-    def _begun(self, length: int) -> Keys:
-        """Keys of so many words that begin names."""
-        keys, lengths = self.begun
-        return np.asarray(keys[lengths == length], dtype=np.uint64)
 
     def entities(self, texts: SpelledText, graph: EntityGraph, mentions: Lists) -> Lists:
         """Entities of every passage."""
@@ -184,11 +177,57 @@ class EvidenceNames:
         )
 
 
-def _maybe(known: Keys, keys: Keys) -> NDArray[np.bool_]:
-    """Which keys may be among known ones, by a table of bits: a quick look that takes a few others along."""
-    table = np.zeros(_TABLE, dtype=bool)
-    table[(known & _LOW).astype(np.int64)] = True
-    return np.asarray(table[(keys & _LOW).astype(np.int64)], dtype=bool)
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    """Finds names in text.
+
+    Most words begin no name; a table of bits says so without a search.
+
+    Attributes:
+        names: Keys of the names of one word, of two and so on, ascending, each with their entities.
+        bits: By the low bits of a key, for every length: whether a name of so many words may have it, and in the upper
+            half, whether a longer name may begin with it.
+        words: Keys of the words of the vocabulary as phrases of one word.
+        begins: Which of them may begin names.
+    """
+
+    names: Sequence[tuple[Keys, Ints]]
+    bits: NDArray[np.uint16]
+    words: Keys
+    begins: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, known: EvidenceNames, vocabulary: Vocabulary) -> _Spelling:
+        """Of some names, for texts of some words."""
+        bits = np.zeros(_TABLE, dtype=np.uint16)
+        names = []
+        begun, lengths = known.begun
+        for length in range(1, LONGEST_NAME + 1):
+            mine = known.lengths == length
+            names.append((known.keys[mine], known.owners[mine]))
+            bits[_low(known.keys[mine])] |= np.uint16(1 << (length - 1))
+            bits[_low(begun[lengths == length])] |= np.uint16(1 << (LONGEST_NAME + length - 1))
+        words = longer_keys(np.zeros(len(vocabulary), dtype=np.uint64), vocabulary.keys)
+        return cls(names, bits, words, bits[_low(words)] != 0)
+
+    def places(self, texts: SpelledText) -> Iterator[tuple[Ints, Ints]]:
+        """Where sentences spell names of one word, of two and so on: the first word and the entity."""
+        starts = np.flatnonzero(self.begins[texts.words] & (texts.sentences >= 0))
+        spelled = self.words[texts.words[starts]]
+        for length, (keys, owners) in enumerate(self.names, start=1):
+            bits = self.bits[_low(spelled)]
+            named = np.flatnonzero(bits & np.uint16(1 << (length - 1)))
+            first = np.searchsorted(keys, spelled[named], side="left")
+            counts = np.searchsorted(keys, spelled[named], side="right") - first
+            yield np.repeat(starts[named], counts), owners[ranges(first, counts)]
+            last = np.minimum(starts + length, len(texts.keys) - 1)
+            longer = (bits & np.uint16(1 << (LONGEST_NAME + length - 1))) != 0
+            longer &= (texts.sentences[last] == texts.sentences[starts]) & (last == starts + length)
+            starts, spelled = starts[longer], longer_keys(spelled[longer], texts.keys[last[longer]])
+
+
+def _low(keys: Keys) -> Ints:
+    return np.asarray(keys & _LOW, dtype=np.int64)
 
 
 def _stands_alone(texts: SpelledText, starts: Ints) -> NDArray[np.bool_]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NameKeys", "beginnings"]
 
+_AT_ONCE = 5000
+"""Lists whose names are words in memory at once."""
 _COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}
 
 
@@ -52,7 +54,8 @@ class NameKeys:
         places = np.searchsorted(self.hashes, needed)
         new = np.append(self.hashes, np.uint64(0))[places] != needed
         new |= places == len(self.hashes)
-        parsed = _parsed(lists.names_of(first[new]))
+        unknown = np.array_split(first[new], 1 + int(new.sum()) // _AT_ONCE)
+        parsed = Ragged.joined([_parsed(lists.names_of(part)) for part in unknown])
         places[new] = len(self.hashes) + np.arange(len(parsed.counts))
         return NameKeys(needed, self.beginnings.chosen(parsed, places))
 

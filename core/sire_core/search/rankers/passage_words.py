@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import count
@@ -18,7 +19,7 @@ from sire_core.search.rankers.evidence_texts import name_words, opening_name, pa
 from sire_core.search.rankers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -74,28 +75,29 @@ class PassageWords:
     def _read(cls, view: View, positions: Ints, before: PassageWords | None) -> PassageWords:
         ids = view.ids[positions]
         if before is None or not len(before.ids):
-            return cls.read(ids, view.units(positions))
+            return cls.read(ids, _units(view, positions))
         order = np.argsort(before.ids)
         places = order[np.minimum(np.searchsorted(before.ids, ids, sorter=order), len(order) - 1)]
         new = before.ids[places] != ids
-        read = cls.read(ids[new], view.units(positions[new]), before.vocabulary)
+        read = cls.read(ids[new], _units(view, positions[new]), before.vocabulary)
         places[new] = len(before.ids) + np.arange(len(read.ids))
         return before.followed_by(read).chosen(places)
 
     @classmethod
-    def read(cls, ids: NDArray[np.bytes_], units: Sequence[Unit], vocabulary: Vocabulary | None = None) -> PassageWords:
+    def read(cls, ids: NDArray[np.bytes_], units: Iterable[Unit], vocabulary: Vocabulary | None = None) -> PassageWords:
         """Read passages.
 
         Args:
             ids: Of the passages.
-            units: The passages.
+            units: The passages; each is looked at once.
             vocabulary: Words that have numbers already.
         """
         known = vocabulary or Vocabulary()
         numbers = defaultdict[str, int](count(len(known)).__next__, zip(known.words, range(len(known)), strict=True))
         number = numbers.__getitem__
-        words, marks, lengths, sentences = list[int](), list[int](), list[int](), list[int]()
-        headings, heading_counts, names = list[list[int]](), list[int](), list[str]()
+        words, marks = array("i"), array("i")
+        lengths, sentences, heading_counts, names = list[int](), list[int](), list[int](), list[str]()
+        headings, cuts = list[list[int]](), list[tuple[str, int] | None]()
         for unit in units:
             found = passage_headings(unit.title, unit.text)
             headings += [list(map(number, name_words(heading))) for heading in found]
@@ -107,20 +109,21 @@ class PassageWords:
             before = len(words)
             for place, piece in enumerate((title, *pieces)):
                 spelled, capitals = _words(piece)
-                words += map(number, spelled)
-                marks += [2 * place + capital for capital in capitals]
+                words.extend(map(number, spelled))
+                marks.extend([2 * place + capital for capital in capitals])
             lengths.append(len(words) - before)
+            cuts.append(_cut(unit))
         named = [list(map(number, name_words(name))) for name in names]
         return cls(
             ids,
-            Lists.of_lengths(lengths, words),
+            Lists.of_lengths(lengths, np.array(words, dtype=np.int32)),
             np.array(marks, dtype=np.int32),
             np.array(sentences, dtype=np.int64),
             _lists(headings),
             np.array(heading_counts, dtype=np.int64),
             names,
             _lists(named),
-            [_cut(unit) for unit in units],
+            cuts,
             known.followed_by(list(numbers)[len(known) :]),
         )
 
@@ -162,6 +165,11 @@ class PassageWords:
             [self.cuts[row] for row in rows.tolist()],
             self.vocabulary.chosen(used),
         )
+
+
+def _units(view: View, positions: Ints) -> Iterator[Unit]:
+    """Units, read one after the other."""
+    return (view.units([position])[0] for position in positions.tolist())
 
 
 def _lists(lists: Sequence[Sequence[int]]) -> Lists:
