@@ -5,6 +5,7 @@ import random
 import pytest
 
 from sire_core import Index
+from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.filters import parse_filter
 from sire_core.recipes import REGISTRY
@@ -12,6 +13,8 @@ from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document
 
 pytestmark = pytest.mark.default_recipe
+DEMO = (None, "kind=person", "not kind=person", "id != northern-wren")
+QUICK = ("sire", "msrag")
 STORES = ["postgres", "qdrant", "lance"]
 FILTERS = [
     *("tenant=a", "not tenant=a", "tenant in [a, c]", "number>=5", "number<3 or tenant=b", "not number>4", "number=1"),
@@ -97,17 +100,30 @@ def test_the_same_hits_as_our_own_scan_through_every_change_and_filter(make_stor
         }
 
 
-@pytest.mark.parametrize("recipe", ["sire", "msrag"])
-def test_graph_recipes_find_the_same(make_store, recipe):
-    with (
-        Index(recipe=recipe, embedder=HashEmbedder()) as own,
-        Index(recipe=recipe, embedder=HashEmbedder(), store=make_store()) as over,
-    ):
-        for index in (own, over):
-            index.build(documents())
-        for where in (None, "tenant=a", "number>2"):
-            question = "Who founded the mill with Otto Brack of Drava 4?"
-            assert found(over, question, where) == found(own, question, where)
+@pytest.fixture(scope="session")
+def expected_of():
+    """What a recipe finds for the demo questions over our own scan."""
+    known = {}
+
+    def expected(recipe):
+        if recipe not in known:
+            with Index(recipe=recipe, embedder=HashEmbedder()) as own:
+                own.build(demo_documents())
+                known[recipe] = [found(own, asked.question, where) for asked in demo_questions() for where in DEMO]
+        return known[recipe]
+
+    return expected
+
+
+@pytest.mark.parametrize(
+    "recipe", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in sorted(REGISTRY)]
+)
+def test_every_recipe_finds_the_same(make_store, recipe, expected_of):
+    with Index(recipe=recipe, embedder=HashEmbedder(), store=make_store()) as over:
+        over.build(demo_documents())
+        listed = [found(over, asked.question, where) for asked in demo_questions() for where in DEMO]
+    assert listed == expected_of(recipe)
+    assert all(listed)
 
 
 async def test_filters_are_kept_by_the_database(make_store):

@@ -18,12 +18,12 @@ pytestmark = pytest.mark.default_recipe
 class TestStandard(VectorStoreIntegrationTests):
     @pytest.fixture
     def vectorstore(self):
-        return SireVectorStore(self.get_embeddings(), recipe="flat")
+        return SireVectorStore(self.get_embeddings())
 
 
 @pytest.fixture(scope="module")
 def store():
-    made = SireVectorStore(recipe="pagerank")
+    made = SireVectorStore(recipe="sire")
     made.add_documents(
         [Document(id=d.id, page_content=d.text, metadata={"title": d.title, **d.metadata}) for d in demo_documents()]
     )
