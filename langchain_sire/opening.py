@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from langchain_core.vectorstores import VectorStore
 
-__all__ = ["SPELLINGS", "make_index", "open_index"]
+__all__ = ["SPELLINGS", "make_index", "open_index", "refuse_store_searches"]
 
 SPELLINGS = {
     "embedder": "embedding",
@@ -35,6 +35,9 @@ SPELLINGS = {
     "filters": "filter",
 }
 """Other words for arguments, as other classes of LangChain and LlamaIndex have them."""
+
+_OF_STORES = ("search_type", "score_threshold", "fetch_k", "lambda_mult")
+"""What `VectorStore.as_retriever` takes."""
 
 _OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model"))
 _NAMES = ("path", "embedding", "llm", "recipe", "vector_store", "show_progress", *_OURS)
@@ -82,3 +85,13 @@ def make_index(
         recipe = over_vector_store(recipe or recipe_of(path), mirror.vector_store)
         embedding = mirror.vector_store.embeddings if embedding is None else embedding
     return Index(path, recipe=recipe, embedder=as_embedder(embedding), language_model=as_language_model(llm), **options)
+
+
+def refuse_store_searches(given: Mapping[str, Any]) -> None:
+    """Say where the kinds of search are that vector stores have."""
+    asked = next((name for name in _OF_STORES if name in given), None)
+    if asked is not None:
+        raise TypeError(
+            f"SireRetriever has no {asked}. The vector store has it, over the same index: SireVectorStore(path=...)"
+            f".as_retriever(search_type=..., search_kwargs=...)."
+        )

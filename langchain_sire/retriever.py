@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
@@ -16,18 +14,16 @@ from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from langchain_sire.callbacks import child_runs
-from langchain_sire.documents import from_langchain, from_texts, hit_to_langchain
-from langchain_sire.opening import SPELLINGS, open_index
-from sire_core.errors import ConfigurationError, IndexMissingError, SireError
-from sire_core.filter_ids import passes
+from langchain_sire.document_changes import DocumentChanges
+from langchain_sire.documents import from_texts, hit_to_langchain
+from langchain_sire.opening import SPELLINGS, open_index, refuse_store_searches
+from sire_core.errors import IndexMissingError, SireError
 from sire_core.filters import Filter, both, parse_filter
 from sire_core.index import Index
 from sire_core.keywords import named
 from sire_core.models.sync import run_sync
-from sire_core.search.filter_hint import unknown_keys
 from sire_core.search.passages import check_returns
 from sire_core.storage.side_files import read_checked, write_checked
-from sire_core.types import Passage
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -35,11 +31,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from sire_core.protocols import Embedder, LanguageModel, Recipe
-    from sire_core.types import BuildReport, Hit
+    from sire_core.types import Hit
 
 __all__ = ["FilterLike", "SireRetriever"]
-
-_logger = logging.getLogger(__name__)
 
 FilterLike = Union[dict[str, Any], str, Filter, None]
 """A mapping (`{"year": {"gt": 1990}}`), a text (`year>1990`) or a `sire_core.filters` object."""
@@ -47,14 +41,11 @@ FilterLike = Union[dict[str, Any], str, Filter, None]
 _SEARCH = ("k", "filter", "returns", "recipe")
 """What one call may set, and `search_kwargs` for all calls."""
 
-_OF_STORES = ("search_type", "score_threshold", "fetch_k", "lambda_mult")
-"""What `VectorStore.as_retriever` takes."""
-
 _SETTINGS = "langchain.json"
 _FIELDS = ("k", "filter", "returns", "search_kwargs", "title_key", "tags", "metadata")
 
 
-class SireRetriever(BaseRetriever):
+class SireRetriever(DocumentChanges, BaseRetriever):
     """Retrieves from an index with any recipe, sync and async, with citations.
 
     What comes back are the documents that were put in, with their ids and metadata, and in `metadata["sire"]` what we
@@ -86,7 +77,7 @@ class SireRetriever(BaseRetriever):
     def _known(cls, values: Any) -> Any:
         """Refuse a keyword that is none, with the nearest one that is."""
         if isinstance(values, Mapping):
-            _refuse_store_searches(values)
+            refuse_store_searches(values)
         return named(cls.__name__, values, cls.model_fields, SPELLINGS) if isinstance(values, Mapping) else values
 
     @field_validator("filter")
@@ -104,7 +95,7 @@ class SireRetriever(BaseRetriever):
     @field_validator("search_kwargs")
     @classmethod
     def _searchable(cls, value: dict[str, Any]) -> dict[str, Any]:
-        _refuse_store_searches(value)
+        refuse_store_searches(value)
         return named("search_kwargs", value, _SEARCH, SPELLINGS)
 
     # --- making -----------------------------------------------------------------------------------------------------
@@ -243,99 +234,6 @@ class SireRetriever(BaseRetriever):
         index, fields = open_index(f"{cls.__name__}.{called}", given, _FIELDS)
         return cls(index=index, **{**_saved_settings(index.path), **fields})
 
-    # --- changing documents -----------------------------------------------------------------------------------------
-
-    def add_documents(self, documents: Iterable[Document]) -> list[str]:
-        """Add documents, or replace those with the same id, as vector stores do; returns their ids.
-
-        Raises:
-            CorpusError: Documents contradict each other, or hold metadata that is not JSON; nothing is added.
-            BuildError: Too many passages failed.
-        """
-        return run_sync(self.aadd_documents(documents))
-
-    async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
-        """See `add_documents`."""
-        given = self._given(documents)
-        await self._follow(await self.index.aupdate(given))
-        return [document.id for document in given]
-
-    def replace_all(self, documents: Iterable[Document]) -> list[str]:
-        """Make the index hold exactly these documents: every other one is deleted. Returns their ids."""
-        return run_sync(self.areplace_all(documents))
-
-    async def areplace_all(self, documents: Iterable[Document]) -> list[str]:
-        """See `replace_all`."""
-        given = self._given(documents)
-        await self._follow(await self.index.abuild(given))
-        return [document.id for document in given]
-
-    def delete_documents(
-        self,
-        ids: Iterable[str] | str | None = None,
-        *,
-        filter: FilterLike = None,  # noqa: A002 - the word of every search
-        missing_ok: bool = False,
-    ) -> None:
-        """Delete documents and everything derived from them: some ids, or what passes a filter.
-
-        Args:
-            ids: Which documents.
-            filter: In the place of ids, on metadata: of what this retriever may find, whatever passes is deleted.
-            missing_ok: Leave out unknown ids.
-
-        Raises:
-            ConfigurationError: Neither ids nor a filter, or both, or a filter on a key that no document has.
-            CorpusError: An id is unknown; nothing is deleted.
-        """
-        run_sync(self.adelete_documents(ids, filter=filter, missing_ok=missing_ok))
-
-    async def adelete_documents(
-        self,
-        ids: Iterable[str] | str | None = None,
-        *,
-        filter: FilterLike = None,  # noqa: A002 - as above
-        missing_ok: bool = False,
-    ) -> None:
-        """See `delete_documents`."""
-        if (ids is None) == (filter is None):
-            raise ConfigurationError(
-                "delete_documents takes ids or a filter, one of the two: delete_documents(['a', 'b']), or "
-                "delete_documents(filter='source=manual.md')."
-            )
-        if ids is None:
-            gone = await self._passing(filter)
-        else:
-            gone = [ids] if isinstance(ids, str) else list(ids)
-            if missing_ok:
-                gone = [document.id for document in await asyncio.to_thread(self.index.documents, gone)]
-        if gone:
-            await self._follow(await self.index.adelete(gone))
-
-    async def _passing(self, where: FilterLike) -> list[str]:
-        """Ids of the documents of which every passage passes a filter."""
-        wanted = self.narrowed(where)
-        assert wanted is not None
-        found = []
-        for document in await asyncio.to_thread(self.index.documents):
-            own = [(piece.metadata, piece.id) if isinstance(piece, Passage) else ({}, "") for piece in document.chunks]
-            asked = (({**document.metadata, **metadata}, document.id, name) for metadata, name in own or [({}, "")])
-            if all(passes(wanted, asked)):
-                found.append(document.id)
-        if not found:
-            seen = {key for metadata in (await self.index.asnapshot()).metadata() for key in metadata}
-            if hint := unknown_keys(wanted, seen):
-                raise ConfigurationError(f"Nothing was deleted. {hint}")
-            _logger.warning("Nothing was deleted. %s", await self.index.afilter_hint(wanted))
-        return found
-
-    def _given(self, documents: Iterable[Document]) -> list[Any]:
-        return from_langchain(documents, self.title_key, whole=self.index.chunker is None)
-
-    async def _follow(self, report: BuildReport) -> None:
-        if report.failures:
-            await self.index.apush()  # a mirror that missed it is written again; it raises what its store raises
-
     # --- retrieving -------------------------------------------------------------------------------------------------
 
     def _get_relevant_documents(
@@ -387,16 +285,6 @@ class SireRetriever(BaseRetriever):
             provider, _, model = embedder.partition(":")
             self._params = {**params, "ls_embedding_provider": provider, "ls_embedding_model": model or embedder}
         return self._params
-
-
-def _refuse_store_searches(given: Mapping[str, Any]) -> None:
-    """Say where the kinds of search are that vector stores have."""
-    asked = next((name for name in _OF_STORES if name in given), None)
-    if asked is not None:
-        raise TypeError(
-            f"SireRetriever has no {asked}. The vector store has it, over the same index: SireVectorStore(path=...)"
-            f".as_retriever(search_type=..., search_kwargs=...)."
-        )
 
 
 def _save_settings(retriever: SireRetriever, place: Path | None) -> None:

@@ -59,7 +59,8 @@ class DocumentChanges:
             names = ", ".join(error.ids[:10])
             raise KnownDocumentError(
                 f"In the index already with another text: {names}. To replace a document call update_ref_doc(document) "
-                "or refresh_ref_docs(documents), to keep both give the new one another id.",
+                "or refresh_ref_docs(documents), with all of its nodes where it was given in nodes. To keep both give "
+                "the new one another id.",
                 error.ids,
             ) from error
 

@@ -1,0 +1,129 @@
+"""How documents get into an index and out of it, in LangChain's words."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.documents import Document
+
+from langchain_sire.documents import from_langchain
+from sire_core.errors import ConfigurationError
+from sire_core.filter_ids import passes
+from sire_core.models.sync import run_sync
+from sire_core.search.filter_hint import unknown_keys
+from sire_core.types import Passage
+
+if TYPE_CHECKING:
+    from langchain_sire.retriever import FilterLike
+    from sire_core.filters import Filter
+    from sire_core.index import Index
+    from sire_core.types import BuildReport
+
+__all__ = ["DocumentChanges"]
+
+_logger = logging.getLogger(__name__)
+
+
+class DocumentChanges:
+    """The part of a retriever that changes its index; fields are the retriever's."""
+
+    if TYPE_CHECKING:  # pydantic would take them for fields of its own
+        index: Index
+        title_key: str
+
+        def narrowed(self, *more: FilterLike) -> Filter | None:
+            """See `SireRetriever.narrowed`."""
+
+    def add_documents(self, documents: Iterable[Document]) -> list[str]:
+        """Add documents, or replace those with the same id, as vector stores do; returns their ids.
+
+        Raises:
+            CorpusError: Documents contradict each other, or hold metadata that is not JSON; nothing is added.
+            BuildError: Too many passages failed.
+        """
+        return run_sync(self.aadd_documents(documents))
+
+    async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
+        """See `add_documents`."""
+        given = self._given(documents)
+        await self._follow(await self.index.aupdate(given))
+        return [document.id for document in given]
+
+    def replace_all(self, documents: Iterable[Document]) -> list[str]:
+        """Make the index hold exactly these documents: every other one is deleted. Returns their ids."""
+        return run_sync(self.areplace_all(documents))
+
+    async def areplace_all(self, documents: Iterable[Document]) -> list[str]:
+        """See `replace_all`."""
+        given = self._given(documents)
+        await self._follow(await self.index.abuild(given))
+        return [document.id for document in given]
+
+    def delete_documents(
+        self,
+        ids: Iterable[str] | str | None = None,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - the word of every search
+        missing_ok: bool = False,
+    ) -> None:
+        """Delete documents and everything derived from them: some ids, or what passes a filter.
+
+        Args:
+            ids: Which documents.
+            filter: In the place of ids, on metadata: of what this retriever may find, whatever passes is deleted.
+            missing_ok: Leave out unknown ids.
+
+        Raises:
+            ConfigurationError: Neither ids nor a filter, or both, or a filter on a key that no document has.
+            CorpusError: An id is unknown; nothing is deleted.
+        """
+        run_sync(self.adelete_documents(ids, filter=filter, missing_ok=missing_ok))
+
+    async def adelete_documents(
+        self,
+        ids: Iterable[str] | str | None = None,
+        *,
+        filter: FilterLike = None,  # noqa: A002 - as above
+        missing_ok: bool = False,
+    ) -> None:
+        """See `delete_documents`."""
+        if (ids is None) == (filter is None):
+            raise ConfigurationError(
+                "delete_documents takes ids or a filter, one of the two: delete_documents(['a', 'b']), or "
+                "delete_documents(filter='source=manual.md')."
+            )
+        if ids is None:
+            gone = await self._passing(filter)
+        else:
+            gone = [ids] if isinstance(ids, str) else list(ids)
+            if missing_ok:
+                gone = [document.id for document in await asyncio.to_thread(self.index.documents, gone)]
+        if gone:
+            await self._follow(await self.index.adelete(gone))
+
+    async def _passing(self, where: FilterLike) -> list[str]:
+        """Ids of the documents of which every passage passes a filter."""
+        wanted = self.narrowed(where)
+        assert wanted is not None
+        found = []
+        for document in await asyncio.to_thread(self.index.documents):
+            own = [(piece.metadata, piece.id) if isinstance(piece, Passage) else ({}, "") for piece in document.chunks]
+            asked = (({**document.metadata, **metadata}, document.id, name) for metadata, name in own or [({}, "")])
+            if all(passes(wanted, asked)):
+                found.append(document.id)
+        if not found:
+            seen = {key for metadata in (await self.index.asnapshot()).metadata() for key in metadata}
+            if hint := unknown_keys(wanted, seen):
+                raise ConfigurationError(f"Nothing was deleted. {hint}")
+            _logger.warning("Nothing was deleted. %s", await self.index.afilter_hint(wanted))
+        return found
+
+    def _given(self, documents: Iterable[Document]) -> list[Any]:
+        return from_langchain(documents, self.title_key, whole=self.index.chunker is None)
+
+    async def _follow(self, report: BuildReport) -> None:
+        if report.failures:
+            await self.index.apush()  # a mirror that missed it is written again; it raises what its store raises
