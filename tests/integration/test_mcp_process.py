@@ -15,8 +15,10 @@ from urllib.request import Request, urlopen
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from typer.testing import CliRunner
 
 from sire_core import Document, Index
+from sire_core.cli.app import app
 from sire_core.testing.scripted_server import ScriptedServer
 
 SIRE = ["-c", "from sire_core.cli import main; main()"]
@@ -175,16 +177,8 @@ def test_a_client_that_leaves_ends_the_server(folder):
     ],
 )
 def test_what_stops_it_at_the_start(folder, options, message):
-    words = [word.format(folder=folder) for word in options]
-    done = subprocess.run(
-        [sys.executable, *SIRE, "mcp", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == 1
+    done = CliRunner().invoke(app, ["mcp", *(word.format(folder=folder) for word in options)])
+    assert done.exit_code == 1
     assert message in done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
