@@ -93,3 +93,25 @@ def test_console_lines_run_in_order(tmp_path: Path) -> None:
         outputs[line] = run([SIRE, *words[1:]], tmp_path)
     assert "Slate Bridge" in next(output for line, output in outputs.items() if "-k 5" in line)
     assert "Ada Hale" not in next(output for line, output in outputs.items() if "--json" in line)
+
+
+def test_it_is_short() -> None:
+    assert len(README.splitlines()) < 200
+
+
+def test_figures_are_those_of_the_results() -> None:
+    folder = Path(__file__).parents[2] / "benchmarks"
+    results = (folder / "RESULTS.md").read_text(encoding="utf-8")
+    measured = README.split("\n## Measured")[1].split("\n## ")[0]
+    recalls = re.findall(r"([\d.]+) / ([\d.]+) / \*\*([\d.]+)\*\*", measured)
+    assert len(recalls) == 14
+    assert [row for row in recalls if f"| {' | '.join(row)} |" not in results] == []
+    peers = (folder / "results" / "peers.md").read_text(encoding="utf-8").split("| 500 passages |")[1].split("\n\n")[0]
+    rows = [row.strip("| ").split(" | ") for row in peers.splitlines()]
+    known = [[float(row[at]) for at in (1, 2, 4, 6, 7, 9)] for row in rows if len(row) == 10 and row[7][0].isdigit()]
+    shown = measured.split("| 500 passages |")[1].split("\n\n")[0].splitlines()[2:]
+    assert len(shown) == 7
+    for line in shown:  # index, calls, query, peak, disk, R@5
+        values = [float(value) for value in line.strip("| ").split(" | ")[1:]]
+        room = (0.051, 0.051, 0.001, 0.001, 0.501, 0.001)  # the README rounds
+        assert any(all(abs(a - b) < by for a, b, by in zip(values, row, room, strict=True)) for row in known), line
