@@ -91,14 +91,18 @@ def test_training_moves_encoder_and_heads_and_lowers_the_loss(painters, encoder)
     right = torch.from_numpy(np.concatenate([step.positive for step in steps]).astype(np.float32))
     edges = torch.from_numpy(np.concatenate([step.edges for step in steps]))
     texts = [text for step in steps for text in step.candidates]
-    losses, seen = [], []
+    losses, seen, told = [], [], []
     model = EncoderScorer.from_folder(encoder)
-    for found in train_encoder(model, steps, epochs=3, batch=8, rates=(1e-3, 1e-2), loss="listwise", seed=0):
+    how = {"epochs": 3, "batch": 8, "rates": (1e-3, 1e-2), "loss": "listwise", "seed": 0}
+    for found in train_encoder(model, steps, **how, progress=lambda *at: told.append(at)):
         with torch.no_grad():
             logits = found([step.question for step in steps], [step.path for step in steps], texts, edges, owners)
         losses.append(float(step_loss(logits, right, owners, len(steps))))
         seen.append(found.arrays())
     assert losses[-1] < losses[0]
+    assert len(told) == 3 * -(-len(steps) // 8)
+    assert told == sorted(told)
+    assert told[-1] == (3 * len(steps), 3 * len(steps))
     moved = {name.split(".")[0] for name, array in seen[-1].items() if not np.array_equal(array, seen[0][name])}
     assert moved == {"encoder", "edge", "score"}
 
