@@ -88,6 +88,7 @@ def test_works_from_a_zip(tmp_path):
             "__init__.py",
             "types.py",
             "errors.py",
+            "identity.py",
             "corpus",
             "data",
             "algorithms/__init__.py",
