@@ -171,6 +171,14 @@ class EvalAnswerOptions:
     context_tokens: Annotated[
         int | None, typer.Option("--context-tokens", metavar="N", min=1, help="Read no more than N tokens.")
     ] = None
+    context_border: Annotated[
+        str,
+        typer.Option(
+            "--context-border",
+            metavar="cut|break|skip",
+            help="The hit that crosses N tokens is cut there, ends the context (as RAPTOR's code does) or is left out.",
+        ),
+    ] = "cut"
     answers: Annotated[
         Path | None,
         typer.Option(
@@ -238,7 +246,7 @@ class MeasureOptions:
         Raises:
             ConfigurationError: Values make no sense, alone or together.
         """
-        how = reader(answering.reader_prompt, answering.context_tokens)
+        how = reader(answering.reader_prompt, answering.context_tokens, answering.context_border)
         with recorded(model, answering.answers) as who:
             found = measured(
                 budget=self.budget,

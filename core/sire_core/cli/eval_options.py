@@ -144,7 +144,9 @@ def answer_config(
 
     if via is None:
         if reader != ReaderConfig():
-            raise ConfigurationError("--reader-prompt and --context-tokens need --answer single, ircot or self-ask.")
+            raise ConfigurationError(
+                "--reader-prompt, --context-tokens and --context-border need --answer single, ircot or self-ask."
+            )
         return None
     from sire_core.evaluate.answering import AnswerConfig
     from sire_core.evaluate.reading_alone import CLOSED_BOOK, GOLDEN
@@ -158,15 +160,15 @@ def answer_config(
     return AnswerConfig(via, k=k or AnswerConfig().k, workers=workers, reader=reader, model=model)
 
 
-def reader(prompt: str, tokens: int | None) -> ReaderConfig:
+def reader(prompt: str, tokens: int | None, border: str) -> ReaderConfig:
     """How answers are read from what was found.
 
     Raises:
-        ConfigurationError: There is no such prompt.
+        ConfigurationError: There is no such prompt or border.
     """
     from sire_core.reason.reader import ReaderConfig
 
-    return ReaderConfig(prompt, tokens)  # type: ignore[arg-type]  # the config checks it
+    return ReaderConfig(prompt, tokens, border=border)  # type: ignore[arg-type]  # the config checks them
 
 
 @contextmanager

@@ -44,21 +44,29 @@ class ReaderConfig:
             asks for an answer in any case, as the papers' readers do, and for nothing else: for comparisons with them;
             `long` for a paragraph that covers every reading of the question (ASQA).
         options: The answer is one of these, chosen by its number in any case (QuALITY).
-        tokens: The context is cut after so many tokens, the hit that crosses the border there; None reads all hits.
+        tokens: Most tokens of the context; None reads all hits.
+        border: What becomes of the hit that crosses that border: `cut` keeps what fits of it, `break` ends the context
+            before it, as RAPTOR's code does, `skip` leaves it out and goes on to shorter ones. A first hit that does
+            not fit is cut in any case.
 
     Raises:
-        ConfigurationError: Another prompt, or no tokens.
+        ConfigurationError: Another prompt, no tokens, or a border without tokens.
     """
 
     prompt: Literal["ours", "paper", "long"] = "ours"
     tokens: int | None = None
     options: tuple[str, ...] = ()
+    border: Literal["cut", "break", "skip"] = "cut"
 
     def __post_init__(self) -> None:
         if self.prompt not in ("ours", "paper", "long"):
             raise ConfigurationError(f"The reader's prompt is 'ours', 'paper' or 'long', not {self.prompt!r}.")
         if self.tokens is not None and self.tokens < 1:
             raise ConfigurationError(f"The reader needs at least 1 token of context, not {self.tokens}.")
+        if self.border not in ("cut", "break", "skip"):
+            raise ConfigurationError(f"The border of a context is 'cut', 'break' or 'skip', not {self.border!r}.")
+        if self.border != "cut" and self.tokens is None:
+            raise ConfigurationError(f"border={self.border!r} has no effect without a number of tokens.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +109,7 @@ async def read(
 
     how = config or ReaderConfig()
     if how.tokens is not None:
-        hits = _cut(hits, how.tokens)
+        hits = _within(hits, how.tokens, how.border)
     options = [{"number": number, "text": option} for number, option in enumerate(how.options, 1)]
     asked = prompt(
         READ_OPTIONS if options else _INSTRUCTIONS[how.prompt],
@@ -149,15 +157,19 @@ async def _streamed(
     yield answer
 
 
-def _cut(hits: Sequence[Hit], tokens: int) -> list[Hit]:
-    """The first hits that fill a context of so many tokens; the text of the last one ends at the border."""
+def _within(hits: Sequence[Hit], tokens: int, border: str) -> list[Hit]:
+    """The hits of a context of so many tokens, in their order."""
     kept: list[Hit] = []
     for hit in hits:
         length = count_tokens(hit.unit.text)
-        text = hit.unit.text if length <= tokens else truncate_tokens(hit.unit.text, tokens)
-        kept.append(replace(hit, unit=replace(hit.unit, text=text)))
-        tokens -= length
-        if tokens <= 0:
+        if length <= tokens:
+            kept.append(hit)
+            tokens -= length
+        elif border == "cut" or not kept:
+            if tokens:
+                kept.append(replace(hit, unit=replace(hit.unit, text=truncate_tokens(hit.unit.text, tokens))))
+            break
+        elif border == "break":
             break
     return kept
 

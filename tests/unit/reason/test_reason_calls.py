@@ -8,6 +8,7 @@ import json
 import pytest
 from reason_scripts import QUESTION, Chat, answer, search
 
+from sire_core import Document, Index
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.reason import (
@@ -27,6 +28,7 @@ from sire_core.reason import (
     single,
 )
 from sire_core.testing.faults import always, at_calls
+from sire_core.testing.hash_embedder import HashEmbedder
 
 ORIGINAL, HIPPORAG, TWO_CALL = IRCoTConfig("original"), IRCoTConfig("hipporag"), SelfAskConfig("two_call")
 DONE = search("DONE")
@@ -36,10 +38,10 @@ def kinds(trace):
     return [type(step).__name__ for step in trace.steps]
 
 
-async def run_strategy(index, say, strategy="ircot", server=None, **settings):
+async def run_strategy(index, say, strategy="ircot", server=None, question=QUESTION, **settings):
     """The trace of a strategy and the calls that the server got."""
     async with Chat(say, **(server or {})) as chat:
-        trace = await collect(reason(strategy, index, QUESTION, model=chat.model, **settings))
+        trace = await collect(reason(strategy, index, question, model=chat.model, **settings))
         assert trace.answer.usage.calls == chat.server.received == len(chat.calls)
         return trace, chat.calls
 
@@ -307,6 +309,37 @@ async def test_the_papers_reader_answers_in_any_case_from_as_much_as_it_may_read
     assert trace.answer.sufficient  # whatever it says is its answer
     with pytest.raises(ConfigurationError, match="'ours', 'paper' or 'long', not 'theirs'"):
         ReaderConfig("theirs")
+
+
+@pytest.mark.parametrize(
+    ("border", "tokens", "read"),
+    [
+        ("cut", 3500, [1500, 1500, 500]),
+        ("break", 3500, [1500, 1500]),
+        ("skip", 3500, [1500, 1500, 300]),
+        ("break", 3000, [1500, 1500]),
+        ("skip", 1000, [1000]),  # even the first is too long: it is cut rather than lost
+        ("break", 1000, [1000]),
+    ],
+)
+async def test_oracle_R1_collapsed_budget(border, tokens, read):
+    lengths = {"n1": 1500, "n2": 1500, "n3": 1200, "n4": 300}
+    # Every document says "reef" in a larger share of its words than the next.
+    words = {"n1": 1000, "n2": 500, "n3": 200, "n4": 20}
+    documents = [Document(name, "reef " * words[name] + "kelp " * (lengths[name] - words[name])) for name in lengths]
+    with Index(recipe="flat", embedder=HashEmbedder(), chunker=None) as index:
+        await index.abuild(documents)
+        reader = ReaderConfig("paper", tokens=tokens, border=border)
+        trace, (call,) = await run_strategy(index, ["reef"], "single", reader=reader, question="reef")
+    assert [hit.doc_ids for hit in trace.answer.hits] == [("n1",), ("n2",), ("n3",), ("n4",)]
+    assert [count_tokens(passage["text"]) for passage in call.fields["passages"]] == read
+
+
+def test_a_border_needs_a_number_of_tokens_and_one_of_three_names():
+    with pytest.raises(ConfigurationError, match="'cut', 'break' or 'skip', not 'drop'"):
+        ReaderConfig(tokens=10, border="drop")
+    with pytest.raises(ConfigurationError, match="no effect without a number of tokens"):
+        ReaderConfig(border="skip")
 
 
 @pytest.mark.parametrize("fault", ["server_error", "refusal", "content_filter", "not_json", "reset"])
