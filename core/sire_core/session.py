@@ -336,9 +336,9 @@ class Session:
         """Let go of files."""
         self._pool.forget()
         with self._lock:
-            if self._library is not None:
-                self._library.close()
-                self._library = None
+            library, self._library = self._library, None
+        if library is not None:  # without the lock: a reader that holds the database may be waiting for it
+            library.close()
 
 
 def _is_allowed(chunk: Chunk, allow: Filter | None) -> bool:

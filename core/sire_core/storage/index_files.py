@@ -202,14 +202,15 @@ class IndexFiles:
     def close(self) -> None:
         """Close the files."""
         with self._lock:
-            if self._calls is not None:
-                self._calls.close()
-            known = self._store.close() if self._store is not None else None
-            if known is not None and self.folder is not None:
-                noted = [known.at, *known.stamp]
-                if noted != self.folder.verified():
-                    self.folder.note_verified(noted)
-            self._store = self._calls = None
+            store, calls, self._store, self._calls = self._store, self._calls, None, None
+        # Without the lock: a reader that holds a database may be waiting for it.
+        if calls is not None:
+            calls.close()
+        known = store.close() if store is not None else None
+        if known is not None and self.folder is not None:
+            noted = [known.at, *known.stamp]
+            if noted != self.folder.verified():
+                self.folder.note_verified(noted)
 
 
 def require_built(library: IndexFiles) -> None:
