@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from sire_core import __version__
@@ -106,7 +108,9 @@ async def serve_stdio(server: Server) -> None:
     Meanwhile nothing else can get into the protocol: what is printed goes to stderr.
     """
     async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+        # The transport gives stdout back when it ends: what Python still held of prints would follow the protocol.
+        with redirect_stdout(sys.stderr):
+            await server.run(reading, writing, server.create_initialization_options())
 
 
 async def serve_http(
