@@ -18,7 +18,7 @@ class RerankSettings:
     """Who puts the first hits of a search into another order.
 
     Attributes:
-        rerank: `model` (one call for each search; no change where there is no model), `cross_encoder` or `none`.
+        rerank: `model` (one call for each search), `cross_encoder` or `none`.
         rerank_pool: How many of the first passages are looked at.
         rerank_named: How many of them the model is asked to name; the others keep their order behind those.
         rerank_model: A model for `rerank="model"` alone; see `Rerank`. Empty takes the index's own.
@@ -51,5 +51,6 @@ class RerankSettings:
         if self.rerank == "cross_encoder":
             return (CrossEncoderRerank(self.cross_encoder, self.rerank_pool),)
         if self.rerank == "model":
-            return (Rerank(self.rerank_pool, self.rerank_named, self.rerank_model),)
+            chosen = self.rerank != type(self).__dataclass_fields__["rerank"].default
+            return (Rerank(self.rerank_pool, self.rerank_named, self.rerank_model, required=chosen),)
         return ()

@@ -82,12 +82,16 @@ def test_the_rerank_takes_a_model_of_its_own_and_no_other(tmp_path, recipe):
     assert not index_model.log
 
 
-@recipes
-def test_without_a_model_nothing_changes(tmp_path, recipe):
-    with opened(tmp_path / "i", recipe, rerank="none") as index:
+def test_without_a_model_the_paper_s_default_changes_nothing_and_a_choice_is_an_error(tmp_path):
+    with opened(tmp_path / "m", "msrag", rerank="none") as index:
         before = documents(index)
-    with opened(tmp_path / "i", recipe, rerank="model") as index:
+    with opened(tmp_path / "m", "msrag") as index:
         assert documents(index) == before
+    with (
+        opened(tmp_path / "s", "sire", rerank="model") as index,
+        pytest.raises(ConfigurationError, match="needs a language model"),
+    ):
+        index.search(QUESTION, 3)
 
 
 def test_sire_asks_no_model_unless_told(tmp_path):

@@ -35,7 +35,7 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Rerank:
-    """Puts first what a language model picks from the head of a ranking. Without a model nothing changes.
+    """Puts first what a language model picks from the head of a ranking.
 
     A call that fails leaves the order as it was; the paths of the hits and a warning say so.
 
@@ -45,11 +45,13 @@ class Rerank:
         model: Who is asked: the name of a model behind an OpenAI-compatible server (address and key as the variables
             OPENAI_BASE_URL and OPENAI_API_KEY say), or `NAME@http://host/v1` with another address; empty for the
             index's own. The paper takes a small one (Qwen-7B).
+        required: Whether a search without any model is an error; else nothing changes there.
     """
 
     pool: int = setting(5, low=1)
     named: int = setting(2, low=1)
     model: str = ""
+    required: bool = False
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -59,10 +61,14 @@ class Rerank:
 
         Raises:
             LimitExceededError: A usage limit was reached.
-            ConfigurationError: The model named needs a key, or the package `openai`.
+            ConfigurationError: There is no model, or the one named needs a key, or the package `openai`.
         """
-        positions, scores = await ranking.top(self.pool)
         model = _chat_model(self.model) if self.model else view.language_model
+        if model is None and self.required:
+            raise ConfigurationError(
+                "rerank='model' needs a language model: Index(..., language_model=...), --llm MODEL, or rerank_model."
+            )
+        positions, scores = await ranking.top(self.pool)
         if model is None or len(positions) < 2:
             return ranking
         texts = [unit.index_text for unit in view.units(positions)]
