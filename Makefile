@@ -14,8 +14,8 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)  ## index our sample corpus, ask three two-document questions, show evidence and reasons
 	$(BIN)/sire demo
 
-test: $(STAMP)  ## everything that is quick; some tests wait for processes and browsers, so three at once on two cores
-	$(BIN)/python -m pytest -m "not slow" -n 3 -q
+test: $(STAMP)  ## everything that is quick, on two cores
+	$(BIN)/python -m pytest -m "not slow" -n 2 -q
 
 test-slow: $(STAMP)  ## stress, kill loops, version matrix
 	$(BIN)/python -m pytest -m slow -q

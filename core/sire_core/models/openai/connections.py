@@ -150,7 +150,7 @@ class LoopClients:
             link = self._links[loop] = _Link(self._make(), AdaptiveGate(self._concurrency))
         for old in dead:
             with contextlib.suppress(Exception):  # its loop is gone, and took the sockets along
-                await old.client.close()
+                await _closed(old.client)
         return link.client, link.gate
 
     async def aclose(self) -> None:
@@ -161,13 +161,19 @@ class LoopClients:
         here = asyncio.get_running_loop()
         for loop, link in links.items():
             if loop is here:
-                await link.client.close()
+                await _closed(link.client)
                 continue
             with contextlib.suppress(Exception):  # another loop may stop at any moment
                 if loop.is_running():
-                    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(link.client.close(), loop))
+                    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_closed(link.client), loop))
                 else:
-                    await link.client.close()
+                    await _closed(link.client)
+
+
+async def _closed(client: Any) -> None:
+    """Close a client, and let the loop close its sockets: transports do so in its next turn."""
+    await client.close()
+    await asyncio.sleep(0)
 
 
 def _close_all(links: _Links) -> None:
@@ -176,12 +182,12 @@ def _close_all(links: _Links) -> None:
     for loop, link in links.items():
         with contextlib.suppress(Exception):
             if loop.is_running():
-                done = asyncio.run_coroutine_threadsafe(link.client.close(), loop)
+                done = asyncio.run_coroutine_threadsafe(_closed(link.client), loop)
                 if in_loop is None:
                     done.result(_CLOSE_SECONDS)
             elif in_loop is None:
                 own = asyncio.new_event_loop() if loop.is_closed() else loop
-                own.run_until_complete(asyncio.wait_for(link.client.close(), _CLOSE_SECONDS))
+                own.run_until_complete(asyncio.wait_for(_closed(link.client), _CLOSE_SECONDS))
                 if own is not loop:
                     own.close()
     links.clear()
