@@ -118,7 +118,7 @@ class EvidenceNames:
         whole = np.flatnonzero(rows["whole"])
         begins = np.flatnonzero(~rows["whole"])
         keys, lengths, owners = rows["keys"][whole], rows["lengths"][whole], (pairs // width).repeat(rows.counts)[whole]
-        opened = _Opened.of(passages, graph, keys, owners)
+        opened = _opened(passages, graph, keys, owners)
         keys, lengths, owners = (
             np.concatenate(found) for found in ((keys, opened.keys), (lengths, opened.lengths), (owners, opened.owners))
         )
@@ -241,50 +241,37 @@ def _stands_alone(texts: SpelledText, starts: Ints) -> NDArray[np.bool_]:
     return np.asarray(alone, dtype=bool)
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """What passages without a title in the graph are about; attributes as those of `EvidenceNames`."""
+def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints) -> EvidenceNames:
+    """What passages without a title in the graph are about: names that the graph knows, and new entities for others.
 
-    keys: Keys
-    owners: Ints
-    lengths: Ints
-    begun: tuple[Keys, Ints]
-    own: Ints
-    labels: Sequence[str]
-    ids: Sequence[str]
-
-    @classmethod
-    def of(cls, passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints) -> _Opened:
-        """Look up the names that texts open with among those that the graph knows; the others are new entities.
-
-        Args:
-            passages: All passages.
-            graph: Says which passages have a title.
-            keys: Of the names that the graph knows.
-            owners: Their entities.
-        """
-        own = np.full(len(passages.names), -1, dtype=np.int64)
-        own[graph.passages[graph.titles]] = graph.entities[graph.titles]
-        rows = np.flatnonzero((own < 0) & (np.diff(passages.name_words.starts) > 0))
-        words = passages.name_words.chosen(rows)
-        lengths = np.diff(words.starts)
-        begun = beginnings(passages.vocabulary.keys[words.values], lengths)
-        named, first, inverse = np.unique(begun[0][words.starts[1:] - 1], return_index=True, return_inverse=True)
-        order = np.lexsort((owners, keys))
-        places = np.searchsorted(keys[order], named)
-        entities = np.append(owners[order], -1)[places]
-        new = np.flatnonzero((np.append(keys[order], np.uint64(0))[places] != named) | (entities < 0))
-        new = new[np.argsort(first[new])]
-        entities[new] = len(graph.entity_ids) + np.arange(len(new))
-        own[rows] = entities[inverse.ravel()]
-        at = first[new]
-        spelled = [" ".join(passages.vocabulary.words[word] for word in words.of(row).tolist()) for row in at.tolist()]
-        return cls(
-            keys=named[new],
-            owners=entities[new],
-            lengths=lengths[at],
-            begun=begun,
-            own=own,
-            labels=[" ".join(passages.names[row].split()) for row in rows[at].tolist()],
-            ids=[digest("opening", name) for name in spelled],
-        )
+    Args:
+        passages: All passages.
+        graph: Says which passages have a title.
+        keys: Of the names that the graph knows.
+        owners: Their entities.
+    """
+    own = np.full(len(passages.names), -1, dtype=np.int64)
+    own[graph.passages[graph.titles]] = graph.entities[graph.titles]
+    rows = np.flatnonzero((own < 0) & (np.diff(passages.name_words.starts) > 0))
+    words = passages.name_words.chosen(rows)
+    lengths = np.diff(words.starts)
+    begun = beginnings(passages.vocabulary.keys[words.values], lengths)
+    named, first, inverse = np.unique(begun[0][words.starts[1:] - 1], return_index=True, return_inverse=True)
+    order = np.lexsort((owners, keys))
+    places = np.searchsorted(keys[order], named)
+    entities = np.append(owners[order], -1)[places]
+    new = np.flatnonzero((np.append(keys[order], np.uint64(0))[places] != named) | (entities < 0))
+    new = new[np.argsort(first[new])]
+    entities[new] = len(graph.entity_ids) + np.arange(len(new))
+    own[rows] = entities[inverse.ravel()]
+    at = first[new]
+    spelled = [" ".join(passages.vocabulary.words[word] for word in words.of(row).tolist()) for row in at.tolist()]
+    return EvidenceNames(
+        keys=named[new],
+        owners=entities[new],
+        lengths=lengths[at],
+        begun=begun,
+        own=own,
+        labels=[" ".join(passages.names[row].split()) for row in rows[at].tolist()],
+        ids=[digest("opening", name) for name in spelled],
+    )
