@@ -15,19 +15,13 @@ from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 from llama_index.core.query_engine import CitationQueryEngine
 from llama_index.core.schema import Document, MetadataMode, NodeRelationship, TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
+from salt_lantern import QUESTION, TEXTS
 
 from llama_index_sire import SireRetriever
 from sire_core.errors import ConfigurationError, CorpusError, StorageError
 from sire_core.storage.check import check_folder
 
 pytestmark = pytest.mark.default_recipe
-
-TEXTS = {
-    "film": "The Salt Lantern is a film of 1931. It was directed by Petra Quillon. The film was shot in winter.",
-    "person": "Petra Quillon was born in Varn Harbour. She was a painter before. Her brother was a pilot.",
-    "town": "Varn Harbour is a town with a pier. Its school was founded by Otto Brack. The pier burnt down.",
-}
-QUESTION = "Where was the director of The Salt Lantern born?"
 
 
 def documents():
