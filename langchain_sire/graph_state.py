@@ -15,7 +15,7 @@ from sire_core.reason import Answer, ReasoningStep, SubQuestion, Thought
 __all__ = ["Progress", "ReasoningInput", "ReasoningState"]
 
 
-_RESULT = ("answer", "citations", "stop", "sufficient", "usage", "note", "documents")
+_RESULT = ("answer", "citations", "findings", "stop", "sufficient", "usage", "note", "documents")
 
 
 class ReasoningState(TypedDict, total=False):
@@ -46,6 +46,7 @@ class ReasoningState(TypedDict, total=False):
     answer: str
     documents: list[dict[str, Any]]
     citations: list[int]
+    findings: list[str]
     stop: str
     sufficient: bool
     usage: dict[str, int]
@@ -90,9 +91,8 @@ class Progress:
             asked=question, thought="", query="", steps=[], next="end", replies=self.replies, edits=self.edits
         )
         if not going:  # nothing of an earlier question may stand beside this one
-            self._update.update(
-                ReasoningState(answer="", documents=[], citations=[], stop="", sufficient=False, usage={}, note="")
-            )
+            empty = ReasoningState(answer="", documents=[], citations=[], findings=[], stop="", usage={}, note="")
+            self._update.update(empty | ReasoningState(sufficient=False))
         self._asked = {search_key(question)}
 
     def add(self, step: ReasoningStep) -> bool:

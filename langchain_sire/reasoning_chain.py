@@ -35,6 +35,7 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
     chunks add up to what `invoke` returns, and gives to the next step of a chain, with `Document`s as documents:
 
     * `answer`, with citations such as [1], and `citations`, the numbers of the documents it cites, from 1;
+    * `findings` of cited reports: "3.2" is finding 2 of document 3;
     * `documents`, the final context in order: the documents that were put in, unless the retriever `returns` "units";
     * `stop`, why the reasoning ended, and `note`, what went wrong;
     * `sufficient`, whether the reader found the evidence sufficient;

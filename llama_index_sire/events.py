@@ -69,6 +69,7 @@ class AnswerEvent(Event):
     stop: str
     nodes: list[NodeWithScore]
     citations: list[int]
+    findings: list[str]
     sufficient: bool
     usage: dict[str, int]
     note: str
@@ -97,6 +98,7 @@ def to_event(step: ReasoningStep) -> ReasoningEvent:
         stop=step.stop,
         nodes=nodes,
         citations=list(step.citations),
+        findings=list(step.findings),
         sufficient=step.sufficient,
         usage=asdict(step.usage),
         note=step.note,

@@ -54,10 +54,10 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
     """Answers questions by searching in several rounds; the steps stream, and stand in the response's metadata.
 
     A response has the answer, whose [1], [2] count `source_nodes` (the user's own nodes, unless the retriever `returns`
-    "units"), and in its metadata `steps`, `stop` (why it ended),
-    `sufficient`, `citations`, `sources` (what these are), `usage` and `note`; `str(response)` names the sources, too. A
-    streaming response is there at once; `metadata["steps"]` grows while its generator is read, and the text is the
-    answer alone, as the model writes it.
+    "units"), and in its metadata `steps`, `stop` (why it ended), `sufficient`, `citations`, `sources` (what these are),
+    `findings` of cited reports ("3.2" is finding 2 of node 3), `usage` and `note`; `str(response)` names the sources,
+    too. A streaming response is there at once; `metadata["steps"]` grows while its generator is read, and the text is
+    the answer alone, as the model writes it.
 
     Args:
         source: A `SireRetriever`, whose `similarity_top_k` and `filters` hold, an `Index`, or any other retriever,

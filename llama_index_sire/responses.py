@@ -57,6 +57,7 @@ def add_step(step: ReasoningStep, response: Response) -> str:
         stop=step.stop,
         sufficient=step.sufficient,
         citations=list(step.citations),
+        findings=list(step.findings),
         usage=asdict(step.usage),
         note=step.note,
         sources=[

@@ -210,8 +210,9 @@ def say_answer(answer: Answer, hint: str = "", *, shown: bool = False) -> None:
     if cited and len(cited) < len(answer.hits):
         note(f"{count(len(answer.hits) - len(cited), 'more hit')} read and not cited; --json lists all.")
     used = answer.usage
+    findings = "".join(f" Finding {finding}." for finding in answer.findings)
     tokens = f"{used.input_tokens:,} + {used.output_tokens:,} tokens"
-    note(f"Stopped: {answer.stop}. {count(used.calls, 'call')}, {tokens}, searches: {used.retrievals}.")
+    note(f"Stopped: {answer.stop}. {count(used.calls, 'call')}, {tokens}, searches: {used.retrievals}.{findings}")
 
 
 def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
@@ -222,6 +223,7 @@ def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
         "answer": answer.text,
         "sufficient": answer.sufficient,
         "citations": list(answer.citations),
+        "findings": list(answer.findings),
         "stop": answer.stop,
         "note": answer.note or hint,
         "steps": [_step_json(step) for step in trace.steps[:-1]],

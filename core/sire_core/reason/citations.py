@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["named_citations", "tidy_citations", "without_citations"]
+__all__ = ["named_citations", "numbered_findings", "tidy_citations", "without_citations"]
 
 # Begins where white space does: otherwise a long run of it would be read once from each of its places.
 _CITATION = re.compile(r"(?<!\s)\s*\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 _NUMBER = re.compile(r"\[(\d{1,3})\]")
+_FINDING = re.compile(r"^\[(\d{1,2})\] ", re.MULTILINE)
 
 
 def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
@@ -34,6 +35,15 @@ def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
         return space + "".join(f"[{number}]" for number in known) if known else ""
 
     return _CITATION.sub(tidy, text), tuple(dict.fromkeys(inside))
+
+
+def numbered_findings(report: str) -> frozenset[int]:
+    """Numbers of the findings of a report, which open its lines: `[1] Both ships were built by ...`.
+
+    Args:
+        report: Its text.
+    """
+    return frozenset(int(number) for number in _FINDING.findall(report))
 
 
 def without_citations(text: str) -> str:

@@ -16,6 +16,7 @@ __all__ = [
     "LIST_FOLLOW_UPS",
     "READ",
     "READ_ALWAYS",
+    "READ_FINDINGS",
     "READ_FOLLOW_UP",
     "READ_LONG",
     "READ_OPTIONS",
@@ -63,6 +64,12 @@ answer: only what was asked for (a name, a number, a date, yes or no, a short ph
 by the numbers of the passages it rests on, such as [2][5].
 citations: these numbers.
 sufficient: false when the passages do not contain the answer; answer is then: insufficient evidence"""
+
+
+READ_FINDINGS = """
+findings: some passages are reports whose findings are numbered; the findings it rests on, as the number of the \
+passage and of the finding: 3.2 is finding 2 of passage 3"""
+"""Behind `READ` where such reports are among the passages."""
 
 
 READ_ALWAYS = """\

@@ -12,10 +12,11 @@ from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_t
 from sire_core.errors import ConfigurationError
 from sire_core.reason.answer_text import AnswerText
 from sire_core.reason.calls import Reply, StoppedError
-from sire_core.reason.citations import tidy_citations, without_citations
-from sire_core.reason.prompts import READ, READ_ALWAYS, READ_LONG, READ_OPTIONS, prompt
+from sire_core.reason.citations import numbered_findings, tidy_citations, without_citations
+from sire_core.reason.prompts import READ, READ_ALWAYS, READ_FINDINGS, READ_LONG, READ_OPTIONS, prompt
 from sire_core.reason.sentences import abstains, without_thinking
 from sire_core.reason.steps import AnswerPiece
+from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from sire_core.reason.calls import ModelCalls
@@ -71,11 +72,12 @@ class ReaderConfig:
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswer:
-    """An answer, the numbers of the hits that it cites (from 1), and whether the hits contain it."""
+    """An answer, the numbers of the hits that it cites (from 1), whether they contain it, and findings it rests on."""
 
     text: str = ""
     citations: tuple[int, ...] = ()
     sufficient: bool = False
+    findings: tuple[str, ...] = ()
 
 
 async def read(
@@ -105,37 +107,50 @@ async def read(
     Raises:
         StoppedError: A limit is reached, time is up, or the model failed.
     """
-    from sire_core.reason.schemas import Reading
+    from sire_core.reason.schemas import Reading, ReportReading
 
     how = config or ReaderConfig()
     if how.tokens is not None:
         hits = _within(hits, how.tokens, how.border)
     options = [{"number": number, "text": option} for number, option in enumerate(how.options, 1)]
+    free = how.prompt != "ours" or bool(options)
+    findings = frozenset() if free else _findings(hits)
     asked = prompt(
-        READ_OPTIONS if options else _INSTRUCTIONS[how.prompt],
+        READ_OPTIONS if options else _INSTRUCTIONS[how.prompt] + READ_FINDINGS * bool(findings),
         question,
         [hit.unit for hit in hits],
         notes=list(notes),
         background=list(background),
         options=options,
     )
-    if how.prompt != "ours" or options:
+    if free:
         reply = await calls.ask(asked, last=True, max_tokens=_LONG if how.prompt == "long" else _SHORT)
         answer = _chosen(reply, how.options) if options else _always(reply, len(hits), whole=how.prompt == "long")
         if stream and answer.text:
             yield AnswerPiece(answer.text)
         yield answer
         return
+    schema = ReportReading if findings else Reading
     if not stream:
-        yield _answer(await calls.ask(asked, schema=Reading, last=True), len(hits))
+        yield _answer(await calls.ask(asked, schema=schema, last=True), len(hits), findings)
         return
-    async with aclosing(_streamed(calls.stream(asked, schema=Reading, last=True), len(hits))) as parts:
+    async with aclosing(_streamed(calls.stream(asked, schema=schema, last=True), len(hits), findings)) as parts:
         async for part in parts:
             yield part
 
 
+def _findings(hits: Sequence[Hit]) -> frozenset[str]:
+    """Names of the numbered findings of the reports among the hits: 3.2 is finding 2 of hit 3."""
+    return frozenset(
+        f"{number}.{finding}"
+        for number, hit in enumerate(hits, 1)
+        if hit.unit.kind is UnitKind.REPORT
+        for finding in numbered_findings(hit.unit.text)
+    )
+
+
 async def _streamed(
-    parts: AsyncGenerator[str | Reply, None], hits: int
+    parts: AsyncGenerator[str | Reply, None], hits: int, findings: frozenset[str]
 ) -> AsyncGenerator[AnswerPiece | ReadAnswer, None]:
     """The answer inside of what the model writes."""
     shown = AnswerText(hits)
@@ -144,7 +159,7 @@ async def _streamed(
         async with aclosing(parts) as walk:
             async for part in walk:
                 if isinstance(part, Reply):
-                    answer = _answer(part, hits)
+                    answer = _answer(part, hits, findings)
                 elif piece := shown.add(part):
                     yield AnswerPiece(piece)
     except StoppedError:
@@ -192,14 +207,16 @@ def _always(reply: Reply, hits: int, *, whole: bool = False) -> ReadAnswer:
     return ReadAnswer(text.strip(), cited, sufficient=bool(text.strip()))
 
 
-def _answer(reply: Reply, hits: int) -> ReadAnswer:
+def _answer(reply: Reply, hits: int, findings: frozenset[str] = frozenset()) -> ReadAnswer:
     if reply.parsed is None:  # an answer in prose is an answer, unless it only says that there is none
         text = without_thinking(reply.text)
         return cite(text, (), hits, sufficient=not abstains(text))
     text, cited = reply.parsed.answer.strip(), reply.parsed.citations
     # With a passage that it stands on, "I Don't Know" is the name of a song.
     says_nothing = not cited and abstains(text)
-    return cite(text, cited, hits, sufficient=reply.parsed.sufficient and not says_nothing)
+    answer = cite(text, cited, hits, sufficient=reply.parsed.sufficient and not says_nothing)
+    named = dict.fromkeys(name for name in getattr(reply.parsed, "findings", ()) if name in findings)
+    return replace(answer, findings=tuple(named)) if answer.sufficient else answer
 
 
 def cite(text: str, named: Sequence[int], hits: int, *, sufficient: bool) -> ReadAnswer:

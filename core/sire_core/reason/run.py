@@ -143,7 +143,7 @@ class Run:
                 self.stop = "done"  # what the rounds took for the answer is not in the evidence
         used = self.calls.usage
         usage = ReasoningUsage(used.calls, used.input_tokens, used.output_tokens, self.evidence.searches)
-        yield Answer(answer.text, self.stop, hits, answer.citations, answer.sufficient, usage, note)
+        yield Answer(answer.text, self.stop, hits, answer.citations, answer.sufficient, usage, note, answer.findings)
 
 
 def run_strategy(

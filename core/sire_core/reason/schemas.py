@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
 from sire_core.models.structured import LenientAnswer
 
-__all__ = ["FollowUps", "Reading", "SearchThought"]
+__all__ = ["FollowUps", "Reading", "ReportReading", "SearchThought"]
 
 
 class SearchThought(LenientAnswer):
@@ -57,3 +58,19 @@ class Reading(LenientAnswer):
         items = value if isinstance(value, list) else [value]
         digits = ("".join(filter(str.isdigit, str(item).split(".")[0])) for item in items)
         return [int(text) for text in digits if text and len(text) < 6]
+
+
+class ReportReading(Reading):
+    """The reader's answer where reports with numbered findings are among the passages (SMART, table 6)."""
+
+    shape: ClassVar[str] = '{"answer":"","citations":[1],"findings":["1.2"],"sufficient":true}'
+
+    findings: list[str] = Field(default_factory=list)
+
+    @field_validator("findings", mode="before")
+    @classmethod
+    def _pairs(cls, value: Any) -> Any:
+        """Pairs of numbers in any dress: `"[3.2]"`, `3.2`; what is none is left out."""
+        items = value if isinstance(value, list) else [value]
+        found = (re.search(r"(\d{1,3})\.(\d{1,2})(?!\d)", str(item)) for item in items)
+        return [f"{int(pair[1])}.{int(pair[2])}" for pair in found if pair]

@@ -129,6 +129,8 @@ class Answer:
         sufficient: Whether the reader found the evidence sufficient; False when no reader answered.
         usage: What it cost.
         note: What went wrong, for people; empty when nothing did.
+        findings: Findings of reports that the answer rests on: 3.2 is finding 2 of hit 3 (SMART, table 6). A model's
+            reports number theirs; without such a report among the hits there are none.
     """
 
     text: str
@@ -138,6 +140,7 @@ class Answer:
     sufficient: bool = False
     usage: ReasoningUsage = ReasoningUsage()
     note: str = ""
+    findings: tuple[str, ...] = ()
 
 
 ReasoningStep = Union[Thought, SubQuestion, Retrieved, IntermediateAnswer, AnswerPiece, Answer]

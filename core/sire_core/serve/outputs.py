@@ -87,6 +87,7 @@ class AskOutput(Searched):
     stop: str
     citations: list[int]
     doc_ids: list[str] = Field(description="Documents that the answer cites.")
+    findings: list[str] = Field(description="Findings of cited reports: 3.2 is finding 2 of hit 3.")
     hits: list[HitOutput]
     steps: list[StepOutput]
     usage: dict[str, int]
@@ -102,6 +103,7 @@ class AskOutput(Searched):
             stop=answer.stop,
             citations=list(answer.citations),
             doc_ids=list(dict.fromkeys(cited)),
+            findings=list(answer.findings),
             hits=[HitOutput.of(hit) for hit in answer.hits],
             steps=[made for made in map(StepOutput.of, steps) if made is not None],
             usage=asdict(answer.usage),
