@@ -91,6 +91,24 @@ class Configuration:
             )
         return resolve_embedder(manifest.embedder_spec or None)
 
+    def check_rebuilds(self, built: BuiltRecipe) -> None:
+        """Refuse to make again, by others, what a model or a given extractor has made.
+
+        Raises:
+            ConfigurationError: It is not among the arguments.
+        """
+        model = self.language_model
+        by_model = bool(built.language_model) and bool(built.organizers)
+        if by_model and (model is None or model.fingerprint != built.language_model):
+            raise ConfigurationError(
+                f"{built.name} was made with the language model {built.language_model}. Pass it: Index(path, "
+                "language_model=...)."
+            )
+        if built.extraction.startswith("recorded/") and self.extractor is None:
+            raise ConfigurationError(
+                f"{built.name} was made from the extractions {built.extraction}. Pass them: Index(path, extractor=...)."
+            )
+
     def chunker_object(self) -> SentenceChunker | None:
         """What cuts documents; None takes them whole."""
         if isinstance(self.chunker, str):

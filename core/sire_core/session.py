@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING
 
 from sire_core.configuration import Configuration, registered_recipe
 from sire_core.errors import ConfigurationError, IndexLockedError
-from sire_core.filter_ids import passes
 from sire_core.pool_reader import PoolReader
 
 if TYPE_CHECKING:
-    from sire_core.corpus.changes import StoredDocument
-    from sire_core.filters import Filter
     from sire_core.models.prices import Price
     from sire_core.pipeline.apply import Plan
     from sire_core.pipeline.build_context import BuildContext
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import BuiltRecipe, Manifest
-    from sire_core.types import BuildReport, Chunk, Document, Failure, Passage
+    from sire_core.types import BuildReport, Document, Failure
 
 __all__ = ["Session"]
 
@@ -108,26 +105,17 @@ class Session:
 
     def documents(self, wanted: set[str] | None) -> list[Document]:
         """Stored documents in corpus order, cut into the passages that are allowed; None means all."""
+        from sire_core.corpus.stored import stored_documents
         from sire_core.storage.index_files import require_built
-        from sire_core.types import Document
 
         library = self.files()
         library.refresh()
         require_built(library)
-        store, allow = library.store, self._configuration.allow
-        found = {name: document for name, document in store.documents().items() if wanted is None or name in wanted}
-        chunks: dict[str, list[str | Passage]] = {}
-        for chunk in store.chunks():
-            if chunk.doc_id in found and _is_allowed(chunk, allow):
-                chunks.setdefault(chunk.doc_id, []).append(_as_given(chunk, found[chunk.doc_id]))
-        return [
-            Document(id=name, title=document.title, metadata=document.metadata, chunks=tuple(chunks.get(name, ())))
-            for name, document in found.items()
-            if allow is None or name in chunks
-        ]
+        return stored_documents(library.store, wanted, self._configuration.allow)
 
     def failures(self) -> list[Failure]:
         """Passages and summaries of the recipe that failed in the last build, and why; passages as they are allowed."""
+        from sire_core.corpus.stored import is_allowed
         from sire_core.types import Failure
 
         manifest, built = self.built()
@@ -136,7 +124,7 @@ class Session:
         if failed:
             why = dict(self.files().calls.failures(built.extraction))
             chunks = [chunk for chunk in self.files().store.chunks() if chunk.hash in failed]
-            kept = [chunk for chunk in chunks if _is_allowed(chunk, allow)]
+            kept = [chunk for chunk in chunks if is_allowed(chunk, allow)]
             found += [Failure(chunk.title or chunk.doc_id, why.get(chunk.hash, "no answer")) for chunk in kept]
         if allow is None:
             for (name, _), owner in zip(built.organizers, built.owners, strict=True):
@@ -263,7 +251,7 @@ class Session:
         manifest, _ = self.built()
         library = self.files()
         for built in manifest.recipes:
-            self._check_fingerprints(built)
+            self._configuration.check_rebuilds(built)
         with library.store.snapshot():
             stored = library.store.documents()
             chunks = library.store.chunks(stored)
@@ -282,21 +270,6 @@ class Session:
                 session.close()
         assert report is not None  # an index that was built has a recipe
         return report
-
-    def _check_fingerprints(self, built: BuiltRecipe) -> None:
-        """Refuse to make again, by others, what a model or a given extractor has made."""
-        configuration = self._configuration
-        model = configuration.language_model
-        by_model = bool(built.language_model) and bool(built.organizers)
-        if by_model and (model is None or model.fingerprint != built.language_model):
-            raise ConfigurationError(
-                f"{built.name} was made with the language model {built.language_model}. Pass it: Index(path, "
-                "language_model=...)."
-            )
-        if built.extraction.startswith("recorded/") and configuration.extractor is None:
-            raise ConfigurationError(
-                f"{built.name} was made from the extractions {built.extraction}. Pass them: Index(path, extractor=...)."
-            )
 
     async def estimate(self, documents: Sequence[Document], price: Price | None) -> Estimate:
         """What building these documents would ask of the model."""
@@ -339,17 +312,3 @@ class Session:
             library, self._library = self._library, None
         if library is not None:  # without the lock: a reader that holds the database may be waiting for it
             library.close()
-
-
-def _is_allowed(chunk: Chunk, allow: Filter | None) -> bool:
-    return allow is None or all(passes(allow, [(chunk.metadata, chunk.doc_id, chunk.source_id or chunk.id)]))
-
-
-def _as_given(chunk: Chunk, document: StoredDocument) -> str | Passage:
-    """A passage as `Document.chunks` holds it: the text alone where it has nothing of its own."""
-    from sire_core.types import Passage
-
-    title = "" if chunk.title == document.title else chunk.title
-    missing = object()
-    own = {key: value for key, value in chunk.metadata.items() if document.metadata.get(key, missing) != value}
-    return Passage(chunk.text, chunk.source_id, title, own) if chunk.source_id or title or own else chunk.text

@@ -14,7 +14,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.evaluate.datasets import HALVES
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answering import AnswerConfig
+    from sire_core.evaluate.answered import AnswerConfig
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import LanguageModel
@@ -148,7 +148,7 @@ def answer_config(
                 "--reader-prompt, --context-tokens and --context-border need --answer single, ircot or self-ask."
             )
         return None
-    from sire_core.evaluate.answering import AnswerConfig
+    from sire_core.evaluate.answered import AnswerConfig
     from sire_core.evaluate.reading_alone import CLOSED_BOOK, GOLDEN
     from sire_core.reason import STRATEGIES
 

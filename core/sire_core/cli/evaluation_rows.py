@@ -17,7 +17,7 @@ from sire_core.cli.output import count, note
 from sire_core.errors import ConfigurationError, ModelError
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answering import AnsweredQuestion
+    from sire_core.evaluate.answered import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow, Setup
     from sire_core.evaluate.runner import EvalConfig

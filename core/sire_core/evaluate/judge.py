@@ -15,7 +15,7 @@ from sire_core.models.structured import LenientAnswer
 from sire_core.protocols import Prompt
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answering import AnsweredQuestion
+    from sire_core.evaluate.answered import AnsweredQuestion
     from sire_core.protocols import LanguageModel, Progress
 
 __all__ = ["CRITERIA", "compare_answers", "judge_pair"]

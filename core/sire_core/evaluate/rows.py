@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sire_core.evaluate.retrieval import all_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answering import AnsweredQuestion
+    from sire_core.evaluate.answered import AnsweredQuestion
 
 __all__ = ["EvalRow", "QuestionResult", "Setup", "mark_same", "with_tper"]
 

@@ -16,7 +16,7 @@ from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
 from sire_core.search.passages import check_returns
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answering import AnswerConfig
+    from sire_core.evaluate.answered import AnswerConfig
     from sire_core.evaluate.datasets import DataSet, Question
     from sire_core.types import Hit
 

@@ -6,7 +6,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, ModelError
-from sire_core.evaluate.answering import AnsweredQuestion
+from sire_core.evaluate.answered import AnsweredQuestion
 from sire_core.evaluate.datasets import DataSet, Question
 from sire_core.evaluate.graph_check import classify_error, graph_errors, missing_triples
 from sire_core.evaluate.judge import CRITERIA, compare_answers, judge_pair

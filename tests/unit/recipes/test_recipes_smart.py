@@ -11,7 +11,8 @@ from sire_core.cli.evaluation import run_ablations
 from sire_core.cli.options import IndexOptions
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.answering import AnswerConfig, answer_questions, answer_scores
+from sire_core.evaluate.answered import AnswerConfig
+from sire_core.evaluate.answering import answer_questions, answer_scores
 from sire_core.evaluate.datasets import DataSet, Question
 from sire_core.evaluate.report import format_ablations
 from sire_core.evaluate.runner import EvalConfig

@@ -1,0 +1,50 @@
+"""What an index stores of the user's documents, given back as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from sire_core.filter_ids import passes
+from sire_core.types import Document, Passage
+
+if TYPE_CHECKING:
+    from sire_core.corpus.changes import StoredDocument
+    from sire_core.filters import Filter
+    from sire_core.storage.store import Store
+    from sire_core.types import Chunk
+
+__all__ = ["is_allowed", "stored_documents"]
+
+
+def stored_documents(store: Store, wanted: Collection[str] | None, allow: Filter | None) -> list[Document]:
+    """Documents in corpus order, cut into their passages.
+
+    Args:
+        store: Where they are.
+        wanted: Their ids; None for all.
+        allow: Passages that do not pass are left out, and documents of which none does.
+    """
+    found = {name: document for name, document in store.documents().items() if wanted is None or name in wanted}
+    chunks: dict[str, list[str | Passage]] = {}
+    for chunk in store.chunks():
+        if chunk.doc_id in found and is_allowed(chunk, allow):
+            chunks.setdefault(chunk.doc_id, []).append(_as_given(chunk, found[chunk.doc_id]))
+    return [
+        Document(id=name, title=document.title, metadata=document.metadata, chunks=tuple(chunks.get(name, ())))
+        for name, document in found.items()
+        if allow is None or name in chunks
+    ]
+
+
+def is_allowed(chunk: Chunk, allow: Filter | None) -> bool:
+    """Whether a passage passes a filter on its metadata and ids."""
+    return allow is None or all(passes(allow, [(chunk.metadata, chunk.doc_id, chunk.source_id or chunk.id)]))
+
+
+def _as_given(chunk: Chunk, document: StoredDocument) -> str | Passage:
+    """A passage as `Document.chunks` holds it: the text alone where it has nothing of its own."""
+    title = "" if chunk.title == document.title else chunk.title
+    missing = object()
+    own = {key: value for key, value in chunk.metadata.items() if document.metadata.get(key, missing) != value}
+    return Passage(chunk.text, chunk.source_id, title, own) if chunk.source_id or title or own else chunk.text
