@@ -76,15 +76,16 @@ def ask(
 def show(name: str, answered: Sequence[dict[str, AnsweredQuestion]], recipes: Sequence[str]) -> None:
     """Markdown: means with 95 % intervals, and differences to `hybrid` over the same questions."""
     print(f"\n### {name}: {len(answered)} questions\n")
-    print("| recipe | EM | F1 | Acc | F1 minus hybrid | R@5 of the context |\n|---|---|---|--:|---|--:|")
+    print("| recipe | EM | F1 | Acc | F1 minus hybrid | R@5 of the context | calls |\n|---|---|---|--:|---|--:|--:|")
     for recipe in recipes:
         own = [found[recipe] for found in answered]
         em, f1 = (mean_interval([getattr(answer, metric) for answer in own]) for metric in ("em", "f1"))
-        gains = [found[recipe].f1 - found["hybrid"].f1 for found in answered]
-        gain = "" if recipe == "hybrid" else _signed(mean_interval(gains))
+        beside = recipe != "hybrid" and "hybrid" in recipes
+        gain = _signed(mean_interval([f[recipe].f1 - f["hybrid"].f1 for f in answered])) if beside else ""
         inside = fmean(len(set(a.gold) & set(a.documents[:5])) / len(a.gold) for a in own)
         acc = 100 * fmean(answer.acc for answer in own)
-        print(f"| {recipe} | {_plain(em)} | {_plain(f1)} | {acc:.1f} | {gain} | {100 * inside:.1f} |")
+        calls = fmean(answer.calls for answer in own)
+        print(f"| {recipe} | {_plain(em)} | {_plain(f1)} | {acc:.1f} | {gain} | {100 * inside:.1f} | {calls:.1f} |")
 
 
 def _plain(value: Interval) -> str:

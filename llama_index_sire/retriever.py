@@ -43,7 +43,8 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
 
     What comes back are the user's own nodes, with their ids, metadata, places in the text and relationships; documents
     that were not split are cut here. Every node says in `metadata["sire_doc_ids"]` and `metadata["sire_chunk_ids"]`
-    (JSON lists) where it comes from. Scores are positive and descending.
+    (JSON lists) where it comes from. Scores are positive (zero and below are shown as 0.000001, for LlamaIndex reads a
+    score of 0.0 as 1.0) and descend, except with `scores="similarity"`.
 
     Args:
         index: An index of the core; see `from_documents` and `from_persist_dir`.

@@ -37,8 +37,8 @@ FilterLike = Union[Filter, Mapping[str, Any], str, None]
 class Index:
     """One corpus, indexed by one or more recipes, in a folder or in memory.
 
-    Constructing does no I/O and calls no model. Every method has an async twin with an `a` in front; the sync ones run
-    it on a loop of the package's own, so they work in notebooks and servers too.
+    Constructing does no I/O and calls no model. Methods that build, change or search have an async twin with an `a` in
+    front; the sync ones run it on a loop of the package's own, so they work in notebooks and servers too.
 
     Args:
         path: The folder; None keeps the index in memory.

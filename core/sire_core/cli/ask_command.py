@@ -93,8 +93,8 @@ def ask(
     Without --llm nothing is answered: the evidence is shown as `sire query` finds it. When the evidence does not hold
     the answer, it says: insufficient evidence. Exit code 1 when a model was given and did not get to an answer.
 
-    JSON: {"question", "answer", "sufficient", "citations", "stop", "note", "steps", "hits", "usage"}; hits are those of
-    `sire query --json`, citations their numbers from 1.
+    JSON: {"question", "answer", "sufficient", "citations", "findings", "stop", "note", "steps", "hits", "usage"}; hits
+    are those of `sire query --json`, citations their numbers from 1.
     """
     from sire_core.reason import PassageSource, reason
 

@@ -22,11 +22,11 @@ class SmartBase:
     """What SMART's reports stand beside.
 
     Attributes:
-        base: What ranks the passages: `dense`, `bm25`, `hybrid`, `pagerank`, `mix_recall` or `iier`: evidence chains
-            over an interaction graph of its own, with the defaults of that recipe.
+        base: What ranks the passages: `dense`, `bm25`, `hybrid`, `pagerank`, `mix_recall`, `sire` or `iier`: evidence
+            chains over an interaction graph of its own, with the defaults of that recipe.
     """
 
-    base: str = setting("dense", choices=("dense", "bm25", "hybrid", "pagerank", "mix_recall", "iier"))
+    base: str = setting("dense", choices=("dense", "bm25", "hybrid", "pagerank", "mix_recall", "sire", "iier"))
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -40,7 +40,7 @@ def smart(**settings: Any) -> Recipe:
 
     Args:
         **settings: Those of `Perspectives`, `KnowledgeGraph`, `ReportSelector` and `base`: `dense`, `bm25`, `hybrid`,
-            `pagerank`, `mix_recall` or `iier`; or a `Ranker` of your own, over what SMART and the passages bring.
+            `pagerank`, `mix_recall`, `sire` or `iier`; or a `Ranker` of your own, over what SMART and the passages bring.
             An index that is opened by its name alone then ranks with `dense`.
 
     Raises:
@@ -94,6 +94,10 @@ def _base(name: str) -> Ranker:
         from sire_core.search.rankers.pagerank import PageRank
 
         return PageRank()
+    if name == "sire":
+        from sire_core.search.rankers.evidence_paths import EvidencePaths
+
+        return EvidencePaths()
     if name == "mix_recall":
         from sire_core.search.rankers.mix_recall import MixRecall
 

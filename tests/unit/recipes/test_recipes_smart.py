@@ -30,7 +30,7 @@ QUESTIONS = (
 )
 
 
-@pytest.mark.parametrize("base", ["bm25", "hybrid", "pagerank", "mix_recall", "iier"])
+@pytest.mark.parametrize("base", ["bm25", "hybrid", "pagerank", "mix_recall", "sire", "iier"])
 @pytest.mark.parametrize("check", [check_order, check_filters], ids=lambda check: check.__name__)
 def test_any_base_keeps_the_promises(base, check):
     assert broken_promises(lambda: smart(base=base), [check]) == {}
@@ -58,15 +58,15 @@ def test_the_passages_of_a_context_are_those_of_the_base_in_its_order(base):
             assert all(hit.path[0].step == "perspective" for hit in reports)
 
 
-@pytest.mark.parametrize("base", ["dense", "iier", "own"])
+@pytest.mark.parametrize("base", ["dense", "sire", "iier", "own"])
 def test_no_report_pushes_a_passage_out_and_answers_read_them_beside(base):
-    from sire_core.recipes import iier
+    from sire_core.recipes import iier, sire
     from sire_core.search.rankers.lexical import Lexical
 
     class Own(Lexical):
         """A ranker of the user's own."""
 
-    below = {"dense": flat(), "iier": iier(), "own": flat(ranker="bm25")}[base]
+    below = {"dense": flat(), "sire": sire(), "iier": iier(), "own": flat(ranker="bm25")}[base]
     recipe = smart(base=Own(leave_out=("report",)) if base == "own" else base)
     with (
         Index(recipe=recipe, embedder=HashEmbedder()) as with_reports,
