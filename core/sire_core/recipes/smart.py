@@ -40,8 +40,8 @@ def smart(**settings: Any) -> Recipe:
 
     Args:
         **settings: Those of `Perspectives`, `KnowledgeGraph`, `ReportSelector` and `base`: `dense`, `bm25`, `hybrid`,
-            `pagerank`, `mix_recall`, `sire` or `iier`; or a `Ranker` of your own, over what SMART and the passages bring.
-            An index that is opened by its name alone then ranks with `dense`.
+            `pagerank`, `mix_recall`, `sire` or `iier`; or a `Ranker` of your own, over what SMART and the passages
+            bring. An index that is opened by its name alone then ranks with `dense`.
 
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
