@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sire_core.types import Passage as Passage
 
 __all__ = ["Document", "Hit", "Index", "Passage", "UsageLimits"]
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 
 def __getattr__(name: str) -> Any:
