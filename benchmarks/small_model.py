@@ -107,6 +107,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="ask nothing: the table of what is answered")
     parser.add_argument("--limit", type=int, default=30, help="questions per set")
     parser.add_argument("--via", default="single", choices=list(STRATEGIES), help="how questions are answered")
+    parser.add_argument("-k", type=int, default=10, help="hits of a search")
     parser.add_argument("--context-tokens", type=int, default=600)
     parser.add_argument("--embedder", default="lexical")
     parser.add_argument("--answers", type=Path, default=ROOT / "benchmarks" / "results" / "small-model.jsonl")
@@ -117,7 +118,7 @@ def main() -> None:
     absent = options.table or not options.base_url
     answers = AnswerFile(options.answers)
     model = CachedModel(AbsentModel(asked.fingerprint) if absent else asked, answers, "answers")
-    config = AnswerConfig(options.via, k=10, workers=1, reader=ReaderConfig("paper", options.context_tokens))
+    config = AnswerConfig(options.via, k=options.k, workers=1, reader=ReaderConfig("paper", options.context_tokens))
     begun = time.monotonic()
     with ExitStack() as stack:
         sets = {name: load_dataset(options.data / name).half("odd") for name in options.sets}
