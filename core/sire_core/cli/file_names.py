@@ -32,7 +32,8 @@ def _id_of(name: str, known: Collection[str], roots: Sequence[str]) -> str:
         return name
     place = PurePath(os.path.realpath(Path(name).parent), Path(name).name)
     below = [place.relative_to(root).as_posix() for root in roots if place.is_relative_to(root)]
-    return next((found for found in (*below, place.name) if found in known), name)
+    # Where folders are known, a bare name is the id of a file right inside one: another file may have the same name.
+    return next((found for found in (below if roots else [place.name]) if found in known), name)
 
 
 def taken_names(names: Iterable[str], sources: Iterable[Path], folder: Path) -> list[str]:

@@ -39,6 +39,18 @@ def test_documents_are_deleted_by_id_or_by_path(folders, monkeypatch):
     assert "1 id to delete (../readme.md)" in run("delete", "../../ix", "../readme.md", code=1).stderr
 
 
+def test_the_path_of_another_file_with_the_same_name_deletes_nothing(folders):
+    run("index", folders / "films", "--to", folders / "ix")
+    before = ids(folders / "ix")
+    for path in (folders / "films" / "new" / "readme.md", folders / "towns" / "readme.md"):
+        said = run("delete", folders / "ix", path, code=1).stderr
+        assert f"1 id to delete ({path}). Nothing was deleted" in " ".join(said.split())
+    assert ids(folders / "ix") == before
+    run("index", folders / "towns" / "readme.md", "--to", folders / "one")  # which notes no folder
+    run("delete", folders / "one", folders / "towns" / "readme.md")
+    assert ids(folders / "one") == set()
+
+
 def test_an_id_that_is_nearly_right_is_answered_with_the_right_one(folders):
     run("index", folders / "films", "--to", folders / "ix")
     said = run("delete", folders / "ix", "readm.md", code=1).stderr
