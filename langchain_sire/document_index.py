@@ -95,6 +95,7 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         """
         if ids is None:
             raise ValueError("Name the ids to delete; delete([]) deletes nothing.")
+        ids = [ids] if isinstance(ids, str) else ids
         there = {document.id for document in self._documents(ids)}
         gone = [name for name in dict.fromkeys(ids) if name in there]
         self._pending.put(dict.fromkeys(gone))
@@ -159,7 +160,7 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
 
     def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:  # noqa: ARG002 - the interface's
         """Documents by id, those that wait included; unknown ids are left out."""
-        return [to_langchain(document) for document in self._documents(ids)]
+        return [to_langchain(document) for document in self._documents([ids] if isinstance(ids, str) else ids)]
 
     async def aget(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
         """See `get`."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.query_engine import RetrieverQueryEngine
 
 from llama_index_sire.language_model import LlamaIndexModel
-from llama_index_sire.opening import SEARCH_FIELDS
+from llama_index_sire.opening import SEARCH_FIELDS, SPELLINGS
 from sire_core.errors import ConfigurationError
+from sire_core.keywords import named, parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from llama_index.core.chat_engine.types import BaseChatEngine
 
@@ -20,17 +21,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Engines"]
 
+_CHAT_ENGINES = {
+    "condense_plus_context": "CondensePlusContextChatEngine",
+    "best": "CondensePlusContextChatEngine",
+    "context": "ContextChatEngine",
+    "condense_question": "CondenseQuestionChatEngine",
+}
+"""Classes of LlamaIndex by mode."""
+
 
 class Engines:
     """The part of a retriever that makes engines over it.
 
     Attributes:
         index: Whose model answers where none is given.
-        narrowed: Makes the retriever with other settings.
+        as_retriever: Makes the retriever with other settings.
     """
 
     index: Index
-    narrowed: Callable[..., SireRetriever]
+    as_retriever: Callable[..., SireRetriever]
 
     def as_query_engine(self, *, similarity_top_k: int | None = None, **kwargs: Any) -> RetrieverQueryEngine:
         """A query engine over this retriever.
@@ -40,9 +49,13 @@ class Engines:
             **kwargs: `filters`, `doc_ids` and `node_ids`, which narrow the retriever's, `recipe`, `returns`, `scores`,
                 and arguments of `RetrieverQueryEngine.from_args`. Without an `llm` the index's own answers, where it
                 was made with one of LlamaIndex's.
+
+        Raises:
+            TypeError: An argument is unknown, or was given twice.
         """
-        retriever = self._searching(similarity_top_k, kwargs)
-        return RetrieverQueryEngine.from_args(retriever, **self._with_llm(kwargs))
+        make = RetrieverQueryEngine.from_args
+        retriever, given = self._parted("as_query_engine", similarity_top_k, kwargs, parameters(make))
+        return make(retriever, **given)
 
     def as_chat_engine(
         self,
@@ -57,34 +70,41 @@ class Engines:
             chat_mode: `condense_plus_context` (also `best`), `context` or `condense_question`.
             similarity_top_k: How many nodes; None takes the retriever's.
             **kwargs: `filters` and the like, as in `as_query_engine`, and arguments of the engine's `from_defaults`:
-                `llm`, `memory`, `system_prompt` and others.
+                `llm`, `memory`, `system_prompt` and others; of `condense_question` those of its query engine, too.
 
         Raises:
             ConfigurationError: There is no such mode.
+            TypeError: An argument is unknown in this mode, or was given twice.
         """
         from llama_index.core import chat_engine
 
-        mode, retriever = str(getattr(chat_mode, "value", chat_mode)), self._searching(similarity_top_k, kwargs)
-        given = self._with_llm(kwargs)
-        if mode in ("condense_plus_context", "best"):
-            return chat_engine.CondensePlusContextChatEngine.from_defaults(retriever=retriever, **given)
-        if mode == "context":
-            return chat_engine.ContextChatEngine.from_defaults(retriever=retriever, **given)
-        if mode == "condense_question":
-            engine = retriever.as_query_engine(**({"llm": given["llm"]} if "llm" in given else {}))
-            return chat_engine.CondenseQuestionChatEngine.from_defaults(query_engine=engine, **given)
-        raise ConfigurationError(
-            f"chat_mode is 'condense_plus_context', 'context' or 'condense_question', not {chat_mode!r}. For agents "
-            "there is create_sire_tool."
+        mode = str(getattr(chat_mode, "value", chat_mode))
+        if mode not in _CHAT_ENGINES:
+            raise ConfigurationError(
+                "chat_mode is 'condense_plus_context', 'context' or 'condense_question', not "
+                f"{chat_mode!r}. For agents there is create_sire_tool."
+            )
+        make = getattr(chat_engine, _CHAT_ENGINES[mode]).from_defaults
+        chats, queries = parameters(make), parameters(RetrieverQueryEngine.from_args)
+        over_queries = "query_engine" in chats
+        retriever, given = self._parted(
+            "as_chat_engine", similarity_top_k, kwargs, (*chats, *queries) if over_queries else chats
         )
+        if not over_queries:
+            return cast("BaseChatEngine", make(retriever=retriever, **given))
+        asked = RetrieverQueryEngine.from_args(retriever, **{k: v for k, v in given.items() if k in queries})
+        return cast("BaseChatEngine", make(query_engine=asked, **{k: v for k, v in given.items() if k in chats}))
 
-    def _searching(self, similarity_top_k: int | None, options: dict[str, Any]) -> SireRetriever:
-        """This retriever, as some options say, which are taken out of them."""
-        fields = {name: options.pop(name) for name in SEARCH_FIELDS if name in options}
-        if similarity_top_k is None and not fields:
-            return self  # type: ignore[return-value]  # the class below
-        return self.narrowed(similarity_top_k, fields.pop("filters", None), **fields)
-
-    def _with_llm(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _parted(
+        self, called: str, similarity_top_k: int | None, options: Mapping[str, Any], of_engine: Sequence[str]
+    ) -> tuple[SireRetriever, dict[str, Any]]:
+        """This retriever as some options say, and those of the engine; the engines themselves drop what is unknown."""
+        of_engine = [name for name in of_engine if name not in ("retriever", "query_engine")]
+        if similarity_top_k is not None:
+            options = {"similarity_top_k": similarity_top_k, **options}
+        found = named(called, options, ("similarity_top_k", "verbose", *SEARCH_FIELDS, *of_engine), SPELLINGS)
+        given = {name: found.pop(name) for name in of_engine if name in found}
         model = self.index.language_model
-        return {"llm": model.llm, **given} if isinstance(model, LlamaIndexModel) else given
+        if isinstance(model, LlamaIndexModel):
+            given.setdefault("llm", model.llm)
+        return (self.as_retriever(**found) if found else self), given  # type: ignore[return-value]  # the class below

@@ -9,7 +9,7 @@ from llama_index.core.vector_stores import FilterCondition, FilterOperator, Meta
 
 from sire_core.errors import ConfigurationError
 from sire_core.filters import Condition, Filter, FilterGroup, both, condition, parse_filter
-from sire_core.storage.uuids import from_uuid
+from sire_core.storage.uuids import from_uuid, to_uuid
 
 __all__ = ["FilterLike", "both_filters", "to_filter", "within"]
 
@@ -23,11 +23,18 @@ def both_filters(first: FilterLike, second: FilterLike) -> Filter | None:
 
 
 def within(filters: FilterLike, doc_ids: Collection[str] | None, node_ids: Collection[str] | None) -> FilterLike:
-    """A filter that also lets through nothing but some documents, and some nodes; as it is without any."""
-    if node_ids is not None:
-        node_ids = [*node_ids, *map(from_uuid, node_ids)]  # nodes that were cut here have ids of ours, as UUIDs
-    for key, ids in (("ref_doc_id", doc_ids), ("passage_id", node_ids)):
-        if ids is not None:
+    """A filter that also lets through nothing but some documents, and some nodes; as it is without any.
+
+    Raises:
+        ConfigurationError: One id was given where a list is expected.
+    """
+    for name, key, given in (("doc_ids", "ref_doc_id", doc_ids), ("node_ids", "passage_id", node_ids)):
+        if isinstance(given, str):
+            raise ConfigurationError(f"{name} is a list of ids, not a text: {name}=[{given!r}].")
+        if given is not None:
+            ids = list(given)
+            if key == "passage_id":  # nodes that were cut here have ids of ours, as UUIDs
+                ids += [ours for node in ids if to_uuid(ours := from_uuid(node)) == node]
             filters = both_filters(filters, Condition(key, "in", ids))
     return filters
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import Recipe
 
-__all__ = ["FIELDS", "SEARCH_FIELDS", "open_index", "read_arguments"]
+__all__ = ["FIELDS", "SEARCH_FIELDS", "SPELLINGS", "open_index", "read_arguments"]
 
 SEARCH_FIELDS = ("filters", "doc_ids", "node_ids", "returns", "scores", "recipe")
 """What one search may have otherwise than its retriever."""
@@ -31,7 +31,7 @@ FIELDS = (
 )
 """What belongs to a retriever, not to its index."""
 
-_SPELLINGS = {
+SPELLINGS = {
     "embedding": "embed_model",
     "embedder": "embed_model",
     "embeddings": "embed_model",
@@ -42,6 +42,8 @@ _SPELLINGS = {
     "k": "similarity_top_k",
     "filter": "filters",
 }
+"""Other words for arguments, by word."""
+
 _OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model"))
 _NAMES = ("persist_dir", "embed_model", "llm", "recipe", "vector_store", "show_progress", *_OURS)
 
@@ -60,7 +62,7 @@ def read_arguments(
         TypeError: A keyword is unknown, or one argument was given twice.
     """
     fields = (*FIELDS, "recipe") if fields_only else FIELDS
-    found = named(called, given, fields if fields_only else (*_NAMES, *fields), _SPELLINGS)
+    found = named(called, given, fields if fields_only else (*_NAMES, *fields), SPELLINGS)
     return {k: v for k, v in found.items() if k not in fields}, {k: v for k, v in found.items() if k in fields}
 
 

@@ -325,6 +325,9 @@ class Index:
             k: See `search`, as for the rest.
             filter: The same for all.
             returns: "passages" or "units".
+
+        Raises:
+            QueryError: One question in the place of a list; else what `search` raises.
         """
         return _run(self.asearch_many(queries, k, filter=filter, returns=returns))
 
@@ -338,7 +341,7 @@ class Index:
     ) -> list[list[Hit]]:
         """See `search_many`."""
         snapshot = await self.asnapshot(filter=filter)
-        return await snapshot.asearch_many(list(queries), k, returns=returns)
+        return await snapshot.asearch_many(queries, k, returns=returns)
 
     async def afilter_hint(self, filter: FilterLike) -> str:  # noqa: A002 - as above
         """Keys, values and ids of a filter that nothing has, with the nearest ones; empty when nothing is wrong."""
@@ -473,12 +476,13 @@ class Index:
         """Documents as they were indexed, in corpus order, cut into their passages (`Document.chunks`).
 
         Args:
-            doc_ids: Which; None reads all. Unknown ids are left out.
+            doc_ids: Which, or the id of one; None reads all. Unknown ids are left out.
 
         Raises:
             IndexMissingError: There is no index.
         """
-        return self._session.documents(None if doc_ids is None else set(doc_ids))
+        wanted = {doc_ids} if isinstance(doc_ids, str) else doc_ids
+        return self._session.documents(None if wanted is None else set(wanted))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the index into a new folder, for example of one that was built in memory.

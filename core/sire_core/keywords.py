@@ -36,7 +36,8 @@ def named(
     for word, value in given.items():
         name = other.get(word, word)
         if name not in known:
-            nearest = difflib.get_close_matches(word.lower(), [*known, *other], n=1, cutoff=0.6)
+            words = [*known, *(spelling for spelling, meant in other.items() if meant in known)]
+            nearest = difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.6)
             advice = f"did you mean {nearest[0]!r}?" if nearest else f"known are {', '.join(sorted(known))}."
             raise TypeError(f"{called}() has no argument {word!r}; {advice}")
         if name in found:

@@ -123,7 +123,8 @@ class Session:
         found: list[Failure] = []
         if failed:
             why = dict(self.files().calls.failures(built.extraction))
-            chunks = [chunk for chunk in self.files().store.chunks() if chunk.hash in failed]
+            with (store := self.files().store).snapshot():
+                chunks = [chunk for chunk in store.chunks() if chunk.hash in failed]
             kept = [chunk for chunk in chunks if is_allowed(chunk, allow)]
             found += [Failure(chunk.title or chunk.doc_id, why.get(chunk.hash, "no answer")) for chunk in kept]
         if allow is None:

@@ -25,9 +25,12 @@ def stored_documents(store: Store, wanted: Collection[str] | None, allow: Filter
         wanted: Their ids; None for all.
         allow: Passages that do not pass are left out, and documents of which none does.
     """
-    found = {name: document for name, document in store.documents().items() if wanted is None or name in wanted}
+    with store.snapshot():  # documents and passages of one generation
+        documents = store.documents()
+        passages = store.chunks(documents)
+    found = {name: document for name, document in documents.items() if wanted is None or name in wanted}
     chunks: dict[str, list[str | Passage]] = {}
-    for chunk in store.chunks():
+    for chunk in passages:
         if chunk.doc_id in found and is_allowed(chunk, allow):
             chunks.setdefault(chunk.doc_id, []).append(_as_given(chunk, found[chunk.doc_id]))
     return [

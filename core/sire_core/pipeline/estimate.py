@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -91,9 +92,10 @@ async def estimate_build(
     from sire_core.extraction.choice import model_extractor
     from sire_core.models.prices import load_prices, price_of
 
-    stored = library.store.documents() if library else {}
+    with library.store.snapshot() if library else nullcontext():
+        stored = library.store.documents() if library else {}
+        old = library.store.chunks(stored) if library else []
     change = plan_build(stored, documents, workers.chunker)
-    old = library.store.chunks() if library else []
     chunks = chunks_after(old, change, stored)
     if workers.language_model is None:
         return Estimate(len(chunks), 0, CostRange(price=(0.0, 0.0)), CostRange(price=(0.0, 0.0)))

@@ -205,6 +205,9 @@ class SearchSnapshot:
 
     async def asearch_many(self, queries: Sequence[str], k: int = 10, *, returns: str = "passages") -> list[list[Hit]]:
         """See `Index.search_many`."""
+        if isinstance(queries, str):
+            raise QueryError("search_many takes a list of questions, not one text: put it in a list, [question].")
+        queries = list(queries)
         for query in queries:
             check_query(query, k)
         check_returns(returns)

@@ -119,6 +119,7 @@ def test_get_sees_what_waits_and_what_is_stored():
     index.upsert([doc("otto", "Changed.")])
     index.delete(["petra"])
     assert index.get(["otto", "petra"]) == [doc("otto", "Changed.")]
+    assert index.get("otto") == [doc("otto", "Changed.")]
     assert index.delete(["petra"])["num_deleted"] == 0
 
 

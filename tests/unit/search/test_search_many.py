@@ -54,6 +54,8 @@ def test_search_many_filters_and_refuses():
         assert index.search_many([]) == []
         with pytest.raises(QueryError):
             index.search_many(["", "Who?"])
+        with pytest.raises(QueryError, match="list of questions"):
+            index.search_many("Bob?")
         kept = index.search_many(QUESTIONS, 3, filter={"nobody": "has"})
         assert kept == [[], [], []]
 

@@ -9,6 +9,7 @@ import pytest
 from sire_core.errors import IndexLockedError, SnapshotExpiredError
 from sire_core.index import Index
 from sire_core.recipes import REGISTRY
+from sire_core.storage.store import Store
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document
 
@@ -79,3 +80,23 @@ def test_a_snapshot_in_memory_is_right_or_says_that_it_expired(recipe):
         else:
             with pytest.raises(SnapshotExpiredError, match="Take a new one"):
                 answers(late)
+
+
+def test_documents_are_of_one_generation(tmp_path, monkeypatch):
+    """A commit between what is read of documents and of their passages."""
+    old, new = (Document("d", f"{word} text.", f"{word} title", {"word": word}) for word in ("Old", "New"))
+    settings = {"recipe": "flat", "embedder": HashEmbedder()}
+    with Index(tmp_path / "index", **settings) as index, Index(tmp_path / "index", **settings) as writer:
+        writer.build([old])
+        read = Store.chunks
+
+        def chunks(store, *documents):
+            monkeypatch.setattr(Store, "chunks", read)
+            writer.update([new])
+            return read(store, *documents)
+
+        monkeypatch.setattr(Store, "chunks", chunks)
+        (given,) = index.documents("d")
+        assert (given.title, given.metadata, given.chunks) == (old.title, old.metadata, (old.text,))
+        (given,) = index.documents("d")
+        assert (given.title, given.metadata, given.chunks) == (new.title, new.metadata, (new.text,))
