@@ -106,7 +106,7 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
         self.recipe = recipe
         self.title_key = title_key
         self.transformations = transformations
-        self._persisted: dict[str, int] = {}
+        self._persisted: dict[str, object] = {}
         super().__init__(
             callback_manager=callback_manager or Settings.callback_manager,
             object_map=object_map,
@@ -193,24 +193,22 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
         if self.index.path is None or self.index.path.resolve() != place.resolve():
             name = str(place.resolve())
             if name in self._persisted:
-                self._replace_copy(place, self._persisted[name])
+                self._replace_copy(place.resolve(), self._persisted[name])
             else:
                 self.index.save(place)
-            self._persisted[name] = int(self.index.stats()["generation"])
+            self._persisted[name] = _state(place)
         self._save_settings(place)
 
-    def _replace_copy(self, place: Path, generation: int) -> None:
-        import shutil
+    def _replace_copy(self, place: Path, state: object) -> None:
+        from tempfile import TemporaryDirectory
 
-        with Index(place) as copy:
-            if copy.stats()["generation"] != generation:
-                raise StorageError(f"{place} was changed since it was written here. Name a new folder.")
-        fresh, old = (place.with_name(f"{place.name}.{part}") for part in ("new", "old"))
-        shutil.rmtree(fresh, ignore_errors=True)
-        self.index.save(fresh)
-        place.rename(old)
-        fresh.rename(place)
-        shutil.rmtree(old)
+        from sire_core.storage.replacing import replace_folder
+
+        if _state(place) != state:
+            raise StorageError(f"{place} was changed since it was written here. Name a new folder.")
+        with TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as beside:
+            self.index.save(Path(beside, "new"))
+            replace_folder(place, Path(beside, "new"), Path(beside, "old"))
 
     def _save_settings(self, place: Path) -> None:
         cut_by = fingerprint(self.transformations)
@@ -258,3 +256,9 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
         """This retriever with other settings: `similarity_top_k`, `recipe`, `returns`, `scores`; filters narrow it."""
         _, fields = read_arguments("SireRetriever.as_retriever", options, fields_only=True)
         return self.narrowed(fields.pop("similarity_top_k", None), fields.pop("filters", None), **fields)
+
+
+def _state(place: Path) -> object:
+    """What is another one after every change of an index, also after one that only waits there."""
+    with Index(place) as copy:
+        return copy.stats()["generation"], sorted(file.name for file in (place / "pending").glob("*.json"))

@@ -505,7 +505,8 @@ class Index:
     def reembed(self, path: str | os.PathLike[str], embedder: Embedder | str) -> BuildReport:
         """Write this corpus with all its recipes into a new folder, with the vectors of another embedder.
 
-        What was extracted and answered is taken along, and not asked for again. Interrupted, the same call goes on.
+        What was extracted and answered is taken along, and not asked for again; so are settings of adapters, and
+        documents that wait in one. Interrupted, the same call goes on.
 
         Args:
             path: The new folder.

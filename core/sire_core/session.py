@@ -269,6 +269,7 @@ class Session:
                 report = await session.apply(lambda known: replacing(known, stored, chunks))
             finally:
                 session.close()
+        await asyncio.to_thread(library.copy_adapter_files, path)
         assert report is not None  # an index that was built has a recipe
         return report
 

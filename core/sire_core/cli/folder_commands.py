@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -115,7 +114,8 @@ def reembed(
     """
     options = existing_index(folder, embedder, spending, None, ReadingOptions(extractions=extractions))
     approve = approval(spending, with_documents)
-    target = to or folder.with_name(f".{folder.resolve().name}.reembed")
+    place = folder.resolve()
+    target = to or place.with_name(f".{place.name}.reembed")
     generation = manifest_of(folder).generation
     if approve is not None:
         with open_index(options) as index:
@@ -123,7 +123,7 @@ def reembed(
     with reporting() as progress, open_index(options, progress) as index:
         report = index.reembed(target, embedder)
     if to is None:
-        _take_place(folder, target, generation)
+        _take_place(place, target, generation)
     if as_json:
         say_json(report_json(report, manifest_of(to or folder).recipes[-1].name))
     else:
@@ -131,25 +131,27 @@ def reembed(
     say_usage(report)
 
 
-def _take_place(folder: Path, new: Path, generation: int) -> None:
+def _take_place(place: Path, new: Path, generation: int) -> None:
     """Put the new folder in the place of the old one.
 
     Raises:
         StorageError: The index was changed meanwhile.
         IndexLockedError: Somebody writes to it.
     """
-    if manifest_of(folder).generation != generation:
-        raise StorageError(f"{folder} was changed meanwhile. Run the same command again: it does only the rest.")
-    place = folder.resolve()
-    old = place.with_name(f".{place.name}.before")
-    try:
-        place.rename(old)
-    except OSError as error:
-        raise IndexLockedError(
-            f"{folder} cannot be replaced ({error}). Close what uses it; the new index is in {new}."
-        ) from error
-    new.rename(place)
-    shutil.rmtree(old)
+    from sire_core.storage.folder import Folder
+    from sire_core.storage.replacing import replace_folder
+    from sire_core.storage.side_files import copy_adapter_files
+
+    with Folder(place).writing():
+        if manifest_of(place).generation != generation:
+            raise StorageError(f"{place} was changed meanwhile. Run the same command again: it does only the rest.")
+        try:
+            copy_adapter_files(place, new)  # once more: documents may have been handed in since the copy was made
+            replace_folder(place, new, place.with_name(f".{place.name}.before"))
+        except OSError as error:
+            raise IndexLockedError(
+                f"{place} cannot be replaced ({error}). Close what uses it; the new index is in {new}."
+            ) from error
 
 
 _TREES = {"drift_sim": "similarity tree", "drift_rel": "relatedness tree", "drift_cross": "cross tree"}

@@ -182,6 +182,10 @@ class IndexFiles:
         self.store.copy_to(target.index_file)
         target.write_manifest(self._manifest.to_json())
         self._copy_sources(target)
+        self.copy_adapter_files(path)
+
+    def copy_adapter_files(self, path: Path) -> None:
+        """Take settings of adapters, and documents that wait in one, along into a copy."""
         if self.folder is not None:
             copy_adapter_files(self.folder.path, path)
 

@@ -123,8 +123,9 @@ def _is_right(file: Path) -> bool:
 
 
 def copy_adapter_files(folder: Path, target: Path) -> None:
-    """Take along what adapters wrote beside an index."""
+    """Take along what adapters wrote beside an index. What waits beside a copy is then what waits beside the index."""
     for name in ADVICE:
+        shutil.rmtree(target / name, ignore_errors=True)  # of changes that waited earlier no file may be left
         if (folder / name).is_dir():
             shutil.copytree(folder / name, target / name)
         elif (folder / name).exists():

@@ -32,6 +32,12 @@ def run(*words, code=0, given=None):
     return result
 
 
+def langchain_document(name, text):
+    from langchain_core.documents import Document
+
+    return Document(id=name, page_content=text)
+
+
 def ids(folder):
     with Index(folder) as index:
         return sorted(document.id for document in index.documents())
@@ -250,6 +256,26 @@ def test_a_folder_with_another_embedder_follows_its_sources(tmp_path, source, fo
     assert "Nothing changed" in run("sync", source, "--to", tmp_path / "new").stdout
     assert "Nothing changed" in run("index", source, "--to", folder).stdout
     assert "holds something already" in run("reembed", folder, "--embedder", "lexical", "--to", source, code=1).stderr
+
+
+@pytest.mark.parametrize("to", [False, True])
+def test_another_embedder_keeps_what_adapters_and_others_have_in_the_folder(tmp_path, to):
+    document_index = pytest.importorskip("langchain_sire").SireDocumentIndex
+    folder, new = tmp_path / "ix", tmp_path / ("new" if to else "ix")
+    documents = [
+        langchain_document("1", "Ada Holm founded Brackwater Press."),
+        langchain_document("2", "Lindle lies on the Marl."),
+    ]
+    document_index.from_documents(documents[:1], path=folder, recipe="flat", k=7)
+    document_index.load(folder).upsert(documents[1:])  # waits
+    (folder / "README").write_text("Mine.")
+    run("reembed", folder, "--embedder", "lexical", *(("--to", new) if to else ()))
+    assert ids(new) == ["1"]
+    opened = document_index.load(new)
+    assert opened.k == 7
+    assert [found.page_content for found in opened.get(["2"])] == ["Lindle lies on the Marl."]
+    assert to or (folder / "README").read_text() == "Mine."
+    assert "as it was written" in run("check", new).stdout
 
 
 def test_a_failed_change_of_the_embedder_leaves_the_folder_and_goes_on(source, folder, monkeypatch):

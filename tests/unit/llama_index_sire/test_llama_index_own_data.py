@@ -190,6 +190,20 @@ def test_persist_insert_persist(tmp_path):
     assert names(opened) == ["film", "person", "town"]
 
 
+def test_persisting_again_removes_the_old_copy_only(tmp_path):
+    retriever = SireRetriever.from_documents(documents(), recipe="flat")
+    copy, other = tmp_path / "copy", tmp_path / "copy.new"
+    retriever.persist(copy)
+    other.mkdir()
+    for mine in (copy / "docstore.json", other / "notes.txt"):
+        mine.write_text("Mine.")
+    retriever.insert(Document(text="A new text.", id_="new"))
+    retriever.persist(copy)
+    assert names(SireRetriever.from_persist_dir(copy)) == ["film", "new", "person", "town"]
+    assert (copy / "docstore.json").read_text() == (other / "notes.txt").read_text() == "Mine."
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["copy", "copy.new"]
+
+
 # --- words ----------------------------------------------------------------------------------------------------------
 
 
