@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from sire_core.algorithms.parts import packed
@@ -20,13 +21,14 @@ from sire_core.corpus.sections import (
 from sire_core.errors import ConfigurationError
 from sire_core.types import Chunk, Document, Passage, chunk_id
 
-__all__ = ["SentenceChunker", "chunk_document"]
+__all__ = ["SentenceChunker", "chunk_document", "joined"]
 
 # As `count_tokens`, but a run of word characters counts once per sixteen: without this a line of base64 or of a
 # language without spaces would be a single token, and a chunk of any length.
 _TOKEN = re.compile(r"\w{1,16}|[^\w\s]")
 _CLAUSE = re.compile(r"\S.*?(?:[,;:](?=\s)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]|\Z)", re.DOTALL)
 _WORD = re.compile(r"\S+")
+_LONGEST_OVERLAP = 2_000
 
 
 class _Span(NamedTuple):
@@ -164,6 +166,28 @@ def chunk_document(document: Document, chunker: SentenceChunker | None = None) -
     """
     kept = [passage for passage in _passages(document, chunker) if passage.text.strip()]
     return tuple(_chunk(document, position, passage) for position, passage in enumerate(kept))
+
+
+def joined(passages: Sequence[Passage]) -> str:
+    """Passages as the text that they were cut from: whole sentences that a chunk repeats of the one before stand once.
+
+    Passages with ids of their own were not cut here, and stay as they are.
+    """
+    parts = [passage.text for passage in passages[:1]]
+    for before, passage in pairwise(passages):
+        shared = 0 if passage.id else _repeated(before.text, passage.text)
+        parts.append(passage.text[shared:] if shared else f"\n\n{passage.text}")
+    return "".join(parts)
+
+
+def _repeated(before: str, text: str) -> int:
+    """Length of the sentences that end one chunk and begin the next; both hold more than these."""
+    end, place, starts = before[-_LONGEST_OVERLAP:], 0, []
+    for unit in _units(end):
+        starts.append(end.index(unit, place))
+        place = starts[-1] + len(unit)
+    shared = [len(end) - start for start in starts[1:] if text.startswith(end[start:])]
+    return next((length for length in shared if text[length : length + 1].isspace()), 0)
 
 
 def _passages(document: Document, chunker: SentenceChunker | None) -> Sequence[Passage]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -41,9 +41,6 @@ _KEYS = 30
 
 _COMPARED = 20_000
 """Ids among which a similar one is looked for."""
-
-_OVERLAP = 2000
-"""Most characters that two passages in a row share."""
 
 _NO_MODEL = "This server has no language model to answer with: use search, or start it with `sire mcp DIR --llm MODEL`."
 
@@ -210,12 +207,14 @@ class IndexTools:
         return ToolResult(answer_text(answer, shown), AskOutput.of(answer, shown, **self._searched(asked)))
 
     async def _fetch(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
+        from sire_core.corpus.chunker import joined
+
         asked = read_arguments(FetchArguments, given)
         found = self._index.documents([asked.doc_id])
         if not found:
             raise QueryError(self._no_document(asked.doc_id))
         document = found[0]
-        whole = document.text or joined([str(getattr(chunk, "text", chunk)) for chunk in document.chunks])
+        whole = joined(document.passages)
         part = whole[asked.start : asked.start + asked.length]
         end = asked.start + len(part)
         output = FetchOutput(
@@ -248,17 +247,6 @@ class IndexTools:
         known = self._index.snapshot().document_ids()
         near = difflib.get_close_matches(doc_id, known[:_COMPARED], n=3)
         return f"There is no document {doc_id!r}." + (f" Similar ids: {', '.join(near)}." if near else "")
-
-
-def joined(passages: Sequence[str]) -> str:
-    """Passages as the text that they were cut from: what one repeats of the one before it stands once."""
-    text = ""
-    for passage in passages:
-        shared = min(len(text), len(passage), _OVERLAP)
-        while shared and not text.endswith(passage[:shared]):
-            shared -= 1
-        text += passage[shared:] if shared > 1 else ("\n\n" if text else "") + passage
-    return text
 
 
 def _least(*bounds: Any) -> Any:

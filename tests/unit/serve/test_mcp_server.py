@@ -8,7 +8,7 @@ import sys
 import pytest
 from mcp import Client
 
-from sire_core import Document, Index
+from sire_core import Document, Index, Passage
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import IndexMissingError, ModelError
 from sire_core.reason import ReasoningLimits
@@ -254,6 +254,21 @@ async def test_a_fetched_document_repeats_nothing_where_passages_overlap(tmp_pat
         async with Client(make_server(index)) as client:
             fetched = await client.call_tool("fetch", {"doc_id": "long"})
     assert " ".join(fetched.structured_content["text"].split()) == text
+
+
+async def test_a_fetched_document_loses_nothing_of_the_users_own_passages():
+    given = {
+        "number": ("Visitors in 2023: 100", "100 people work there."),
+        "word": ("I know this", "is true"),
+        "answers": ("Is it open? No.", "No.", "No. It is not."),
+        "named": (Passage("It rained. It stopped.", "n1"), Passage("It stopped. It rained.", "n2")),
+    }
+    with Index(recipe="flat") as index:
+        index.build([Document(name, chunks=chunks) for name, chunks in given.items()])
+        async with Client(make_server(index)) as client:
+            for name, chunks in given.items():
+                text = (await client.call_tool("fetch", {"doc_id": name})).structured_content["text"]
+                assert text == "\n\n".join(getattr(chunk, "text", chunk) for chunk in chunks)
 
 
 async def test_half_a_character_does_not_end_the_connection(index):
