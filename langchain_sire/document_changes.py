@@ -99,25 +99,24 @@ class DocumentChanges:
             gone = await self._passing(filter)
         else:
             gone = [ids] if isinstance(ids, str) else list(ids)
-            if missing_ok:
-                gone = [document.id for document in await asyncio.to_thread(self.index.documents, gone)]
         if gone:
-            await self._follow(await self.index.adelete(gone))
+            await self._follow(await self.index.adelete(gone, missing_ok=missing_ok))
 
     async def _passing(self, where: FilterLike) -> list[str]:
         """Ids of the documents of which every passage passes a filter."""
         wanted = self.narrowed(where)
         assert wanted is not None
-        found = []
+        found: list[str] = []
+        seen: set[str] = set()
         for document in await asyncio.to_thread(self.index.documents):
             own = [(piece.metadata, piece.id) if isinstance(piece, Passage) else ({}, "") for piece in document.chunks]
-            asked = (({**document.metadata, **metadata}, document.id, name) for metadata, name in own or [({}, "")])
+            asked = [({**document.metadata, **metadata}, document.id, name) for metadata, name in own or [({}, "")]]
+            seen.update(key for metadata, _, _ in asked for key in metadata)
             if all(passes(wanted, asked)):
                 found.append(document.id)
+        if hint := unknown_keys(wanted, seen):  # everything passes a "not" on a key that nothing has
+            raise ConfigurationError(f"Nothing was deleted. {hint}")
         if not found:
-            seen = {key for metadata in (await self.index.asnapshot()).metadata() for key in metadata}
-            if hint := unknown_keys(wanted, seen):
-                raise ConfigurationError(f"Nothing was deleted. {hint}")
             _logger.warning("Nothing was deleted. %s", await self.index.afilter_hint(wanted))
         return found
 

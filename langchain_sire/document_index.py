@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
@@ -117,9 +117,9 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
             put = [document for document in changes.values() if document is not None]
             if put:
                 self.index.update(put)
-            gone = [document.id for document in self._stored([n for n, d in changes.items() if d is None])]
-            if gone:
-                self.index.delete(gone)
+            if gone := [name for name, document in changes.items() if document is None]:
+                with suppress(IndexMissingError):  # nothing was built: all of it is gone
+                    self.index.delete(gone, missing_ok=True)
             if changes:
                 self._pending.done(changes)
 

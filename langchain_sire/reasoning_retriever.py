@@ -54,10 +54,10 @@ class ReasoningRetriever(SireRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        asked = self.asked(options)
-        callbacks, reasoner = run_manager.get_child(), self._reasoner(asked)
-        steps = reasoner.steps(query, asked["k"], options.get("filter"))
-        about = reasoner.about(asked["k"], options.get("filter"))
+        callbacks, reasoner = run_manager.get_child(), self._reasoner(self.asked(options))
+        own = self.called(options)
+        steps = reasoner.steps(query, own.get("k"), own.get("filter"))
+        about = reasoner.about(own.get("k"), own.get("filter"))
         documents: list[Document] = []
         for step in traced(steps, callbacks, query, searches=reasoner.searches, about=about):
             dispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
@@ -67,10 +67,10 @@ class ReasoningRetriever(SireRetriever):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        asked = self.asked(options)
-        callbacks, reasoner = run_manager.get_child(), self._reasoner(asked)
-        steps = reasoner.steps(query, asked["k"], options.get("filter"))
-        about = reasoner.about(asked["k"], options.get("filter"))
+        callbacks, reasoner = run_manager.get_child(), self._reasoner(self.asked(options))
+        own = self.called(options)
+        steps = reasoner.steps(query, own.get("k"), own.get("filter"))
+        about = reasoner.about(own.get("k"), own.get("filter"))
         documents: list[Document] = []
         async for step in atraced(steps, callbacks, query, searches=reasoner.searches, about=about):
             await adispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})

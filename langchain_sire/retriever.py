@@ -42,7 +42,6 @@ _SEARCH = ("k", "filter", "returns", "recipe")
 """What one call may set, and `search_kwargs` for all calls."""
 
 _SETTINGS = "langchain.json"
-_FIELDS = ("k", "filter", "returns", "search_kwargs", "title_key", "tags", "metadata")
 
 
 class SireRetriever(DocumentChanges, BaseRetriever):
@@ -231,7 +230,8 @@ class SireRetriever(DocumentChanges, BaseRetriever):
 
     @classmethod
     def _over(cls, called: str, given: Mapping[str, Any]) -> Self:
-        index, fields = open_index(f"{cls.__name__}.{called}", given, _FIELDS)
+        own = [name for name in cls.model_fields if name not in ("index", "llm")]  # an index has its model as `llm`
+        index, fields = open_index(f"{cls.__name__}.{called}", given, own)
         return cls(index=index, **{**_saved_settings(index.path), **fields})
 
     # --- retrieving -------------------------------------------------------------------------------------------------
@@ -263,10 +263,14 @@ class SireRetriever(DocumentChanges, BaseRetriever):
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """`k`, `filter`, `returns` and perhaps `recipe` of a call with these options, `search_kwargs` and fields."""
         general = named("search_kwargs", self.search_kwargs, _SEARCH, SPELLINGS)
-        called = {key: value for key, value in options.items() if value is not None}
-        own = named(f"{type(self).__name__}.invoke", called, _SEARCH, SPELLINGS)
+        own = self.called(options)
         where = self.narrowed(own.get("filter"))
         return {"k": self.k, "returns": self.returns, **general, **own, "filter": where}
+
+    def called(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """What a call itself says, under our names; None says nothing."""
+        given = {key: value for key, value in options.items() if value is not None}
+        return named(f"{type(self).__name__}.invoke", given, _SEARCH, SPELLINGS)
 
     def narrowed(self, *more: FilterLike) -> Filter | None:
         """The retriever's filters and others: a call, for example of an agent, must not widen what it may see."""

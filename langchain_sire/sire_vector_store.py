@@ -15,8 +15,9 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from langchain_sire.document_index import SireDocumentIndex
 from langchain_sire.documents import from_texts, hit_to_langchain
 from langchain_sire.embeddings import LangChainEmbedder
-from sire_core.errors import IndexMissingError
+from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.models.sync import run_sync
+from sire_core.search.passages import check_returns
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -155,17 +156,28 @@ class SireVectorStore(VectorStore):
         return [(hit_to_langchain(hit, plain=True), float(hit.score)) for hit in hits]
 
     def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
-        """The passages nearest to a vector of the index's embedder; takes a `filter`."""
+        """The passages nearest to a vector of the index's embedder; takes `filter` and `recipe`.
+
+        Raises:
+            ConfigurationError: `returns` is "units": their vectors are searched by questions only.
+        """
         return run_sync(self.asimilarity_search_by_vector(embedding, k, **kwargs))
 
     async def asimilarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
         """See `similarity_search_by_vector`."""
+        asked = self.documents.asked({**kwargs, "k": k})
+        check_returns(asked["returns"])
+        if asked["returns"] == "units":
+            raise ConfigurationError(
+                'similarity_search_by_vector finds passages: leave out returns="units" or pass returns="passages". '
+                "similarity_search finds units by a question."
+            )
         await self.documents.aflush()
         try:
-            pinned = await self.documents.index.asnapshot(filter=self.documents.narrowed(kwargs.get("filter")))
+            pinned = await self.documents.searched(asked).asnapshot(filter=asked["filter"])
         except IndexMissingError:
             return []
-        hits = await pinned.nearest(np.asarray(embedding, dtype=np.float32), k)
+        hits = await pinned.nearest(np.asarray(embedding, dtype=np.float32), asked["k"])
         return [hit_to_langchain(hit, plain=True) for hit in hits]
 
     def _similarity_search_with_relevance_scores(
@@ -179,7 +191,7 @@ class SireVectorStore(VectorStore):
         hits = await self._hits(query, k, kwargs)
         if not hits:
             return []
-        question, vectors = await self._vectors(query, hits)
+        question, vectors = await self._vectors(query, hits, kwargs)
         cosines = np.clip(vectors @ question, 0.0, 1.0).tolist()
         return [(hit_to_langchain(hit, plain=True), cosine) for hit, cosine in zip(hits, cosines, strict=True)]
 
@@ -196,16 +208,19 @@ class SireVectorStore(VectorStore):
         hits = await self._hits(query, max(k, fetch_k), kwargs)
         if not hits:
             return []
-        question, vectors = await self._vectors(query, hits)
+        question, vectors = await self._vectors(query, hits, kwargs)
         chosen = maximal_marginal_relevance(question, list(vectors), lambda_mult, k)
         return [hit_to_langchain(hits[place], plain=True) for place in chosen]
 
     async def _hits(self, query: str, k: int, options: Mapping[str, Any]) -> list[Hit]:
         return await self.documents._hits(query, {**options, "k": k})  # noqa: SLF001 - the same search, before it becomes documents
 
-    async def _vectors(self, query: str, hits: Sequence[Hit]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Unit-length vectors of the question, `[dimension]`, and of hits, `[hits, dimension]`."""
-        return await (await self.documents.index.asnapshot()).vectors(query, hits)
+    async def _vectors(
+        self, query: str, hits: Sequence[Hit], options: Mapping[str, Any]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Unit-length vectors of the question, `[dimension]`, and of hits, `[hits, dimension]`, of the same recipe."""
+        searched = self.documents.searched(self.documents.asked(options))
+        return await (await searched.asnapshot()).vectors(query, hits)
 
 
 def _identified(

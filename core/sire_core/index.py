@@ -189,20 +189,27 @@ class Index:
         """See `update`."""
         return await self._session.put(documents, may_replace=True)
 
-    def delete(self, doc_ids: Iterable[str]) -> BuildReport:
+    def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False) -> BuildReport:
         """Remove documents and everything derived from them.
+
+        Args:
+            doc_ids: Which.
+            missing_ok: Leave out unknown ids.
 
         Raises:
             CorpusError: An id is unknown; nothing is deleted.
+            IndexMissingError: There is no index, and ids may be missing.
         """
-        return _run(self.adelete(doc_ids))
+        return _run(self.adelete(doc_ids, missing_ok=missing_ok))
 
-    async def adelete(self, doc_ids: Iterable[str]) -> BuildReport:
+    async def adelete(self, doc_ids: Iterable[str], *, missing_ok: bool = False) -> BuildReport:
         """See `delete`."""
         from sire_core.corpus.changes import plan_delete
 
         wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
-        return await self._session.apply(lambda stored: plan_delete(stored, wanted))
+        if missing_ok:
+            self._session.files()  # nothing is made where there is nothing to delete
+        return await self._session.apply(lambda stored: plan_delete(stored, wanted, missing_ok=missing_ok))
 
     def drop_recipe(self, name: str) -> None:
         """Remove a recipe from the folder, with everything that only it derived. Documents and other recipes stay.

@@ -127,15 +127,15 @@ def replacing(
     return CorpusChange(tuple(put), passages, gone, len(put) - updated, updated, len(stored) - len(put))
 
 
-def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str]) -> CorpusChange:
-    """The change that removes documents.
+def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, missing_ok: bool = False) -> CorpusChange:
+    """The change that removes documents; `missing_ok` leaves out unknown ids.
 
     Raises:
         CorpusError: Some ids are not in the index; nothing is removed.
     """
     wanted = tuple(dict.fromkeys(ids))
     missing = [found for found in wanted if found not in stored]
-    if missing:
+    if missing and not missing_ok:
         near = difflib.get_close_matches(missing[0], list(stored)[:_COMPARED], n=3)
         advice = (
             f"similar to {missing[0]}: {', '.join(near)}."
@@ -146,7 +146,7 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str]) -> Cor
             f"Not in the index: {count(len(missing), 'id')} to delete ({', '.join(missing[:10])}). "
             f"Nothing was deleted; {advice}"
         )
-    return CorpusChange(drop_documents=wanted)
+    return CorpusChange(drop_documents=tuple(name for name in wanted if name in stored))
 
 
 def _content_hash(document: Document, chunker: SentenceChunker | None) -> str:

@@ -33,6 +33,19 @@ def test_the_chunks_of_one_source_are_replaced(make, caplog):
     assert texts(retriever) == []
 
 
+@pytest.mark.parametrize(
+    "where", ["tenat!=a", {"tenat": {"nin": ["a"]}}, {"not": {"tenat": "a"}}, {"tenat": {"exists": False}}]
+)
+def test_a_mistyped_key_never_deletes_what_it_does_not_name(where):
+    given = [Document(f"Text {name}.", id=name, metadata={"tenant": name[0]}) for name in ("a0", "b0")]
+    retriever = SireRetriever.from_documents(given, recipe="flat")
+    with pytest.raises(ConfigurationError, match=r"Nothing was deleted.*'tenat'.*did you mean 'tenant'"):
+        retriever.delete_documents(filter=where)
+    assert texts(retriever) == ["Text a0.", "Text b0."]
+    retriever.delete_documents(filter="tenant!=a")
+    assert texts(retriever) == ["Text a0."]
+
+
 async def test_ids_or_a_filter():
     retriever = SireRetriever.from_texts(["One.", "Two."], ids=["a", "b"], recipe="flat")
     for wrong in ({}, {"ids": ["a"], "filter": "x=1"}, {"ids": None}):

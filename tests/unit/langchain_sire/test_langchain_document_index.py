@@ -170,6 +170,28 @@ def test_trap_what_waits_survives_the_process(tmp_path):
     assert not (tmp_path / "i" / "pending").exists()
 
 
+def test_a_reader_that_sees_less_indexes_every_change(tmp_path):
+    writer = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    writer.upsert([doc("a0", "Text of a.", tenant="a"), doc("b0", "Text of b.", tenant="b")])
+    writer.flush()
+    writer.delete(["b0"])
+    reader = SireDocumentIndex.open(tmp_path / "i", allow="tenant=a")
+    assert [d.id for d in reader.invoke("Text")] == ["a0"]
+    assert [d.id for d in SireDocumentIndex.open(tmp_path / "i").invoke("Text")] == ["a0"]
+    writer.upsert([doc("b1", "Text of b.", tenant="b")])
+    writer.flush()
+    reader.delete_documents(["b1", "never"], missing_ok=True)
+    assert [d.id for d in SireDocumentIndex.open(tmp_path / "i").invoke("Text")] == ["a0"]
+
+
+def test_a_deletion_that_waits_where_nothing_was_built_makes_no_index(tmp_path):
+    index = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    index.upsert([PETRA])
+    index.delete(["petra"])
+    assert index.invoke("Petra?") == []
+    assert not (tmp_path / "i" / "index.sqlite").exists()
+
+
 def test_what_waits_before_the_first_build_survives_too(tmp_path):
     SireDocumentIndex.open(tmp_path / "new" / "i").upsert([PETRA])
     assert SireDocumentIndex.open(tmp_path / "new" / "i", recipe="flat").invoke("Petra?")[0].metadata["sire"][

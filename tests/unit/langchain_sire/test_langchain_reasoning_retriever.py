@@ -147,3 +147,23 @@ def test_evidence_is_the_users_own_passages_unless_units_are_wanted(index_of, ki
     assert len({d.id for d in found}) == 6
     units = form(index=index_of("sirerag"), llm=model(*script), k=6, returns="units").invoke(QUESTION)
     assert {"aggregate", "chunk"} <= {d.metadata["sire"]["kind"] for d in units}
+
+
+async def test_a_filter_under_another_word_narrows_and_options_set_k(made):
+    for found in (
+        made().invoke(QUESTION, filters={"kind": "person"}),
+        await made().ainvoke(QUESTION, filters="kind=person"),
+    ):
+        assert {d.metadata["kind"] for d in found} == {"person"}
+    assert len(made(options={"k": 9}).invoke(QUESTION)) == 9
+    assert len(await made(options={"k": 9}).ainvoke(QUESTION)) == 9
+    assert len(made(options={"k": 9}).invoke(QUESTION, top_k=2)) == 2, "a call has the last word"
+    assert len(made(options={"k": 9}).invoke(QUESTION, k=None)) == 9
+
+
+def test_from_documents_takes_the_fields_of_the_class(documents):
+    chat = model('{"reasoning": "Nothing is missing.", "search": "DONE"}')
+    retriever = IRCoTRetriever.from_documents(documents[:6], recipe="flat", llm=chat, options={"k": 3, "max_steps": 1})
+    assert len(retriever.invoke(QUESTION)) == 3
+    with pytest.raises(TypeError, match="no argument 'options'"):
+        SireRetriever.from_documents(documents[:6], recipe="flat", options={})

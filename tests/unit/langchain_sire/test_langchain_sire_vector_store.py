@@ -10,7 +10,7 @@ from langchain_text_splitters import CharacterTextSplitter
 
 from langchain_sire import SireDocumentIndex, SireVectorStore
 from sire_core.data import demo_documents
-from sire_core.errors import QueryError
+from sire_core.errors import ConfigurationError, QueryError
 
 pytestmark = pytest.mark.default_recipe
 
@@ -74,6 +74,43 @@ def test_by_vector(store):
     with pytest.raises(QueryError, match="shape"):
         store.similarity_search_by_vector([1.0, 2.0])
     assert SireVectorStore().similarity_search_by_vector([1.0]) == []
+
+
+async def test_by_vector_takes_what_other_searches_take_or_refuses_it(store):
+    store.documents.flush()
+    vector = store.documents.index.view().matrix[7].tolist()
+    for found in (
+        store.similarity_search_by_vector(vector, 30, filters={"kind": "ship"}),
+        await store.asimilarity_search_by_vector(vector, 30, filters={"kind": "ship"}),
+    ):
+        assert {d.metadata["kind"] for d in found} == {"ship"}
+    with pytest.raises(TypeError, match="no argument 'nonsense'"):
+        store.similarity_search_by_vector(vector, nonsense=1)
+    with pytest.raises(ConfigurationError, match="nope"):
+        store.similarity_search_by_vector(vector, recipe="nope")
+    with pytest.raises(ConfigurationError, match="not 'zzz'"):
+        store.similarity_search_by_vector(vector, returns="zzz")
+    with pytest.raises(ConfigurationError, match="finds passages"):
+        await store.asimilarity_search_by_vector(vector, returns="units")
+
+
+async def test_another_recipe_of_the_folder_is_searched_in_every_way(tmp_path):
+    texts = [f"Petra Quillon wrote book number {n}. Otto Brack read book number {n} in Lindlemouth." for n in range(8)]
+    SireDocumentIndex.from_texts(texts, path=tmp_path / "i", recipe="sirerag")
+    store = SireVectorStore(path=tmp_path / "i", recipe="sire")
+    store.documents.index.build(store.documents.index.using("sirerag").documents())
+    other = {"recipe": "sirerag", "returns": "units"}
+    wanted = {d.page_content for d in store.similarity_search("Petra Quillon", 40, **other)}
+    assert wanted - set(texts), "units that the other recipe does not have"
+    for found in (
+        store.max_marginal_relevance_search("Petra Quillon", 40, 40, **other),
+        await store.amax_marginal_relevance_search("Petra Quillon", 40, 40, **other),
+        [d for d, _ in store.similarity_search_with_relevance_scores("Petra Quillon", 40, **other)],
+    ):
+        assert {d.page_content for d in found} == wanted
+    assert (
+        len(store.similarity_search_by_vector(store.documents.index.view().matrix[0].tolist(), recipe="sirerag")) == 4
+    )
 
 
 def test_a_parent_document_retriever_works_over_it():
