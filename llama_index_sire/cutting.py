@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.ingestion import run_transformations
@@ -41,11 +40,11 @@ def cut(
     saved: Sequence[str] | None,
     stored: Callable[[Collection[str]], Mapping[str, Document]],
     everything: bool,
-) -> list[Document]:
-    """Documents of the core from what the user gives.
+) -> tuple[list[Document], list[str]]:
+    """Documents of the core from what the user gives, and ids of those that stay as they are stored.
 
-    A document that was cut by the same transformations and is the same since is taken as it is stored: splitters give
-    their nodes new ids every time, and nothing would ever be unchanged.
+    A document that was cut by the same transformations and is the same since stays: splitters give their nodes new ids
+    every time, and nothing would ever be unchanged.
 
     Args:
         nodes: Documents, or nodes of a splitter.
@@ -58,8 +57,12 @@ def cut(
 
     Raises:
         ConfigurationError: Documents would be cut by something else than those of the index.
+        CorpusError: One id stands for two things.
     """
-    whole = {node.node_id: node for node in nodes if isinstance(node, LlamaIndexDocument)}
+    whole: dict[str, LlamaIndexDocument] = {}
+    for node in nodes:
+        if isinstance(node, LlamaIndexDocument) and whole.setdefault(node.node_id, node).hash != node.hash:
+            raise CorpusError(f"Two different documents have the id {node.node_id!r}. Give each an id of its own.")
     known = stored(whole) if whole else {}
     mine = fingerprint(transformations)
     if whole:
@@ -67,34 +70,16 @@ def cut(
     own = SentenceChunker() if index.chunker == "sentences" else index.chunker  # "sentences" is the only name
     if transformations is None:
         _refuse_nodes(known)
-        return to_documents(nodes, title_key, chunker=own)  # type: ignore[arg-type]  # no other text, as above
+        return to_documents(nodes, title_key, chunker=own), []  # type: ignore[arg-type]  # no other text, as above
     marks = {name: digest(node.hash, title_key, *(mine or ())) for name, node in whole.items()}
     same = {name: document for name, document in known.items() if _mark(document) == marks[name]}
-    # One id with two texts is for the core to refuse: both are handed on.
-    left = [n for n in nodes if n.node_id not in same or n.hash != whole[n.node_id].hash]
+    pieces = {node.ref_doc_id or node.node_id for node in nodes if not isinstance(node, LlamaIndexDocument)}
+    if both := sorted(pieces & whole.keys()):
+        raise CorpusError(f"Given whole and in pieces, too: {', '.join(both[:10])}. Give the document or its nodes.")
+    fresh = {name: document for name, document in whole.items() if name not in same}
+    left = [n for n in nodes if not isinstance(n, LlamaIndexDocument) or n is fresh.get(n.node_id)]
     made = run_transformations(left, transformations)
-    fresh = to_documents(made, title_key, chunker=own, marks=marks)  # type: ignore[arg-type]  # as above
-    return [*same.values(), *fresh]
-
-
-def without(document: Document, nodes: Collection[str]) -> Document:
-    """A document of the index without some of its nodes, which remembers what cut it.
-
-    Raises:
-        CorpusError: It was cut here: its nodes are no nodes of the user's.
-    """
-    pieces = [piece for piece in document.chunks if isinstance(piece, Passage) and piece.id]
-    if not pieces:
-        raise CorpusError(
-            f"{document.id} was given whole, and its nodes were cut here. Change the document: "
-            f"update_ref_doc(document), or delete_ref_doc({document.id!r})."
-        )
-    left = [piece for piece in pieces if piece.id not in nodes]
-    if left and (mark := _mark(document)):
-        about = {**json.loads(left[0].metadata.get(NODE_KEY, "{}")), CUT_KEY: mark}
-        own = {**left[0].metadata, NODE_KEY: json.dumps(about, sort_keys=True)}
-        left[0] = replace(left[0], metadata=own)
-    return replace(document, chunks=tuple(left))
+    return to_documents(made, title_key, chunker=own, marks=marks), list(same)  # type: ignore[arg-type]  # as above
 
 
 def _refuse_another(mine: list[str] | None, saved: Sequence[str] | None, everything: bool) -> None:
@@ -122,7 +107,7 @@ def _refuse_nodes(known: Mapping[str, Document]) -> None:
 
 
 def _mark(document: Document) -> str:
-    """What `cut` noted with the first passage of a document; empty where the index cut it, or the user did."""
+    """What `cut` noted with the passages of a document; empty where the index cut it, or the user did."""
     return str(_about(document).get(CUT_KEY, ""))
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from llama_index.core.schema import BaseNode, TransformComponent
 from llama_index.core.storage.docstore.types import RefDocInfo
 
-from llama_index_sire.cutting import cut, fingerprint, without
+from llama_index_sire.cutting import cut, fingerprint
+from llama_index_sire.filters import passage_ids
 from llama_index_sire.settings import CUT_BY, TOP_K, read_settings, write_settings
 from sire_core.errors import IndexMissingError, KnownDocumentError, StorageError
 from sire_core.models.sync import run_sync
@@ -52,9 +54,9 @@ class DocumentChanges:
 
     async def ainsert(self, documents: Nodes) -> BuildReport:
         """See `insert`."""
-        given = self._given(documents)
+        given, same = self._given(documents)
         try:
-            return await self._follow(lambda: self.index.aadd(given))
+            return await self._follow(lambda: self.index.aadd(given), len(same))
         except KnownDocumentError as error:
             names = ", ".join(error.ids[:10])
             raise KnownDocumentError(
@@ -73,8 +75,8 @@ class DocumentChanges:
 
     async def arefresh(self, documents: Nodes) -> BuildReport:
         """See `refresh`."""
-        given = self._given(documents)
-        return await self._follow(lambda: self.index.aupdate(given))
+        given, same = self._given(documents)
+        return await self._follow(lambda: self.index.aupdate(given), len(same))
 
     update_ref_doc = refresh
     aupdate_ref_doc = arefresh
@@ -103,8 +105,8 @@ class DocumentChanges:
 
     async def areplace_all(self, documents: Nodes) -> BuildReport:
         """See `replace_all`."""
-        given = self._given(documents, everything=True)
-        return await self._follow(lambda: self.index.abuild(given))
+        given, same = self._given(documents, everything=True)
+        return await self._follow(lambda: self.index.abuild(given, keep=same))
 
     def delete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
         """Remove documents and everything derived from them.
@@ -143,17 +145,12 @@ class DocumentChanges:
     async def adelete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
         """See `delete_nodes`."""
         wanted = dict.fromkeys([node_ids] if isinstance(node_ids, str) else node_ids)
-        owners = {node: name for name, nodes in (await self._nodes()).items() for node in nodes if node in wanted}
-        for node in wanted.keys() - owners.keys():
-            _log.warning("node_id %s not found, nothing deleted.", node)
-        if not owners:
-            return
-        left = {name: without(document, owners) for name, document in self._stored({*owners.values()}).items()}
-        changed, gone = [d for d in left.values() if d.chunks], [name for name, d in left.items() if not d.chunks]
-        if changed:
-            await self._follow(lambda: self.index.aupdate(changed))
-        if gone:
-            await self.adelete(gone)
+        there = {node for nodes in (await self._nodes()).values() for node in nodes}
+        for node in wanted:
+            if node not in there:
+                _log.warning("node_id %s not found, nothing deleted.", node)
+        if found := passage_ids(node for node in wanted if node in there):
+            await self._follow(lambda: self.index.adelete_passages(found))
 
     @property
     def ref_doc_info(self) -> dict[str, RefDocInfo]:
@@ -176,7 +173,7 @@ class DocumentChanges:
             found.setdefault(document, []).append(to_uuid(name) if name in ours else name)
         return found
 
-    def _given(self, documents: Nodes, *, everything: bool = False) -> list[Document]:
+    def _given(self, documents: Nodes, *, everything: bool = False) -> tuple[list[Document], list[str]]:
         nodes = [documents] if isinstance(documents, BaseNode) else list(documents)
         return cut(
             nodes,
@@ -188,8 +185,10 @@ class DocumentChanges:
             everything=everything,
         )
 
-    async def _follow(self, change: Callable[[], Awaitable[BuildReport]]) -> BuildReport:
+    async def _follow(self, change: Callable[[], Awaitable[BuildReport]], same: int = 0) -> BuildReport:
+        """Make a change, and what follows; so many documents more were given and are the same."""
         report = await change()
+        report = replace(report, unchanged=report.unchanged + same)
         if self.index.path is not None and self.transformations is not None:
             saved, mine = read_settings(self.index.path), fingerprint(self.transformations)
             if saved.get(CUT_BY, []) != mine:

@@ -47,7 +47,7 @@ def to_documents(
         nodes: Documents or text nodes, or one of them.
         title_key: Metadata key that holds the title.
         chunker: Cuts documents; None takes each as one passage.
-        marks: What is noted with the first node of a document, by the document's id.
+        marks: What is noted with the nodes of a document, by the document's id.
 
     Raises:
         CorpusError: Something is no node, or one id stands for two things.
@@ -91,7 +91,7 @@ def _pieced(name: str, group: Sequence[BaseNode], title_key: str, mark: str) -> 
     passages: list[Passage] = []
     for node, metadata in zip(group, all_metadata, strict=True):
         own = {key: value for key, value in metadata.items() if key not in shared}
-        about = {**_about(node), CUT_KEY: mark} if mark and not passages else _about(node)
+        about = {**_about(node), CUT_KEY: mark} if mark else _about(node)
         own[NODE_KEY] = json.dumps(about, sort_keys=True)
         text = node.get_content(metadata_mode=MetadataMode.NONE)
         passages.append(Passage(text, node.node_id, _title(own, title_key), own))

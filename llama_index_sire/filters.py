@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Union
 
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
@@ -11,7 +11,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.filters import Condition, Filter, FilterGroup, both, condition, parse_filter
 from sire_core.storage.uuids import from_uuid, to_uuid
 
-__all__ = ["FilterLike", "both_filters", "to_filter", "within"]
+__all__ = ["FilterLike", "both_filters", "passage_ids", "to_filter", "within"]
 
 FilterLike = Union[MetadataFilters, Filter, Mapping[str, Any], str, None]
 """LlamaIndex's `MetadataFilters`, or what the core reads: a mapping, a text such as `year>1990`, a `Filter`."""
@@ -32,11 +32,14 @@ def within(filters: FilterLike, doc_ids: Collection[str] | None, node_ids: Colle
         if isinstance(given, str):
             raise ConfigurationError(f"{name} is a list of ids, not a text: {name}=[{given!r}].")
         if given is not None:
-            ids = list(given)
-            if key == "passage_id":  # nodes that were cut here have ids of ours, as UUIDs
-                ids += [ours for node in ids if to_uuid(ours := from_uuid(node)) == node]
-            filters = both_filters(filters, Condition(key, "in", ids))
+            filters = both_filters(filters, Condition(key, "in", passage_ids(given) if key == "passage_id" else given))
     return filters
+
+
+def passage_ids(node_ids: Iterable[str]) -> list[str]:
+    """Ids of passages from those of nodes; nodes that were cut here have the index's own ids, as UUIDs."""
+    ids = list(node_ids)
+    return [*ids, *(ours for node in ids if to_uuid(ours := from_uuid(node)) == node)]
 
 
 def to_filter(filters: FilterLike) -> Filter | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Union
@@ -145,11 +145,12 @@ class Index:
             self._others[recipe] = other
         return self._others[recipe]
 
-    def build(self, documents: Iterable[Document]) -> BuildReport:
+    def build(self, documents: Iterable[Document], *, keep: Collection[str] = ()) -> BuildReport:
         """Make the index hold exactly these documents. Resumes what an interrupted build has paid for.
 
         Args:
             documents: With unique ids.
+            keep: Ids of further documents, which stay as they are stored.
 
         Raises:
             CorpusError: Contradicting documents, for example one id with two texts.
@@ -157,15 +158,16 @@ class Index:
             EmbedderMismatchError: The folder was built with another embedder.
             IndexLockedError: Another process is writing to the folder.
         """
-        return _run(self.abuild(documents))
+        return _run(self.abuild(documents, keep=keep))
 
-    async def abuild(self, documents: Iterable[Document]) -> BuildReport:
+    async def abuild(self, documents: Iterable[Document], *, keep: Collection[str] = ()) -> BuildReport:
         """See `build`."""
         from sire_core.corpus.changes import plan_build
         from sire_core.corpus.validation import check_documents
 
         given, chunker = check_documents(documents), self._configuration.chunker_object()
-        report = await self._session.apply(lambda stored: plan_build(stored, given, chunker))
+        kept = {keep} if isinstance(keep, str) else set(keep)
+        report = await self._session.apply(lambda stored, _: plan_build(stored, given, chunker, kept))
         await self._session.prepare()
         return report
 
@@ -209,7 +211,29 @@ class Index:
         wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
         if missing_ok:
             self._session.files()  # nothing is made where there is nothing to delete
-        return await self._session.apply(lambda stored: plan_delete(stored, wanted, missing_ok=missing_ok))
+        return await self._session.apply(lambda stored, _: plan_delete(stored, wanted, missing_ok=missing_ok))
+
+    def delete_passages(self, passage_ids: Iterable[str]) -> BuildReport:
+        """Remove single passages, by the ids that they were given with, and everything derived from them.
+
+        A document that has no other goes, too. Unknown ids are passed over, and so are passages that `allow` hides.
+
+        Raises:
+            CorpusError: A passage was cut here, and an update of its document would bring it back; nothing is deleted.
+            IndexMissingError: There is no index.
+        """
+        return _run(self.adelete_passages(passage_ids))
+
+    async def adelete_passages(self, passage_ids: Iterable[str]) -> BuildReport:
+        """See `delete_passages`."""
+        from sire_core.corpus.changes import plan_delete_passages
+
+        wanted = {passage_ids} if isinstance(passage_ids, str) else set(passage_ids)
+        allow, chunker = self._configuration.allow, self._configuration.chunker_object()
+        self._session.files()  # nothing is made where there is nothing to delete
+        return await self._session.apply(
+            lambda stored, chunks: plan_delete_passages(stored, chunks, wanted, allow=allow, chunker=chunker)
+        )
 
     def drop_recipe(self, name: str) -> None:
         """Remove a recipe from the folder, with everything that only it derived. Documents and other recipes stay.

@@ -197,7 +197,7 @@ class Session:
         from sire_core.corpus.validation import check_documents
 
         given, chunker = check_documents(documents), self._configuration.chunker_object()
-        report = await self.apply(lambda stored: plan_put(stored, given, chunker, may_replace=may_replace))
+        report = await self.apply(lambda stored, _: plan_put(stored, given, chunker, may_replace=may_replace))
         if report.generation == 1:  # an index begins so, too: the first reader shall not wait for what a build makes
             await self.prepare()
         return report
@@ -266,7 +266,7 @@ class Session:
             )
             session = Session(replace(configuration, mirrors=(), store=None))
             try:
-                report = await session.apply(lambda known: replacing(known, stored, chunks))
+                report = await session.apply(lambda known, _: replacing(known, stored, chunks))
             finally:
                 session.close()
         await asyncio.to_thread(library.copy_adapter_files, path)

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.wording import count
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
+from sire_core.corpus.stored import given_back, is_allowed
 from sire_core.errors import CorpusError, KnownDocumentError
 from sire_core.types import Chunk, Document, Passage, digest
 
-__all__ = ["CorpusChange", "StoredDocument", "plan_build", "plan_delete", "plan_put", "replacing"]
+if TYPE_CHECKING:
+    from sire_core.filters import Filter
+
+__all__ = [
+    "CorpusChange",
+    "StoredDocument",
+    "plan_build",
+    "plan_delete",
+    "plan_delete_passages",
+    "plan_put",
+    "replacing",
+]
 
 _COMPARED = 20_000
 """Most ids that a mistyped one is compared with."""
@@ -63,13 +75,17 @@ class CorpusChange:
 
 
 def plan_build(
-    stored: Mapping[str, StoredDocument], given: Sequence[Document], chunker: SentenceChunker | None
+    stored: Mapping[str, StoredDocument],
+    given: Sequence[Document],
+    chunker: SentenceChunker | None,
+    keep: Collection[str] = (),
 ) -> CorpusChange:
-    """The change that makes the corpus hold exactly the given documents."""
-    kept = {document.id for document in given}
+    """The change that makes the corpus hold exactly the given documents, and some that stay as they are stored."""
+    named = {document.id for document in given}
+    kept = {name for name in keep if name in stored and name not in named}
     change = plan_put(stored, given, chunker)
-    gone = tuple(document for document in stored if document not in kept)
-    return CorpusChange(change.put_documents, change.put_chunks, gone, change.added, change.updated, change.unchanged)
+    gone = tuple(document for document in stored if document not in named and document not in kept)
+    return replace(change, drop_documents=gone, unchanged=change.unchanged + len(kept))
 
 
 def plan_put(
@@ -147,6 +163,38 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, mis
             f"Nothing was deleted; {advice}"
         )
     return CorpusChange(drop_documents=tuple(name for name in wanted if name in stored))
+
+
+def plan_delete_passages(
+    stored: Mapping[str, StoredDocument],
+    chunks: Sequence[Chunk],
+    ids: Collection[str],
+    *,
+    allow: Filter | None = None,
+    chunker: SentenceChunker | None = None,
+) -> CorpusChange:
+    """The change that removes single passages, and documents that have no other.
+
+    Args:
+        stored: All documents.
+        chunks: All passages, in corpus order.
+        ids: Which passages; unknown ones are passed over.
+        allow: Passages that do not pass stay.
+        chunker: Of the index.
+
+    Raises:
+        CorpusError: A passage was cut here; nothing is removed.
+    """
+    gone = {c.id: c for c in chunks if (c.source_id or c.id) in ids and is_allowed(c, allow)}
+    if cut_here := [chunk.doc_id for chunk in gone.values() if not chunk.source_id]:
+        raise CorpusError(
+            f"{cut_here[0]} was given whole, and its passages were cut here: with its next update they would come "
+            "back. Update the document without what shall go, or delete it. Nothing was deleted."
+        )
+    touched = {chunk.doc_id: stored[chunk.doc_id] for chunk in gone.values()}
+    left = given_back(touched, (chunk for chunk in chunks if chunk.id not in gone))
+    change = plan_put(stored, [document for document in left if document.chunks], chunker)
+    return replace(change, drop_documents=tuple(document.id for document in left if not document.chunks))
 
 
 def _content_hash(document: Document, chunker: SentenceChunker | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from sire_core.filter_ids import passes
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sire_core.storage.store import Store
     from sire_core.types import Chunk
 
-__all__ = ["is_allowed", "stored_documents"]
+__all__ = ["given_back", "is_allowed", "stored_documents"]
 
 
 def stored_documents(store: Store, wanted: Collection[str] | None, allow: Filter | None) -> list[Document]:
@@ -29,14 +29,27 @@ def stored_documents(store: Store, wanted: Collection[str] | None, allow: Filter
         documents = store.documents()
         passages = store.chunks(documents)
     found = {name: document for name, document in documents.items() if wanted is None or name in wanted}
-    chunks: dict[str, list[str | Passage]] = {}
-    for chunk in passages:
-        if chunk.doc_id in found and is_allowed(chunk, allow):
-            chunks.setdefault(chunk.doc_id, []).append(_as_given(chunk, found[chunk.doc_id]))
+    return given_back(found, passages, allow)
+
+
+def given_back(
+    documents: Mapping[str, StoredDocument], chunks: Iterable[Chunk], allow: Filter | None = None
+) -> list[Document]:
+    """Stored documents as they are given in, cut into those of some passages that are allowed.
+
+    Args:
+        documents: By id.
+        chunks: Passages in corpus order; those of other documents are left out.
+        allow: See `stored_documents`.
+    """
+    pieces: dict[str, list[str | Passage]] = {}
+    for chunk in chunks:
+        if chunk.doc_id in documents and is_allowed(chunk, allow):
+            pieces.setdefault(chunk.doc_id, []).append(_as_given(chunk, documents[chunk.doc_id]))
     return [
-        Document(id=name, title=document.title, metadata=document.metadata, chunks=tuple(chunks.get(name, ())))
-        for name, document in found.items()
-        if allow is None or name in chunks
+        Document(id=name, title=document.title, metadata=document.metadata, chunks=tuple(pieces.get(name, ())))
+        for name, document in documents.items()
+        if allow is None or name in pieces
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sire_core.corpus.changes import CorpusChange, StoredDocument
@@ -12,7 +12,7 @@ from sire_core.pipeline.build_models import build_models
 from sire_core.pipeline.build_settings import BuildSettings
 from sire_core.pipeline.builder import Builder
 from sire_core.pipeline.planning import Fingerprints
-from sire_core.types import BuildReport
+from sire_core.types import BuildReport, Chunk
 
 if TYPE_CHECKING:
     from sire_core.pipeline.build_context import BuildContext
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "apply_plan"]
 
-Plan = Callable[[Mapping[str, StoredDocument]], CorpusChange]
-"""From the stored documents to what changes."""
+Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
+"""From the stored documents and all of their passages to what changes."""
 
 
 async def apply_plan(library: IndexFiles, plan: Plan, workers: BuildContext) -> BuildReport:
@@ -66,8 +66,8 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: BuildContext) -> 
 def _read(library: IndexFiles, plan: Plan) -> CorpusUpdate:
     library.require_sound()  # what is committed next is computed from it
     stored = library.store.documents()
-    change = plan(stored)
     old = library.store.chunks(stored)
+    change = plan(stored, old)
     chunks = chunks_after(old, change, stored)
     return CorpusUpdate(stored, change, old, chunks, {chunk.id: chunk.hash for chunk in chunks})
 

@@ -103,7 +103,7 @@ async def try_change(
 async def _build(library: IndexFiles, documents: Sequence[Document], workers: BuildContext) -> StageUsage | None:
     from sire_core.pipeline.apply import apply_plan
 
-    report = await apply_plan(library, lambda stored: plan_build(stored, documents, None), workers)
+    report = await apply_plan(library, lambda stored, _: plan_build(stored, documents, None), workers)
     library.refresh()
     return report.usage.get("organizing")
 

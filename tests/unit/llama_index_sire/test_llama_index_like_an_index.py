@@ -1,17 +1,20 @@
 """What users of VectorStoreIndex do with an index: restrict by ids, list, delete nodes, cut off by score."""
 
+import asyncio
+
 import pytest
 from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.retrievers import VectorIndexRetriever
-from llama_index.core.schema import Document, TextNode
+from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode, TransformComponent
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 from salt_lantern import QUESTION, TEXTS
 
 from llama_index_sire import SireRetriever
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.index import Index
 
 pytestmark = pytest.mark.default_recipe
 
@@ -76,7 +79,7 @@ async def test_nodes_are_deleted(caplog):
     await retriever.adelete_nodes([nodes[1].node_id])
     assert sorted(retriever.ref_doc_info) == ["person", "town"]
     whole = SireRetriever.from_documents(documents(), recipe="flat")
-    with pytest.raises(CorpusError, match=r"film was given whole.*delete_ref_doc\('film'\)"):
+    with pytest.raises(CorpusError, match=r"film was given whole.*Update the document.*or delete it"):
         whole.delete_nodes(whole.ref_doc_info["film"].node_ids)
 
 
@@ -88,6 +91,60 @@ def test_a_deleted_node_stays_away_while_its_document_is_the_same():
     cut.delete_nodes([first])
     assert cut.refresh_ref_docs(documents()) == [False] * 3
     assert cut.ref_doc_info["film"].node_ids == others
+
+
+def levels():
+    """One document in three nodes, of which one is hidden from most."""
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
+    marks = {"n1": "public", "n2": "public", "n3": "private"}
+    return [TextNode(id_=n, text=f"Text {n}.", metadata={"level": m}, relationships=source) for n, m in marks.items()]
+
+
+def limited(retriever, folder, **options):
+    """A retriever over the same folder whose reader may see public nodes only."""
+    return SireRetriever(Index(folder, allow="level=public", **options), transformations=retriever.transformations)
+
+
+@pytest.mark.parametrize(
+    ("gone", "left"), [(["n1"], ["n2", "n3"]), (["n1", "n2"], ["n3"]), (["n3"], ["n1", "n2", "n3"])]
+)
+def test_deleting_nodes_leaves_those_that_are_hidden(tmp_path, gone, left):
+    retriever = SireRetriever.from_documents(levels(), persist_dir=tmp_path / "i", recipe="flat")
+    limited(retriever, tmp_path / "i").delete_nodes(gone)
+    assert retriever.ref_doc_info["d"].node_ids == left
+
+
+async def test_nodes_deleted_at_once_stay_deleted():
+    nodes = levels()
+    retriever = SireRetriever.from_documents(nodes, recipe="flat")
+    await asyncio.gather(*(retriever.adelete_nodes([node.node_id]) for node in nodes[:2]))
+    assert [hit.node.node_id for hit in await retriever.aretrieve("Text")] == ["n3"]
+    await asyncio.gather(*(retriever.adelete_nodes(["n3"]) for _ in range(2)))
+    assert retriever.ref_doc_info == {}
+
+
+class ByLevel(TransformComponent):
+    """Cuts a document as `levels` is."""
+
+    def __call__(self, nodes, **kwargs):
+        return [node for _ in nodes for node in levels()]
+
+
+def test_an_unchanged_document_keeps_what_is_hidden(tmp_path):
+    document = Document(text="Text.", id_="d")
+    retriever = SireRetriever.from_documents(
+        [document], persist_dir=tmp_path / "i", recipe="flat", transformations=[ByLevel()]
+    )
+    retriever.delete_nodes(["n2"])
+    seen = limited(retriever, tmp_path / "i")
+    assert seen.refresh(document).unchanged == 1
+    assert seen.insert([document, document]).unchanged == 1
+    assert seen.replace_all([document]).unchanged == 1
+    assert retriever.ref_doc_info["d"].node_ids == ["n1", "n3"]
+    with pytest.raises(CorpusError, match="Two different documents have the id 'd'"):
+        seen.refresh([document, Document(text="Another.", id_="d")])
+    with pytest.raises(CorpusError, match="whole and in pieces, too: d"):
+        seen.refresh([document, *levels()])
 
 
 def test_scores_of_one_scale_for_cut_offs(tmp_path):

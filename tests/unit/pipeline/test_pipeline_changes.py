@@ -14,7 +14,7 @@ from sire_core.recipes import sirerag
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
-from sire_core.types import Document, UnitKind
+from sire_core.types import Document, Passage, UnitKind
 
 NAMES = ["Alma", "Boris", "Ceuta", "Drava", "Ewa Fell", "Port Guam"]
 SENTENCES = [f"{a} met {b}." for a in NAMES for b in NAMES if a != b] + ["It rained.", "", "Nobody came!"]
@@ -164,3 +164,32 @@ def test_another_seed_is_kept_by_the_folder(tmp_path):
         index.build(documents[:39])
         index.add(documents[39:])
     assert read_contents(tmp_path / "a") == read_contents(tmp_path / "b")
+
+
+def test_deleted_passages_leave_what_their_documents_without_them_would_give(tmp_path):
+    pieces = {name: Passage(f"{name} met Alma.", name, metadata={"own": name}) for name in ("Boris", "Ceuta", "Drava")}
+    first = Document("first", title="A Title", metadata={"tenant": "red"}, chunks=tuple(pieces.values()))
+    others = [Document("second", chunks=(Passage("Ewa Fell met Alma.", "Ewa"),)), Document("cut", "Alma met Boris.")]
+    with index_at(tmp_path / "a") as index, index_at(tmp_path / "b") as fresh:
+        index.build([first, *others])
+        (passage,) = [name for document, name in index.snapshot().passage_ids() if document == "cut"]
+        with pytest.raises(CorpusError, match="cut was given whole"):
+            index.delete_passages(["Boris", passage])
+        report = index.delete_passages(["Boris", "Ewa", "nobody"])
+        assert (report.updated, report.removed) == (1, 1)
+        assert index.delete_passages("Boris").updated == 0
+        left = [replace(first, chunks=(pieces["Ceuta"], pieces["Drava"])), others[1]]
+        fresh.build(left)
+        assert index.documents() == fresh.documents()
+    assert said(tmp_path / "a") == said(tmp_path / "b")
+
+
+def test_a_build_keeps_documents_as_they_are_stored(tmp_path):
+    a, b, c, d = (Document(name, f"{name} met Alma.") for name in ("Boris", "Ceuta", "Drava", "Ewa"))
+    with index_at(tmp_path / "i") as index:
+        index.build([a, b, c])
+        report = index.build([d], keep=["Boris", "nobody"])
+        assert (report.added, report.unchanged, report.removed) == (1, 1, 2)
+        assert [document.id for document in index.documents()] == ["Boris", "Ewa"]
+        index.build([], keep="Ewa")
+        assert [document.id for document in index.documents()] == ["Ewa"]
