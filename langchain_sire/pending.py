@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from sire_core.errors import StorageError
 from sire_core.index import Index
+from sire_core.storage.file_lock import file_lock
 from sire_core.storage.side_files import ADVICE, read_checked, write_checked
 from sire_core.types import Document, Passage
 
@@ -20,10 +21,13 @@ __all__ = ["Pending", "pending_of"]
 _NEVER = Document("")
 _lock = threading.Lock()
 _known: WeakKeyDictionary[Index, Pending] = WeakKeyDictionary()
+_of_folders: WeakValueDictionary[Path, Pending] = WeakValueDictionary()
+_PATIENCE = 60.0
+"""Seconds to wait for others who note changes; each takes the time of a write."""
 
 
 class Pending:
-    """The last word on each document: a new text, or that it is gone. Thread-safe; one process writes at a time.
+    """The last word on each document: a new text, or that it is gone. Safe between threads and processes.
 
     With a folder every change is on disk before `put` returns: a record manager that notes a document as indexed must
     not be wrong because the process ended before the next search.
@@ -47,10 +51,12 @@ class Pending:
         Raises:
             StorageError: The change cannot be written; nothing is noted.
         """
-        with self._lock:
+        if not changes:
+            return
+        with self._writing():
             if self._path is None:
                 _merge(self._memory, changes)
-            elif changes:
+            else:
                 _note(self._path, changes)
 
     def changes(self) -> dict[str, Document | None]:
@@ -68,20 +74,37 @@ class Pending:
         Raises:
             StorageError: The rest cannot be written.
         """
-        with self._lock:
+        with self._writing():
             rest = {name: found for name, found in self.changes().items() if changes.get(name, _NEVER) != found}
             if self._path is None:
                 self._memory = rest
             else:
                 _note(self._path, rest, instead=True)
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One at a time: who notes a change takes the next number, and who forgets some knows all of them."""
+        with self._lock:
+            if self._path is None:
+                yield
+                return
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise _unwritable(self._path, error) from error
+            with file_lock(self._path.parent, f"{self._path.name}.lock", _PATIENCE):
+                yield
+
 
 def pending_of(index: Index) -> Pending:
-    """What waits for an index; shared by all retrievers over the same object, configured copies included."""
+    """What waits for an index; shared by all retrievers over the same object or folder, configured copies included."""
     with _lock:
         if index not in _known:
-            path = index.path
-            _known[index] = Pending(None if path is None else path / "pending")
+            path = None if index.path is None else index.path.resolve() / "pending"
+            found = None if path is None else _of_folders.get(path)
+            _known[index] = Pending(path) if found is None else found
+            if path is not None:
+                _of_folders[path] = _known[index]
         return _known[index]
 
 
@@ -123,9 +146,7 @@ def _note(path: Path, changes: Mapping[str, Document | None], *, instead: bool =
             with suppress(OSError):  # what a killed process left unfinished stands there
                 path.rmdir()
     except OSError as error:
-        raise StorageError(
-            f"Cannot write {path} ({error.strerror}). Make room or fix the permissions, and do it again."
-        ) from error
+        raise _unwritable(path, error) from error
 
 
 def _read(path: Path) -> dict[str, Document | None]:
@@ -159,6 +180,10 @@ def _changes(path: Path, files: list[Path]) -> dict[str, Document | None]:
     for rows in reversed(noted):
         _merge(changes, {row["id"]: None if row.get("gone", False) else _document(row) for row in rows})
     return changes
+
+
+def _unwritable(path: Path, error: OSError) -> StorageError:
+    return StorageError(f"Cannot write {path} ({error.strerror}). Make room or fix the permissions, and do it again.")
 
 
 def _lost(path: Path) -> StorageError:

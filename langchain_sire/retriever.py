@@ -293,6 +293,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
 
 def _save_settings(retriever: SireRetriever, place: Path | None) -> None:
     if place is not None:
+        place.mkdir(parents=True, exist_ok=True)  # where there was nothing to index yet
         write_checked(place / _SETTINGS, {"k": retriever.asked({})["k"]})
 
 

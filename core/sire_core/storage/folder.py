@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
+from sire_core.errors import IndexMissingError, StorageError
 from sire_core.storage.derived import sync_folder
-from sire_core.storage.side_files import checksum, replace_json
+from sire_core.storage.file_lock import file_lock
+from sire_core.storage.side_files import ADVICE, checksum, replace_json
 
 __all__ = ["FORMAT", "Folder"]
 
 FORMAT = 4
 """Version of the folder layout and of the tables; a folder of another version is refused with advice."""
 
-_MAY_COME_FIRST = ("writer.lock", "pending")
-"""Files of ours that may stand in a folder before anything is built: the lock, documents that wait in an adapter."""
+_MAY_COME_FIRST = ("writer.lock", "pending.lock", *ADVICE)
+"""What of ours may stand in a folder before anything is built: locks, and files of adapters."""
 
 
 class Folder:
@@ -208,26 +208,8 @@ class Folder:
             IndexLockedError: Another writer is at work.
             StorageError: The folder cannot be written.
         """
-        with closing(self._lock()):
+        with file_lock(self.path, "writer.lock"):
             yield
-
-    def _lock(self) -> sqlite3.Connection:
-        connection = None
-        try:
-            connection = sqlite3.connect(str(self.path / "writer.lock"), timeout=0, isolation_level=None)
-            connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error as error:
-            if connection is not None:
-                connection.close()
-            if "locked" not in str(error):
-                raise StorageError(
-                    f"Cannot write to {self.path} ({error}). Make the folder writable or free some space, or copy it "
-                    "to a place that is."
-                ) from error
-            raise IndexLockedError(
-                f"Another process is writing to {self.path}. Readers may go on; wait for it to finish and run it again."
-            ) from error
-        return connection
 
 
 def check_format(manifest: Mapping[str, Any], path: Path) -> None:

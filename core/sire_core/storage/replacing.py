@@ -9,7 +9,7 @@ __all__ = ["replace_folder"]
 
 _DATABASES = [
     f"{name}{end}"
-    for name in ("index.sqlite", "calls.sqlite", "writer.lock")
+    for name in ("index.sqlite", "calls.sqlite", "writer.lock", "pending.lock")
     for end in ("", "-wal", "-shm", "-journal")
 ]
 _OF_AN_INDEX = {*_DATABASES, "manifest.json", "sources.json", "verified.json", "derived", "pending"}

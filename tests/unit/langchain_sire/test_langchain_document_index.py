@@ -2,6 +2,9 @@
 
 import random
 import shutil
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
@@ -190,6 +193,36 @@ def test_a_deletion_that_waits_where_nothing_was_built_makes_no_index(tmp_path):
     index.delete(["petra"])
     assert index.invoke("Petra?") == []
     assert not (tmp_path / "i" / "index.sqlite").exists()
+
+
+def test_an_index_begins_without_documents_in_any_folder(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for place in (tmp_path / "empty", tmp_path / "new" / "i"):
+        index = SireDocumentIndex.from_documents([], path=place, recipe="flat", k=7)
+        index.add_documents([PETRA])
+        assert [d.id for d in SireDocumentIndex.open(place).invoke("Petra?")] == ["petra"]
+        assert SireDocumentIndex.open(place).k == 7
+
+
+def _add(path, name):
+    store = SireDocumentIndex.open(path)
+    for number in range(20):
+        store.upsert([doc(f"{name}{number}", f"Text {name} {number}.")])
+
+
+_PROCESSES = partial(ProcessPoolExecutor, mp_context=get_context("spawn"))
+
+
+@pytest.mark.parametrize("workers", [ThreadPoolExecutor, pytest.param(_PROCESSES, marks=pytest.mark.slow)])
+def test_trap_no_document_is_lost_where_several_write_to_one_folder(tmp_path, workers):
+    SireDocumentIndex.open(tmp_path / "i", recipe="flat").flush()
+    with workers(2) as pool:
+        for done in [pool.submit(_add, tmp_path / "i", name) for name in "ab"]:
+            done.result()
+    names = [f"{name}{number}" for name in "ab" for number in range(20)]
+    index = SireDocumentIndex.open(tmp_path / "i", recipe="flat", k=50)
+    assert {d.id for d in index.get(names)} == set(names)
+    assert {d.id for d in index.invoke("Text")} == set(names)
 
 
 def test_what_waits_before_the_first_build_survives_too(tmp_path):
