@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from html.parser import HTMLParser
 
 __all__ = ["html_to_markdown"]
@@ -15,6 +16,29 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = frozenset(
     "p div section article main header ul ol dl dt dd figure figcaption blockquote details summary address body".split()
 )
+_CELLS = ("td", "th")
+_GROUPS = ("tbody", "thead", "tfoot")
+_ENDS_P = "pre table hr nav footer aside form dialog center menu fieldset hgroup search".split()
+_ENDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys([*_BLOCKS, *_HEADINGS, *_ENDS_P], ("p",)),
+    "li": ("li", "p"),
+    **dict.fromkeys(("dt", "dd"), ("dt", "dd", "p")),
+    **dict.fromkeys(_CELLS, _CELLS),
+    "tr": ("tr", *_CELLS),
+    **dict.fromkeys(_GROUPS, (*_GROUPS, "tr", *_CELLS)),
+    "option": ("option",),
+}
+"""Elements that end where one begins: their end tags may be left out."""
+_BLOCK = ""
+"""Stands for elements that no end tag of a word or phrase (`</b>`) ends."""
+_BLOCK_TAGS = _SKIPPED | _ENDS.keys() | {"html", "head", "caption"}
+_WALLS = {
+    "p": ("table", "object", "template", "button"),
+    "li": ("table", "object", "template", "ul", "ol"),
+    **dict.fromkeys(("dt", "dd"), ("table", "object", "template", "dl")),
+    **dict.fromkeys((*_CELLS, *_GROUPS, "tr", "table"), ("table",)),
+}
+"""Elements that a tag inside of them ends nothing outside of."""
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _NAVIGATION = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|breadcrumbs?|sidebar|toc|menu|pagination|skip-link|headerlink|cookie)"
@@ -47,7 +71,9 @@ class _Reader(HTMLParser):
         self._lines: list[str] = []
         self._text: list[str] = []
         self._title: list[str] = []
-        self._skipped: list[str] = []
+        self._open: list[str] = []
+        self._places: defaultdict[str, list[int]] = defaultdict(list)  # of the open elements, by name
+        self._skips_from: int | None = None  # what is left out now is this open element, with what is inside
         self._prefix = ""
         self._in_title = False
         self._code: list[str] | None = None
@@ -62,79 +88,106 @@ class _Reader(HTMLParser):
 
     def finished(self) -> tuple[str, str]:
         """Title and Markdown."""
+        self._close(0)
         self._flush()
         text = re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip()
         return " ".join("".join(self._title).split()), text
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin an element."""
+        ended = [place for name in _ENDS.get(tag, ()) if (place := self._place(name)) is not None]
+        if ended:
+            self._close(min(ended))
         if tag in _VOID:
             self._void(tag, dict(attrs))
             return
-        if self._skipped or self._hides(tag, dict(attrs)):
-            self._skipped.append(tag)
-            return
+        if self._skips_from is None:
+            if self._hides(tag, dict(attrs)):
+                self._skips_from = len(self._open)
+            else:
+                self._begin(tag)
+        for name in (tag, _BLOCK)[: 1 + (tag in _BLOCK_TAGS)]:
+            self._places[name].append(len(self._open))
+        self._open.append(tag)
+
+    def _place(self, tag: str) -> int | None:
+        """Where among the open elements the innermost of a name is that a tag here may end."""
+        place = self._places[tag][-1] if self._places[tag] else None
+        if place is None or place == self._skips_from:  # no broken table keeps what is left out from ending
+            return place
+        walls = _WALLS.get(tag, ("table", "object", "template") if tag in _BLOCK_TAGS else (_BLOCK,))
+        return None if any(self._places[wall] and self._places[wall][-1] > place for wall in walls) else place
+
+    def _close(self, place: int) -> None:
+        """End an open element and all inside of it."""
+        while len(self._open) > place:
+            tag = self._open.pop()
+            for name in (tag, _BLOCK)[: 1 + (tag in _BLOCK_TAGS)]:
+                self._places[name].pop()
+            if self._skips_from is None:
+                self._end(tag)
+            elif self._skips_from == len(self._open):
+                self._skips_from = None
+
+    def _begin(self, tag: str) -> None:
+        """Begin an element that is read."""
         if tag == "title":
             self._in_title = True
         elif tag == "code" and self._code is None:
             self._text.append("`")
-        elif tag in ("td", "th"):
-            self._text.clear()
-        elif tag in ("pre", "li", "table", "tr") or tag in _HEADINGS or (tag in _BLOCKS and self._row is None):
+        elif tag in _CELLS:
             self._flush()
-            self._begin(tag)
-
-    def _begin(self, tag: str) -> None:
-        """Begin what stands on lines of its own."""
-        if tag == "pre":
-            self._code = []
-        elif tag == "table":
-            self._rows = 0
-        elif tag == "tr":
-            self._row = []
-        elif tag == "li" or tag in _HEADINGS:
-            self._prefix = "- " if tag == "li" else "#" * _HEADINGS[tag] + " "
+            self._row = [] if self._row is None and self._places["table"] else self._row
+        elif tag in ("pre", "li", "table", "tr") or tag in _HEADINGS:
+            self._flush()
+            if tag == "pre":
+                self._code = [] if self._code is None else self._code
+            elif tag in ("table", "tr"):
+                self._end_row()  # of the table around this one
+                self._rows, self._row = (0, None) if tag == "table" or not self._places["table"] else (self._rows, [])
+            else:
+                self._prefix = "- " if tag == "li" else "#" * _HEADINGS[tag] + " "
+        elif tag in _BLOCKS:
+            self._break()
 
     def handle_endtag(self, tag: str) -> None:
-        """End an element."""
-        if self._skipped:
-            # An element that nobody closes (`<nav><p>..</nav>`) ends with the one around it.
-            if tag in self._skipped:
-                while self._skipped.pop() != tag:
-                    pass
-            return
+        """End an element; one that nobody closes (`<nav><p>..</nav>`) ends with the one around it."""
+        place = self._place(tag)
+        if place is not None:
+            self._close(place)
+        elif self._skips_from is None and (tag in _HEADINGS or tag in _BLOCKS):
+            self._break()
+
+    def _end(self, tag: str) -> None:
+        """End an element that was read."""
         if tag == "title":
             self._in_title = False
         elif tag == "code" and self._code is None:
             self._text.append("`")
-        elif tag in ("td", "th") and self._row is not None:
+        elif tag in _CELLS and self._row is not None:
             self._row.append(self._taken().replace("|", "\\|"))
-        else:
-            self._end(tag)
-
-    def _end(self, tag: str) -> None:
-        """End what stands on lines of its own."""
-        if tag == "pre" and self._code is not None:
+        elif tag == "pre" and self._code is not None:
             self._lines += ["", "```", "".join(self._code).strip("\n"), "```", ""]
             self._code = None
-        elif tag == "tr":
+        elif tag in ("tr", "table"):
             self._end_row()
-        elif tag == "table":
-            self._lines.append("")
-        elif tag in _HEADINGS or tag == "li" or (tag in _BLOCKS and self._row is None):
+            if tag == "table":
+                self._rows = 0
+                self._lines.append("")
+        elif tag in _HEADINGS or tag in ("li", *_CELLS):
             self._flush()
+        elif tag in _BLOCKS:
+            self._break()
 
     def handle_data(self, data: str) -> None:
         """Take in text."""
         if self._in_title:
             self._title.append(data)
-        elif self._code is not None and not self._skipped:
-            self._code.append(data)
-        elif not self._skipped:
-            self._text.append(data)
+        elif self._skips_from is None:
+            (self._text if self._code is None else self._code).append(data)
 
     def _void(self, tag: str, attributes: dict[str, str | None]) -> None:
-        if self._skipped:
+        if self._skips_from is not None:
             return
         if tag == "br":
             if self._code is not None:
@@ -160,6 +213,13 @@ class _Reader(HTMLParser):
         text = _SPACE.sub(" ", "".join(self._text)).strip()
         self._text.clear()
         return text
+
+    def _break(self) -> None:
+        """Keep apart what stands in two blocks; those in a cell are on one line."""
+        if self._row is None:
+            self._flush()
+        else:
+            self._text.append(" ")
 
     def _flush(self) -> None:
         text = self._taken()

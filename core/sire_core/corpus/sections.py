@@ -162,17 +162,20 @@ def _without_comments(line: str) -> tuple[str, bool]:
     """A line without comments, and whether one goes on behind it; code between backticks keeps them."""
     kept: list[str] = []
     place = 0
-    while (start := line.find("<!--", place)) >= 0:
-        code = _INLINE_CODE.search(line, place, start + 600) if "`" in line[place:start] else None
+    start = line.find("<!--")
+    while start >= 0:
+        code = _INLINE_CODE.search(line, place, start + 600) if line.find("`", place, start) >= 0 else None
         if code is not None and code.start() < start:
             kept.append(line[place : code.end()])
             place = code.end()
+            start = start if place <= start else line.find("<!--", place)
             continue
         end = line.find("-->", start + 4)
         kept.append(line[place:start])
         if end < 0:
             return "".join(kept), True
         place = end + 3
+        start = line.find("<!--", place)
     kept.append(line[place:])
     return "".join(kept), False
 

@@ -1,10 +1,14 @@
 """Files of many types: HTML without an extra, the others through the extra `files`; ids that do not depend on the path."""
 
 import io
+import re
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.readers import read_documents
@@ -68,6 +72,57 @@ def test_html_keeps_content_and_structure():
 @pytest.mark.parametrize("broken", ["<nav><div>x</nav><p>kept", "<p>kept<table><tr><td>", "kept</div></ul>", "<b>kept"])
 def test_broken_html_loses_no_text(broken):
     assert "kept" in html_to_markdown(broken)[1]
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<table><tr><td>Paris<td>France</table>", "| Paris | France |\n| --- | --- |"),
+        ("<table><tr hidden><td>x<tr><td>y</table><h1>T</h1>z", "| y |\n| --- |\n\n# T\n\nz"),
+        ("<table><thead hidden><tr><th>x<tbody><tr><td>y</table>", "| y |\n| --- |"),
+        ("<table><tr><td>a<td><table><tr><td>b</table><td>c</table>d", "a b c d"),
+        ("<table><tr><td><p>a<p>b</table>", "| a b |\n| --- |"),
+        ("<p class='menu'>x<p>a<p>b", "a\n\nb"),
+        ("<p hidden>x<hr>a", "a"),
+        ("<ul><li hidden>x<li>a<ul><li>b</ul><li>c</ul><p>d", "- a\n- b\n- c\n\nd"),
+        ("<dl><dt>a<dd hidden>x<dt>b<dd>c</dl>", "a\n\nb\n\nc"),
+        ("<div><span hidden>x</div>a", "a"),
+        ("<nav><table><tr><td>x</nav>a", "a"),
+        ("<nav><ul><li>x<li>x<p>x</ul></nav>a", "a"),
+        ("<b><p>a</b> b</p>c", "a b\n\nc"),
+        ("<pre>a", "```\na\n```"),
+        ("<td>a</td><tr>b", "a\n\nb"),
+    ],
+)
+def test_elements_without_end_tags_end_where_they_do_in_a_browser(page, text):
+    found = html_to_markdown(page)[1]
+    if text == "a b c d":  # a table in a cell stands between what was before and behind it
+        found = " ".join(re.findall("[a-z]", found))
+    assert found == text
+
+
+TAGS = "p div ul li b span h2 pre code section dl dt dd table tbody tr td th".split()
+
+
+@given(st.lists(st.sampled_from(["text", *(f"<{end}{tag}>" for tag in TAGS for end in ("", "/"))]), max_size=30))
+def test_html_without_hidden_parts_loses_no_text_however_broken(parts):
+    page = [f" word{place}. " if part == "text" else part for place, part in enumerate(parts)]
+    found = re.findall(r"word\d+", html_to_markdown("".join(page))[1])
+    assert sorted(found) == sorted(part.strip(" .") for part in page if part[0] == " ")
+
+
+@pytest.mark.parametrize(
+    "parts", ["<nav> <p> </b>", "<p><button> <b> <div></div>", "<i><p> <b> </i>", "<table><tr> <td>a", "<ul> <ul><li>"]
+)
+def test_html_is_linear(parts):
+    def seconds(number):
+        page = "".join(part * number for part in parts.split())
+        start = time.process_time()
+        html_to_markdown(page)
+        return time.process_time() - start
+
+    seconds(100)
+    assert seconds(8_000) < 8 * max(seconds(2_000), 0.05)
 
 
 def test_files_of_many_types_become_documents_with_titles(tmp_path):
