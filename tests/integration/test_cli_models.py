@@ -130,7 +130,16 @@ def test_a_missing_key_is_named_before_anything_is_read_and_a_key_given_as_name_
     run("index", missing, "--to", tmp_path / "ix", "--llm", "m", "--api-key-env", SECRET, "--yes", code=1)
 
 
-@pytest.mark.parametrize("option", [("--native",), ("--max-calls", "3"), ("--base-url", "http://localhost:1/v1")])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--native",),
+        ("--max-calls", "3"),
+        ("--base-url", "http://localhost:1/v1"),
+        ("--api-key-env", "MY_KEY"),
+        ("--prices", "prices.json"),
+    ],
+)
 def test_options_of_a_model_need_a_model(tmp_path, source, option):
     assert f"{option[0]} needs --llm" in run("index", source, "--to", tmp_path / "ix", *option, code=1).stderr
 

@@ -85,9 +85,10 @@ class SpendingOptions(ModelOptions):
         """Asks whether a build of these documents may be paid, see `approve_cost`; None where nothing is paid.
 
         Raises:
-            ConfigurationError: The price table cannot be read, or does not have the model.
+            ConfigurationError: The price table cannot be read, or does not have the model; or there is no model.
         """
         if self.llm is None:
+            _refuse({"--prices": self.prices})
             return None
         return partial(approve_cost, price=find_price(self.llm, self.prices), yes=self.yes)
 
@@ -176,6 +177,7 @@ def language_model(
     if llm is None:
         given = {
             "--base-url": base_url,
+            "--api-key-env": None if api_key_env == DEFAULT_KEY else api_key_env,
             "--native": native or None,
             "--max-calls": max_calls,
             "--max-tokens": max_tokens,

@@ -77,6 +77,11 @@ async def stream_answer(model: LanguageModel, request: ModelRequest) -> AnswerPa
             yield part
 
 
+def _texts(stop: Sequence[str]) -> tuple[str, ...]:
+    """Stop texts; one in the place of a list is that one, not its letters."""
+    return (stop,) if isinstance(stop, str) else tuple(stop)
+
+
 class ModelBase(ABC):
     """A `StreamingModel` that answers a `ModelRequest`; without a `parts` of its own it gives answers in one piece."""
 
@@ -108,7 +113,7 @@ class ModelBase(ABC):
         temperature: float = 0.0,
     ) -> Completion:
         """Answer a prompt; see `LanguageModel.complete`."""
-        return await self.answer(ModelRequest(prompt, schema, tuple(stop), max_tokens, temperature))
+        return await self.answer(ModelRequest(prompt, schema, _texts(stop), max_tokens, temperature))
 
     def stream(
         self,
@@ -120,7 +125,7 @@ class ModelBase(ABC):
         temperature: float = 0.0,
     ) -> AnswerParts:
         """Answer a prompt in pieces; see `StreamingModel.stream`."""
-        return self.parts(ModelRequest(prompt, schema, tuple(stop), max_tokens, temperature))
+        return self.parts(ModelRequest(prompt, schema, _texts(stop), max_tokens, temperature))
 
 
 class ModelWrapper(ModelBase):

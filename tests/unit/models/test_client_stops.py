@@ -5,7 +5,24 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.models.base import StopCutter, cut_at
+from sire_core.models.base import ModelBase, StopCutter, cut_at
+from sire_core.protocols import Completion, ModelRequest, Prompt
+
+
+class Repeating(ModelBase):
+    """Answers with the stop texts that it was given."""
+
+    fingerprint = "repeating"
+
+    async def answer(self, request: ModelRequest) -> Completion:
+        return Completion("|".join(request.stop))
+
+
+async def test_one_stop_text_is_not_a_list_of_letters() -> None:
+    model, prompt = Repeating(), Prompt("Go on.")
+    assert (await model.complete(prompt, stop="END")).text == "END"
+    assert [piece async for piece in model.stream(prompt, stop="END")] == ["END", Completion("END")]
+    assert (await model.complete(prompt, stop=["A", "B"])).text == "A|B"
 
 
 def test_the_first_stop_text_ends_it() -> None:
