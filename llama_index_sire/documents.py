@@ -6,7 +6,15 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import (
+    BaseNode,
+    ImageNode,
+    IndexNode,
+    MetadataMode,
+    NodeRelationship,
+    RelatedNodeInfo,
+    TextNode,
+)
 from llama_index.core.schema import Document as LlamaIndexDocument
 
 from sire_core.errors import CorpusError
@@ -22,6 +30,10 @@ CUT_KEY = "sire_cut"
 
 NODE_KEY = "sire_node"
 """Metadata key under which other fields of a node (places in the text, relationships) travel as JSON."""
+
+_CLASS = "class"
+_CLASSES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
+"""Classes of nodes that come back as they were."""
 
 _PLAIN = TextNode()
 _FIELDS = (
@@ -50,7 +62,7 @@ def to_documents(
         marks: What is noted with the nodes of a document, by the document's id.
 
     Raises:
-        CorpusError: Something is no node, or one id stands for two things.
+        CorpusError: Something is no node, has fields that cannot be kept, or one id stands for two things.
     """
     documents: list[Document] = []
     pieces: dict[str, dict[str, BaseNode]] = {}
@@ -111,9 +123,31 @@ def _about(node: BaseNode) -> dict[str, Any]:
     """What a node has beside its text and metadata, where it is not what every node has."""
     found = {name: getattr(node, name) for name in _FIELDS if hasattr(node, name)}
     about = {name: value for name, value in found.items() if value != getattr(_PLAIN, name)}
-    if node.relationships and not isinstance(node, LlamaIndexDocument):
+    if isinstance(node, LlamaIndexDocument):
+        return about
+    if node.relationships:
         about["relationships"] = {kind.value: _related(to) for kind, to in node.relationships.items()}
-    return about
+    return {**about, **_own_fields(node)}
+
+
+def _own_fields(node: BaseNode) -> dict[str, Any]:
+    """Class of a node that is more than a text, and the fields that only this class has."""
+    kind = type(node)
+    fields = {name: field for name, field in kind.model_fields.items() if name not in TextNode.model_fields}
+    fields.pop("text_resource", None)  # the text itself
+    usual = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    own = {name: getattr(node, name) for name in fields if getattr(node, name) != usual[name]}
+    if own.get("obj") is not None and isinstance(node, IndexNode):
+        raise CorpusError(
+            f"Node {node.node_id!r} refers to an object, which an index does not store. Give the node with obj=None, "
+            f"and the retriever object_map={{{node.index_id!r}: the object}}."
+        )
+    if own and kind not in _CLASSES.values():
+        raise CorpusError(
+            f"Node {node.node_id!r} is a {kind.__name__}, whose {', '.join(own)} an index does not store. Put them "
+            f"into its metadata, and give a {' or '.join(_CLASSES)}."
+        )
+    return {} if kind not in _CLASSES.values() or kind is TextNode else {_CLASS: kind.class_name(), **own}
 
 
 def _related(to: RelatedNodeInfo | list[RelatedNodeInfo]) -> Any:
@@ -123,13 +157,14 @@ def _related(to: RelatedNodeInfo | list[RelatedNodeInfo]) -> Any:
     return [to.node_id, None if to.node_type is None else str(getattr(to.node_type, "value", to.node_type)), to.hash]
 
 
-def read_about(text: str) -> dict[str, Any]:
-    """Fields of a node from what stands under `NODE_KEY`."""
+def read_about(text: str) -> tuple[type[TextNode], dict[str, Any]]:
+    """Class and fields of a node from what stands under `NODE_KEY`."""
     about: dict[str, Any] = json.loads(text)
     about.pop(CUT_KEY, None)
+    made = _CLASSES[about.pop(_CLASS, "TextNode")]
     related = about.pop("relationships", {})
     about["relationships"] = {NodeRelationship(kind): _to(found) for kind, found in related.items()}
-    return about
+    return made, about
 
 
 def _to(found: list[Any]) -> RelatedNodeInfo | list[RelatedNodeInfo]:

@@ -26,9 +26,9 @@ def to_node(
 ) -> TextNode:
     """Convert a unit into a node of its own; every call makes a new one.
 
-    A passage has its document as SOURCE, and the places and relationships of the node that it was. Anything derived has
-    its own id as SOURCE: it stands on many documents, and `delete(ref_doc_id)` of a vector store has to reach it (a
-    node without SOURCE is stored under `"None"` and stays).
+    A passage has its document as SOURCE, and the class, places and relationships of the node that it was. Anything
+    derived has its own id as SOURCE: it stands on many documents, and `delete(ref_doc_id)` of a vector store has to
+    reach it (a node without SOURCE is stored under `"None"` and stays).
 
     Args:
         unit: What to convert.
@@ -38,9 +38,10 @@ def to_node(
     """
     is_passage, name = unit.kind is UnitKind.CHUNK, to_uuid(unit.id)
     kept = dict(unit.metadata) if metadata is None and is_passage else dict(metadata or {})
-    about = read_about(kept.pop(NODE_KEY)) if NODE_KEY in kept else {}
+    made, about = read_about(kept.pop(NODE_KEY, "{}"))
     related = about.pop("relationships", {}) if is_passage else {}
     if not is_passage:
+        made = TextNode
         about = {key: value for key, value in about.items() if key.startswith("excluded")}
         if unit.title:
             kept["title"] = unit.title
@@ -59,7 +60,7 @@ def to_node(
         key: [*about.pop(key, ()), *PROVENANCE_KEYS]
         for key in ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
     }
-    return TextNode(
+    return made(
         id_=unit.source_id if own_id and unit.source_ids else name,
         text=unit.text,
         metadata=kept,

@@ -27,7 +27,7 @@ SEARCH_FIELDS = ("filters", "doc_ids", "node_ids", "returns", "scores", "recipe"
 
 FIELDS = (
     *("similarity_top_k", *SEARCH_FIELDS[:-1]),
-    *("title_key", "transformations", "callback_manager", "verbose"),
+    *("title_key", "transformations", "callback_manager", "object_map", "objects", "verbose"),
 )
 """What belongs to a retriever, not to its index."""
 

@@ -41,10 +41,10 @@ dispatcher = get_dispatcher(__name__)
 class SireRetriever(DocumentChanges, Engines, BaseRetriever):
     """Retrieves the passages of documents, in place of `index.as_retriever()`.
 
-    What comes back are the user's own nodes, with their ids, metadata, places in the text and relationships; documents
-    that were not split are cut here. Every node says in `metadata["sire_doc_ids"]` and `metadata["sire_chunk_ids"]`
-    (JSON lists) where it comes from. Scores are positive (zero and below are shown as 0.000001, for LlamaIndex reads a
-    score of 0.0 as 1.0) and descend, except with `scores="similarity"`.
+    What comes back are the user's own nodes, with their classes, ids, metadata, places in the text and relationships;
+    documents that were not split are cut here. Every node says in `metadata["sire_doc_ids"]` and
+    `metadata["sire_chunk_ids"]` (JSON lists) where it comes from. Scores are positive (zero and below are shown as
+    0.000001, for LlamaIndex reads a score of 0.0 as 1.0) and descend, except with `scores="similarity"`.
 
     Args:
         index: An index of the core; see `from_documents` and `from_persist_dir`.
@@ -61,9 +61,10 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
         title_key: Metadata key that holds the title of documents that are added.
         transformations: Split documents that are added, such as `[SentenceSplitter()]`; None leaves that to the index.
         callback_manager: `Settings.callback_manager` when left out.
-        object_map: For recursive retrieval.
-        objects: For recursive retrieval.
-        verbose: For recursive retrieval.
+        object_map: For recursive retrieval: what stands behind an `IndexNode` that is found, by its `index_id`, such as
+            another retriever.
+        objects: The same, as `IndexNode`s with their objects, in the place of `object_map`.
+        verbose: Print what recursive retrieval enters.
 
     Raises:
         ConfigurationError: `index` is none, `similarity_top_k` is below one, or a filter cannot be translated.
@@ -247,6 +248,7 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
     def narrowed(self, similarity_top_k: int | None, filters: FilterLike, **fields: Any) -> SireRetriever:
         """This retriever with another number of nodes; a filter narrows further, and never widens what it may see."""
         mine = {name: getattr(self, name) for name in (*FIELDS, "recipe") if hasattr(self, name)}
+        mine["verbose"] = self._verbose
         k = self.similarity_top_k if similarity_top_k is None else similarity_top_k
         return SireRetriever(
             self.index, **{**mine, **fields, "similarity_top_k": k, "filters": both_filters(self.filters, filters)}
