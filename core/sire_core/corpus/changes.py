@@ -6,11 +6,11 @@ import difflib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sire_core.algorithms.wording import count
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
-from sire_core.corpus.stored import given_back, is_allowed
+from sire_core.corpus.stored import StoredDocument, given_back, is_allowed
 from sire_core.errors import CorpusError, KnownDocumentError
 from sire_core.types import Chunk, Document, Passage, digest
 
@@ -29,25 +29,6 @@ __all__ = [
 
 _COMPARED = 20_000
 """Most ids that a mistyped one is compared with."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
-    """A document as the index remembers it.
-
-    Attributes:
-        id: The user's id.
-        sequence: Its place in the corpus; an update keeps it.
-        hash: Of everything that its chunks depend on.
-        title: Title.
-        metadata: Metadata.
-    """
-
-    id: str
-    sequence: int
-    hash: str
-    title: str
-    metadata: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

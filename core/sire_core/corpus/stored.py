@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from sire_core.filter_ids import passes
 from sire_core.types import Document, Passage
 
 if TYPE_CHECKING:
-    from sire_core.corpus.changes import StoredDocument
     from sire_core.filters import Filter
     from sire_core.storage.store import Store
     from sire_core.types import Chunk
 
-__all__ = ["given_back", "is_allowed", "stored_documents"]
+__all__ = ["StoredDocument", "given_back", "is_allowed", "stored_documents"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document as the index remembers it.
+
+    Attributes:
+        id: The user's id.
+        sequence: Its place in the corpus; an update keeps it.
+        hash: Of everything that its chunks depend on.
+        title: Title.
+        metadata: Metadata.
+    """
+
+    id: str
+    sequence: int
+    hash: str
+    title: str
+    metadata: Mapping[str, Any]
 
 
 def stored_documents(store: Store, wanted: Collection[str] | None, allow: Filter | None) -> list[Document]:
