@@ -137,9 +137,12 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "small-model", help="where answers are kept")
     parser.add_argument("--kinds", nargs="+", default=["model", "model+rules"], choices=["model", "model+rules"])
     parser.add_argument("--most", type=int, default=10**9, help="passages to ask about in this run, of each kind")
+    parser.add_argument("--concurrency", type=int, default=1, help="calls at once; as many as the server has slots")
     options = parser.parse_args()
     dataset = candidates(load_dataset(options.data / options.set), options.questions, options.each)
-    chat = OpenAIChat(options.llm, base_url=options.base_url, api_key="none", deadline=7200.0, concurrency=1)
+    chat = OpenAIChat(
+        options.llm, base_url=options.base_url, api_key="none", deadline=7200.0, concurrency=options.concurrency
+    )
     options.work.mkdir(parents=True, exist_ok=True)
     answers = AnswerFile(options.work / f"extraction-{options.set}.jsonl")
     chunks = [chunk_of(document) for document in dataset.documents]
@@ -149,7 +152,7 @@ def main() -> None:
         for kind in options.kinds:
             known = asyncio.run(extracted(kept[kind], chunks))
             todo = [chunk for chunk in chunks if chunk.hash not in known][: options.most]
-            asking = makers[kind](CachedModel(Watched(chat), answers), concurrency=1)
+            asking = makers[kind](CachedModel(Watched(chat), answers), concurrency=options.concurrency)
             asyncio.run(extracted(asking, todo))
     kinds = {kind: asyncio.run(extracted(extractor, chunks)) for kind, extractor in kept.items()}
     there = [chunk for chunk in chunks if all(chunk.hash in records for records in kinds.values())]

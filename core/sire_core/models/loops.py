@@ -1,11 +1,11 @@
-"""Answers of small models that repeat themselves until the limit. Pure functions, linear in the text."""
+"""Answers that were cut off at their limit, often in a loop. Pure functions, linear in the text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-__all__ = ["loop_at", "without_loop"]
+__all__ = ["loop_at", "without_loop", "without_rest"]
 
 _REACH = 6_000
 """Letters at the end that are looked at: a few rounds of anything that a model repeats."""
@@ -46,11 +46,26 @@ def without_loop(text: str) -> str | None:
         brackets closed; None when the text does not repeat itself or holds no finished element.
     """
     loop = loop_at(text)
-    begin = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
-    if loop is None or begin < 0:
+    if loop is None:
         return None
     start, period = loop
-    end = start + 2 * period - 1
+    return _finished(text, start + 2 * period - 1, period)
+
+
+def without_rest(text: str) -> str | None:
+    """The JSON value of an answer that was cut off, up to its last finished element, with its brackets closed.
+
+    Returns:
+        None when it holds no finished element.
+    """
+    return _finished(text, len(text), 0)
+
+
+def _finished(text: str, end: int, period: int) -> str | None:
+    """The value of `text[:end]` up to a finished element; what begins in the last `period` letters is a repetition."""
+    begin = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
+    if begin < 0:
+        return None
     stack: list[str] = []
     before: tuple[int, int] | None = None  # index and depth of what was finished last, before the last round
     inside: tuple[int, int] | None = None  # and in it: what is least deep is repeated, the rest is a part of that

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ValidationError, model_validato
 
 from sire_core.errors import ModelError, RefusalError
 from sire_core.models.json_answers import tolerant_json
-from sire_core.models.loops import loop_at, without_loop
+from sire_core.models.loops import loop_at, without_loop, without_rest
 from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.types import digest
 
@@ -56,6 +56,8 @@ _FIELD = re.compile(r"[A-Za-z_]\w{0,40}")
 _WORDY = frozenset({"title", "default", "description"})
 _MAX_ERRORS = 5
 _MAX_SHOWN = 6_000
+_LOOP = "an answer for the schema %s repeated itself until its length limit; what it said before is used"
+_CUT = "an answer for the schema %s was cut off at its length limit, twice; what it finished is used"
 _BARE_HINT = "Answer with one JSON object only, no other text. Its JSON schema:\n"
 
 
@@ -81,7 +83,8 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
 
     The repair call repeats the prompt, says what was wrong and shows the unusable answer as data; an answer that was
     cut off gets twice the room. One that was cut off while it repeated itself is taken as far as it got before, which
-    is logged, and is asked for again only if that does not fit.
+    is logged, and is asked for again only if that does not fit. When the repaired one is cut off as well, what either
+    of them finished is taken, which is logged, too.
 
     Args:
         ask: Sends a request. A `Completion.parsed` that is already set is trusted to be validated.
@@ -103,8 +106,9 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
     room = request.max_tokens
     if first.finish == "length" and loop_at(first.text) is not None:
         # More room is more rounds. What was said before the first repetition is the answer, if it is one.
-        said = _before_loop(first, schema)
+        said = _as_far(first, without_loop(first.text), schema)
         if said is not None:
+            _logger.warning(_LOOP, schema_name(schema))
             return said
         problem = f"the answer repeated itself until its length limit; name everything once ({problem})"
     elif room and first.finish == "length":
@@ -114,11 +118,15 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
     try:
         done = _read(second, schema)
     except ValueError as error:
-        raise UnusableAnswerError(
-            f"the answer did not fit the schema {schema_name(schema)} even after a repair call: "
-            f"{_describe(error, second)}; it is not stored and the next build asks again",
-            second.text if second.text.strip() else first.text,
-        ) from error
+        found = _cut_off((second, first), schema)
+        if found is None:
+            raise UnusableAnswerError(
+                f"the answer did not fit the schema {schema_name(schema)} even after a repair call: "
+                f"{_describe(error, second)}; it is not stored and the next build asks again",
+                second.text if second.text.strip() else first.text,
+            ) from error
+        _logger.warning(_CUT, schema_name(schema))
+        done = found
     return replace(
         done,
         input_tokens=first.input_tokens + second.input_tokens,
@@ -143,20 +151,22 @@ def _read(answer: Completion, schema: type[BaseModel]) -> Completion:
     return replace(answer, parsed=parse_answer(answer.text, schema))
 
 
-def _before_loop(answer: Completion, schema: type[BaseModel]) -> Completion | None:
-    """The answer up to where it began to repeat itself; None when that does not fit the schema."""
-    text = without_loop(answer.text)
+def _cut_off(answers: Sequence[Completion], schema: type[BaseModel]) -> Completion | None:
+    """What answers finished, all of which were cut off: the longest that fits; None when none does."""
+    if any(answer.finish != "length" for answer in answers):
+        return None
+    found = [_as_far(answer, without_rest(answer.text), schema) for answer in answers]
+    return max((said for said in found if said is not None), key=lambda said: len(said.text), default=None)
+
+
+def _as_far(answer: Completion, text: str | None, schema: type[BaseModel]) -> Completion | None:
+    """An answer that ends with a part of its text; None when that does not fit the schema."""
+    if text is None:
+        return None
     try:
-        parsed = None if text is None else schema.model_validate_json(text)
+        return replace(answer, text=text, parsed=schema.model_validate_json(text), finish="stop")
     except ValidationError:
         return None
-    if text is None or parsed is None:
-        return None
-    _logger.warning(
-        "an answer for the schema %s repeated itself until its length limit; what it said before is used",
-        schema_name(schema),
-    )
-    return replace(answer, text=text, parsed=parsed, finish="stop")
 
 
 def _describe(error: ValueError, answer: Completion) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.models.base import CheckedModel
-from sire_core.models.loops import loop_at, without_loop
+from sire_core.models.loops import loop_at, without_loop, without_rest
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.structured import UnusableAnswerError
 from sire_core.protocols import Completion, Prompt
@@ -86,6 +86,25 @@ async def test_an_answer_that_was_only_too_long_still_gets_more_room():
     assert model.rooms == [500, 1000]
 
 
+async def test_what_two_cut_answers_finished_is_the_answer_and_the_longer_one_counts(caplog):
+    short = HEAD + OTHER + '{"text":"She lived in'
+    long = HEAD + OTHER + FACT + '{"text":"And then she'
+    for texts in ((short, long), (long, short)):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "sire_core"):
+            done = await ask(Loops(*texts, ""))
+        assert [fact.text for fact in done.parsed.facts] == [json.loads(found[:-1])["text"] for found in (OTHER, FACT)]
+        assert json.loads(done.text)["facts"]
+        assert (done.finish, done.input_tokens, done.output_tokens) == ("stop", 20, 180)
+        assert "cut off at its length limit" in caplog.text
+
+
+async def test_two_cut_answers_that_finished_nothing_of_use_are_an_error():
+    for text in (HEAD + '{"text":"She lived in', '{"entities":[', "no JSON at all"):
+        with pytest.raises(UnusableAnswerError, match="length limit"):
+            await ask(Loops(text, text, ""))
+
+
 def test_prose_that_repeats_itself_is_found_where_it_begins():
     said = "The museum stands in Osby. "
     text = "Holt Museum. " + said * 9 + said[:5]
@@ -103,16 +122,15 @@ def test_whatever_is_repeated_the_rest_is_a_beginning_of_the_answer(start, round
     text = start + round_ * times
     found = loop_at(text)
     assert found is None or (0 <= found[0] <= len(text) - 3 * found[1] and found[1] > 0)
-    value = without_loop(text)
-    if value is not None:
-        kept = value.rstrip("]}")
-        assert kept in text
+    for value in (without_loop(text), without_rest(text)):
+        assert value is None or value.rstrip("]}") in text
 
 
 def test_a_megabyte_takes_no_longer_than_its_length():
     for text in ("[" * 1_000_000, '{"a":' * 200_000, '"' * 1_000_000, "[1]," * 250_000, "ab" * 500_000):
         begun = time.perf_counter()
         without_loop(text)
+        without_rest(text)
         assert time.perf_counter() - begun < 2
 
 
