@@ -73,7 +73,8 @@ class DocumentChanges:
 
         Args:
             ids: Which documents.
-            filter: In the place of ids, on metadata: of what this retriever may find, whatever passes is deleted.
+            filter: In the place of ids, on metadata: of what this retriever may find, whatever passes is deleted. What
+                `allow` hides stays.
             missing_ok: Leave out unknown ids.
 
         Raises:
@@ -100,7 +101,9 @@ class DocumentChanges:
         else:
             gone = [ids] if isinstance(ids, str) else list(ids)
         if gone:
-            await self._follow(await self.index.adelete(gone, missing_ok=missing_ok))
+            seen = ids is None  # then what is hidden had no part in the choice
+            report = await self.index.adelete(gone, missing_ok=missing_ok or seen, only_shown=seen)
+            await self._follow(report)
 
     async def _passing(self, where: FilterLike) -> list[str]:
         """Ids of the documents of which every passage passes a filter."""

@@ -90,6 +90,8 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:  # noqa: ARG002 - the interface's
         """Delete documents and everything derived from them. Unknown ids are no failure.
 
+        With `allow` only what it shows is deleted, at once: a deletion that waits is one of the whole document.
+
         Raises:
             ValueError: No ids were given.
         """
@@ -98,7 +100,11 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         ids = [ids] if isinstance(ids, str) else ids
         there = {document.id for document in self._documents(ids)}
         gone = [name for name in dict.fromkeys(ids) if name in there]
-        self._pending.put(dict.fromkeys(gone))
+        if gone and self.index.allow is not None:
+            self.flush()
+            self.index.delete(gone, missing_ok=True, only_shown=True)
+        else:
+            self._pending.put(dict.fromkeys(gone))
         return DeleteResponse(num_deleted=len(gone), num_failed=0, succeeded=gone, failed=[])
 
     async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:

@@ -122,13 +122,13 @@ class DocumentChanges:
         return await self._follow(lambda: self.index.adelete(given))
 
     def delete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - the interface's: there is no docstore beside the index
-        """`delete`, as an index of LlamaIndex has it: an unknown id is mentioned in the log."""
+        """`delete`, as an index of LlamaIndex has it: an unknown id goes to the log, and what `allow` hides stays."""
         run_sync(self.adelete_ref_doc(ref_doc_id))
 
     async def adelete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
         """See `delete_ref_doc`."""
         if await asyncio.to_thread(self._stored, [ref_doc_id]):
-            await self.adelete(ref_doc_id)
+            await self._follow(lambda: self.index.adelete(ref_doc_id, missing_ok=True, only_shown=True))
         else:
             _log.warning("ref_doc_id %s not found, nothing deleted.", ref_doc_id)
 

@@ -61,7 +61,7 @@ class Index:
             is nearest in every search, in the place of our own scan.
         lock_timeout: Seconds that a change waits for another writer before it raises `IndexLockedError`.
         allow: What the readers of this object may see, as a filter: it holds in every search, snapshot and explanation,
-            in `documents` and `stats`, and no argument of theirs widens it. Changes are not limited.
+            in `documents` and `stats`, and no argument of theirs widens it. Changes are not limited; see `delete`.
         runner: Who does a build's work that falls into parts: None this process; `ray` tasks of Ray on this machine or
             on the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` those of another one (extra `ray`); or a `Runner`. The
             index is the same.
@@ -191,26 +191,36 @@ class Index:
         """See `update`."""
         return await self._session.put(documents, may_replace=True)
 
-    def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False) -> BuildReport:
+    def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False, only_shown: bool = False) -> BuildReport:
         """Remove documents and everything derived from them.
 
         Args:
             doc_ids: Which.
             missing_ok: Leave out unknown ids.
+            only_shown: Remove no passage that `allow` hides, and take documents that it hides for unknown ones.
 
         Raises:
             CorpusError: An id is unknown; nothing is deleted.
             IndexMissingError: There is no index, and ids may be missing.
         """
-        return _run(self.adelete(doc_ids, missing_ok=missing_ok))
+        return _run(self.adelete(doc_ids, missing_ok=missing_ok, only_shown=only_shown))
 
-    async def adelete(self, doc_ids: Iterable[str], *, missing_ok: bool = False) -> BuildReport:
+    async def adelete(
+        self, doc_ids: Iterable[str], *, missing_ok: bool = False, only_shown: bool = False
+    ) -> BuildReport:
         """See `delete`."""
-        from sire_core.corpus.changes import plan_delete
+        from sire_core.corpus.changes import plan_delete, plan_delete_shown
 
         wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
+        allow, chunker = self._configuration.allow, self._configuration.chunker_object()
         if missing_ok:
             self._session.files()  # nothing is made where there is nothing to delete
+        if only_shown and allow is not None:
+            return await self._session.apply(
+                lambda stored, chunks: plan_delete_shown(
+                    stored, chunks, wanted, allow, missing_ok=missing_ok, chunker=chunker
+                )
+            )
         return await self._session.apply(lambda stored, _: plan_delete(stored, wanted, missing_ok=missing_ok))
 
     def delete_passages(self, passage_ids: Iterable[str]) -> BuildReport:

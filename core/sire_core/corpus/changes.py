@@ -23,6 +23,7 @@ __all__ = [
     "plan_build",
     "plan_delete",
     "plan_delete_passages",
+    "plan_delete_shown",
     "plan_put",
     "replacing",
 ]
@@ -146,6 +147,26 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, mis
     return CorpusChange(drop_documents=tuple(name for name in wanted if name in stored))
 
 
+def plan_delete_shown(
+    stored: Mapping[str, StoredDocument],
+    chunks: Sequence[Chunk],
+    ids: Iterable[str],
+    allow: Filter,
+    *,
+    missing_ok: bool = False,
+    chunker: SentenceChunker | None = None,
+) -> CorpusChange:
+    """As `plan_delete`, of what a filter lets through: passages that do not pass stay, and documents without others.
+
+    Raises:
+        CorpusError: Some ids are not in the index, or nothing of them passes; nothing is removed.
+    """
+    shown = {chunk.id: chunk.doc_id for chunk in chunks if is_allowed(chunk, allow)}
+    there = {name: stored[name] for name in shown.values()}
+    gone = set(plan_delete(there, ids, missing_ok=missing_ok).drop_documents)
+    return _without(stored, chunks, {name: owner for name, owner in shown.items() if owner in gone}, chunker)
+
+
 def plan_delete_passages(
     stored: Mapping[str, StoredDocument],
     chunks: Sequence[Chunk],
@@ -166,13 +187,23 @@ def plan_delete_passages(
     Raises:
         CorpusError: A passage was cut here; nothing is removed.
     """
-    gone = {c.id: c for c in chunks if (c.source_id or c.id) in ids and is_allowed(c, allow)}
-    if cut_here := [chunk.doc_id for chunk in gone.values() if not chunk.source_id]:
+    found = [chunk for chunk in chunks if (chunk.source_id or chunk.id) in ids and is_allowed(chunk, allow)]
+    if cut_here := [chunk.doc_id for chunk in found if not chunk.source_id]:
         raise CorpusError(
             f"{cut_here[0]} was given whole, and its passages were cut here: with its next update they would come "
             "back. Update the document without what shall go, or delete it. Nothing was deleted."
         )
-    touched = {chunk.doc_id: stored[chunk.doc_id] for chunk in gone.values()}
+    return _without(stored, chunks, {chunk.id: chunk.doc_id for chunk in found}, chunker)
+
+
+def _without(
+    stored: Mapping[str, StoredDocument],
+    chunks: Sequence[Chunk],
+    gone: Mapping[str, str],
+    chunker: SentenceChunker | None,
+) -> CorpusChange:
+    """The change that removes passages, documents by id, and documents that have no other."""
+    touched = {name: stored[name] for name in gone.values()}
     left = given_back(touched, (chunk for chunk in chunks if chunk.id not in gone))
     change = plan_put(stored, [document for document in left if document.chunks], chunker)
     return replace(change, drop_documents=tuple(document.id for document in left if not document.chunks))
