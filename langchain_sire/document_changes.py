@@ -66,7 +66,7 @@ class DocumentChanges:
         self,
         ids: Iterable[str] | str | None = None,
         *,
-        filter: FilterLike = None,  # noqa: A002 - the word of every search
+        filter: FilterLike = None,
         missing_ok: bool = False,
     ) -> None:
         """Delete documents and everything derived from them: some ids, or what passes a filter.
@@ -87,7 +87,7 @@ class DocumentChanges:
         self,
         ids: Iterable[str] | str | None = None,
         *,
-        filter: FilterLike = None,  # noqa: A002 - as above
+        filter: FilterLike = None,
         missing_ok: bool = False,
     ) -> None:
         """See `delete_documents`."""

@@ -149,7 +149,7 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         self,
         ids: Iterable[str] | str | None = None,
         *,
-        filter: FilterLike = None,  # noqa: A002 - as in the base class
+        filter: FilterLike = None,
         missing_ok: bool = False,
     ) -> None:
         """See `SireRetriever.delete_documents`."""

@@ -113,7 +113,7 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         given: Iterator[Any],
         run_manager: CallbackManagerForChainRun,
         k: int | None = None,
-        filter: FilterLike = None,  # noqa: A002 - the word users look for
+        filter: FilterLike = None,
         *,
         streams: bool = True,
         plain: bool = False,
@@ -137,7 +137,7 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         given: AsyncIterator[Any],
         run_manager: AsyncCallbackManagerForChainRun,
         k: int | None = None,
-        filter: FilterLike = None,  # noqa: A002 - as above
+        filter: FilterLike = None,
         *,
         streams: bool = True,
         plain: bool = False,

@@ -39,7 +39,7 @@ class RecordedSearches:
         self._replies = replies
         self._vectors = vectors
 
-    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:  # noqa: A002 - the index's word
+    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
         """See `Index.asnapshot`."""
         snapshot = await self._index.asnapshot(filter=filter)
         view: Any = _View(snapshot.view, self._vectors)

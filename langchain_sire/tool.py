@@ -67,7 +67,7 @@ class _Searcher:
         self,
         query: str,
         k: int | None = None,
-        filter: Any = None,  # noqa: A002 - the name that the model sees
+        filter: Any = None,
         callbacks: Callbacks = None,
     ) -> tuple[str, list[Document]]:
         """Search, from sync code."""
@@ -81,7 +81,7 @@ class _Searcher:
         self,
         query: str,
         k: int | None = None,
-        filter: Any = None,  # noqa: A002 - as above
+        filter: Any = None,
         callbacks: Callbacks = None,
     ) -> tuple[str, list[Document]]:
         """Search."""

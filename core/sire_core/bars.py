@@ -15,15 +15,19 @@ ProgressLike = Union["Progress", bool, None]
 """A callback; True for bars; False or None for nothing."""
 
 
-def progress_of(given: ProgressLike) -> Progress | None:
-    """The callback that was meant.
+def progress_of(given: ProgressLike) -> Progress:
+    """The callback that was meant; one that does nothing for nothing.
 
     Raises:
         ConfigurationError: Bars are wanted, and tqdm is missing.
     """
     if given is True:
         return Bars(quiet=True)
-    return given or None
+    return given or _silent
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """The callback of who wants no progress."""
 
 
 class Bars:

@@ -109,6 +109,14 @@ class Configuration:
                 f"{built.name} was made from the extractions {built.extraction}. Pass them: Index(path, extractor=...)."
             )
 
+    def refuse_limited(self, reason: str) -> None:
+        """Raise where readers may see a part only, and something gives all."""
+        if self.allow is not None:
+            raise ConfigurationError(
+                f"This index was opened with allow=..., and {reason}. Use snapshot(), search() or documents(); for "
+                "exports and copies open it without allow."
+            )
+
     def chunker_object(self) -> SentenceChunker | None:
         """What cuts documents; None takes them whole."""
         if isinstance(self.chunker, str):

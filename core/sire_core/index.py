@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from sire_core.bars import ProgressLike, progress_of
 from sire_core.configuration import Configuration
 from sire_core.errors import ConfigurationError, SnapshotExpiredError
-from sire_core.filters import Filter, both, parse_filter
+from sire_core.filters import Filter, parse_filter
+from sire_core.index_writer import IndexWriter
+from sire_core.models.sync import run_sync
 from sire_core.session import Session
 from sire_core.types import BuildReport, Document, Failure, Hit
 
@@ -23,14 +25,13 @@ if TYPE_CHECKING:
     from sire_core.models.usage import UsageLimits
     from sire_core.pipeline.estimate import Estimate
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner, UnitStore
-    from sire_core.search.snapshot import PoolCounts, SearchSnapshot
+    from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
 
 __all__ = ["Index"]
 
 _logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
 FilterLike = Union[Filter, Mapping[str, Any], str, None]
 
 
@@ -88,7 +89,7 @@ class Index:
         allow: FilterLike = None,
         runner: Runner | str | None = None,
     ) -> None:
-        self._configuration = Configuration(
+        configuration = Configuration(
             path=Path(path) if path is not None else None,
             recipe=recipe,
             language_model=language_model,
@@ -98,7 +99,7 @@ class Index:
             seed=seed,
             workers=workers,
             max_failure_ratio=max_failure_ratio,
-            progress=progress_of(progress) or _silent,
+            progress=progress_of(progress),
             limits=limits,
             extraction=extraction,
             mirrors=(*mirrors, *([store] if store is not None else [])),
@@ -107,7 +108,12 @@ class Index:
             allow=parse_filter(allow),
             runner=runner,
         )
-        self._session = Session(self._configuration)
+        self._begin(configuration)
+
+    def _begin(self, configuration: Configuration, opened: Session | None = None) -> None:
+        self._configuration = configuration
+        self._session = Session(configuration, opened)
+        self._writer = IndexWriter(configuration, self._session)
         self._others: dict[str, Index] = {}
 
     @property
@@ -137,11 +143,9 @@ class Index:
             recipe: Its name.
         """
         if recipe not in self._others:
-            configuration = replace(self._configuration, recipe=recipe)
             other = object.__new__(type(self))
-            vars(other).update(
-                _configuration=configuration, _session=Session(configuration, self._session), _others=self._others
-            )
+            other._begin(replace(self._configuration, recipe=recipe), self._session)
+            other._others = self._others
             self._others[recipe] = other
         return self._others[recipe]
 
@@ -158,18 +162,11 @@ class Index:
             EmbedderMismatchError: The folder was built with another embedder.
             IndexLockedError: Another process is writing to the folder.
         """
-        return _run(self.abuild(documents, keep=keep))
+        return run_sync(self.abuild(documents, keep=keep))
 
     async def abuild(self, documents: Iterable[Document], *, keep: Collection[str] = ()) -> BuildReport:
         """See `build`."""
-        from sire_core.corpus.changes import plan_build
-        from sire_core.corpus.validation import check_documents
-
-        given, chunker = check_documents(documents), self._configuration.chunker_object()
-        kept = {keep} if isinstance(keep, str) else set(keep)
-        report = await self._session.apply(lambda stored, _: plan_build(stored, given, chunker, kept))
-        await self._session.prepare()
-        return report
+        return await self._writer.build(documents, keep)
 
     def add(self, documents: Iterable[Document]) -> BuildReport:
         """Add documents. One that is there already and unchanged is left alone.
@@ -177,19 +174,19 @@ class Index:
         Raises:
             CorpusError: A document with the same id and another text is there; use `update`.
         """
-        return _run(self.aadd(documents))
+        return run_sync(self.aadd(documents))
 
     async def aadd(self, documents: Iterable[Document]) -> BuildReport:
         """See `add`."""
-        return await self._session.put(documents, may_replace=False)
+        return await self._writer.put(documents, may_replace=False)
 
     def update(self, documents: Iterable[Document]) -> BuildReport:
         """Replace documents by id; new ones are added."""
-        return _run(self.aupdate(documents))
+        return run_sync(self.aupdate(documents))
 
     async def aupdate(self, documents: Iterable[Document]) -> BuildReport:
         """See `update`."""
-        return await self._session.put(documents, may_replace=True)
+        return await self._writer.put(documents, may_replace=True)
 
     def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False, only_shown: bool = False) -> BuildReport:
         """Remove documents and everything derived from them.
@@ -203,25 +200,13 @@ class Index:
             CorpusError: An id is unknown; nothing is deleted.
             IndexMissingError: There is no index, and ids may be missing.
         """
-        return _run(self.adelete(doc_ids, missing_ok=missing_ok, only_shown=only_shown))
+        return run_sync(self.adelete(doc_ids, missing_ok=missing_ok, only_shown=only_shown))
 
     async def adelete(
         self, doc_ids: Iterable[str], *, missing_ok: bool = False, only_shown: bool = False
     ) -> BuildReport:
         """See `delete`."""
-        from sire_core.corpus.changes import plan_delete, plan_delete_shown
-
-        wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
-        allow, chunker = self._configuration.allow, self._configuration.chunker_object()
-        if missing_ok:
-            self._session.files()  # nothing is made where there is nothing to delete
-        if only_shown and allow is not None:
-            return await self._session.apply(
-                lambda stored, chunks: plan_delete_shown(
-                    stored, chunks, wanted, allow, missing_ok=missing_ok, chunker=chunker
-                )
-            )
-        return await self._session.apply(lambda stored, _: plan_delete(stored, wanted, missing_ok=missing_ok))
+        return await self._writer.delete(doc_ids, missing_ok=missing_ok, only_shown=only_shown)
 
     def delete_passages(self, passage_ids: Iterable[str]) -> BuildReport:
         """Remove single passages, by the ids that they were given with, and everything derived from them.
@@ -232,18 +217,11 @@ class Index:
             CorpusError: A passage was cut here, and an update of its document would bring it back; nothing is deleted.
             IndexMissingError: There is no index.
         """
-        return _run(self.adelete_passages(passage_ids))
+        return run_sync(self.adelete_passages(passage_ids))
 
     async def adelete_passages(self, passage_ids: Iterable[str]) -> BuildReport:
         """See `delete_passages`."""
-        from sire_core.corpus.changes import plan_delete_passages
-
-        wanted = {passage_ids} if isinstance(passage_ids, str) else set(passage_ids)
-        allow, chunker = self._configuration.allow, self._configuration.chunker_object()
-        self._session.files()  # nothing is made where there is nothing to delete
-        return await self._session.apply(
-            lambda stored, chunks: plan_delete_passages(stored, chunks, wanted, allow=allow, chunker=chunker)
-        )
+        return await self._writer.delete_passages(passage_ids)
 
     def drop_recipe(self, name: str) -> None:
         """Remove a recipe from the folder, with everything that only it derived. Documents and other recipes stay.
@@ -252,11 +230,11 @@ class Index:
             ConfigurationError: The index does not hold it, or holds nothing else.
             IndexLockedError: Another process is writing to the folder.
         """
-        _run(self.adrop_recipe(name))
+        run_sync(self.adrop_recipe(name))
 
     async def adrop_recipe(self, name: str) -> None:
         """See `drop_recipe`."""
-        await self._session.drop_recipe(name)
+        await self._writer.drop_recipe(name)
 
     def purge(self) -> None:
         """Overwrite on disk all that deleted and replaced documents left, then `push`, so that no mirror keeps it.
@@ -264,11 +242,11 @@ class Index:
         Raises:
             IndexLockedError: Somebody else reads or writes; try again later.
         """
-        _run(self.apurge())
+        run_sync(self.apurge())
 
     async def apurge(self) -> None:
         """See `purge`."""
-        await self._session.purge()
+        await self._writer.purge()
 
     def push(self, *, full: bool = False) -> dict[str, int]:
         """Send the mirrors what they missed, after a crash or when they could not be reached; units sent, by name.
@@ -279,11 +257,11 @@ class Index:
             IndexLockedError: Another process is writing to the folder.
             Exception: Whatever a vector store raises; nothing is lost.
         """
-        return _run(self.apush(full=full))
+        return run_sync(self.apush(full=full))
 
     async def apush(self, *, full: bool = False) -> dict[str, int]:
         """See `push`."""
-        return await self._session.push(full=full)
+        return await self._writer.push(full=full)
 
     def estimate(self, documents: Iterable[Document], price: Price | None = None) -> Estimate:
         """What `build(documents)` would ask of the language model, without asking it anything.
@@ -294,22 +272,13 @@ class Index:
             documents: As for `build`.
             price: Of the model; None takes the packaged price table's, if it knows the model.
         """
-        return _run(self.aestimate(documents, price))
+        return run_sync(self.aestimate(documents, price))
 
     async def aestimate(self, documents: Iterable[Document], price: Price | None = None) -> Estimate:
         """See `estimate`."""
-        from sire_core.corpus.validation import check_documents
+        return await self._writer.estimate(documents, price)
 
-        return await self._session.estimate(check_documents(documents), price)
-
-    def search(
-        self,
-        query: str,
-        k: int = 10,
-        *,
-        filter: FilterLike = None,  # noqa: A002 - the word users look for
-        returns: str = "passages",
-    ) -> list[Hit]:
+    def search(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> list[Hit]:
         """Find evidence for a question.
 
         Args:
@@ -326,35 +295,26 @@ class Index:
             IndexMissingError: There is no index.
             EmbedderMismatchError: Another embedder than the one it was built with.
         """
-        return _run(self.asearch(query, k, filter=filter, returns=returns))
+        return run_sync(self.asearch(query, k, filter=filter, returns=returns))
 
     async def asearch(
-        self,
-        query: str,
-        k: int = 10,
-        *,
-        filter: FilterLike = None,  # noqa: A002 - as above
-        returns: str = "passages",
+        self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
     ) -> list[Hit]:
         """See `search`."""
         from sire_core.search.snapshot import check_query
 
         check_query(query, k)
+        where = parse_filter(filter)
         try:
-            hits = await (await self._current(filter)).asearch(query, k, returns=returns)
+            hits = await (await self._session.current(where)).asearch(query, k, returns=returns)
         except SnapshotExpiredError:  # a commit came in between: search what it made
-            hits = await (await self.asnapshot(filter=filter)).asearch(query, k, returns=returns)
+            hits = await (await self._session.snapshot(where)).asearch(query, k, returns=returns)
         if not hits and (hint := await self.afilter_hint(filter)):
             _logger.warning(hint)
         return hits
 
     def search_many(
-        self,
-        queries: Sequence[str],
-        k: int = 10,
-        *,
-        filter: FilterLike = None,  # noqa: A002 - as above
-        returns: str = "passages",
+        self, queries: Sequence[str], k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
     ) -> list[list[Hit]]:
         """Find evidence for several questions: hits by question, all of one generation.
 
@@ -370,21 +330,16 @@ class Index:
         Raises:
             QueryError: One question in the place of a list; else what `search` raises.
         """
-        return _run(self.asearch_many(queries, k, filter=filter, returns=returns))
+        return run_sync(self.asearch_many(queries, k, filter=filter, returns=returns))
 
     async def asearch_many(
-        self,
-        queries: Sequence[str],
-        k: int = 10,
-        *,
-        filter: FilterLike = None,  # noqa: A002 - as above
-        returns: str = "passages",
+        self, queries: Sequence[str], k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
     ) -> list[list[Hit]]:
         """See `search_many`."""
         snapshot = await self.asnapshot(filter=filter)
         return await snapshot.asearch_many(queries, k, returns=returns)
 
-    async def afilter_hint(self, filter: FilterLike) -> str:  # noqa: A002 - as above
+    async def afilter_hint(self, filter: FilterLike) -> str:
         """Keys, values and ids of a filter that nothing has, with the nearest ones; empty when nothing is wrong."""
         from sire_core.search.filter_hint import filter_hint
 
@@ -394,97 +349,43 @@ class Index:
         seen = await self.asnapshot()
         return filter_hint(where, seen.metadata(), seen.document_ids())
 
-    def explain(
-        self,
-        query: str,
-        k: int = 10,
-        *,
-        filter: FilterLike = None,  # noqa: A002 - as in search
-        returns: str = "passages",
-    ) -> str:
+    def explain(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> str:
         """The hits of a question and, for each, why it was chosen, as text."""
-        return _run(self.aexplain(query, k, filter=filter, returns=returns))
+        return run_sync(self.aexplain(query, k, filter=filter, returns=returns))
 
-    async def aexplain(
-        self,
-        query: str,
-        k: int = 10,
-        *,
-        filter: FilterLike = None,  # noqa: A002 - as above
-        returns: str = "passages",
-    ) -> str:
+    async def aexplain(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> str:
         """See `explain`."""
         from sire_core.search.explanation import explain_hits
 
         snapshot = await self.asnapshot(filter=filter)
         return explain_hits(query, await snapshot.asearch(query, k, returns=returns), snapshot.view)
 
-    def show(
-        self,
-        query: str,
-        k: int = 5,
-        *,
-        filter: FilterLike = None,  # noqa: A002 - as in search
-        returns: str = "passages",
-    ) -> AskedQuestion:
+    def show(self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages") -> AskedQuestion:
         """A question with its hits and the picture of how it led to them; Jupyter and marimo display it.
 
         Elsewhere `.save("question.html")` writes a page that works offline, `.save("question.svg")` the picture alone.
         """
-        return _run(self.ashow(query, k, filter=filter, returns=returns))
+        return run_sync(self.ashow(query, k, filter=filter, returns=returns))
 
     async def ashow(
-        self,
-        query: str,
-        k: int = 5,
-        *,
-        filter: FilterLike = None,  # noqa: A002 - as above
-        returns: str = "passages",
+        self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages"
     ) -> AskedQuestion:
         """See `show`."""
         from sire_core.explore.asked import aask
 
         return await aask(await self.asnapshot(filter=filter), query, k, returns=returns)
 
-    def snapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:  # noqa: A002 - as above
+    def snapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
         """The index as of now, for several searches that belong together; raises what `search` does."""
-        return _run(self.asnapshot(filter=filter))
+        return run_sync(self.asnapshot(filter=filter))
 
-    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:  # noqa: A002 - as above
+    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
         """See `snapshot`."""
-        from sire_core.search.snapshot import SearchSnapshot
-
-        where = both(self._configuration.allow, parse_filter(filter))
-        return SearchSnapshot(*await self._session.asnapshot(), where)
-
-    async def _current(self, filter: FilterLike) -> SearchSnapshot:  # noqa: A002 - as above
-        """A snapshot for one search, which need not hold anything."""
-        from sire_core.search.snapshot import SearchSnapshot
-
-        where = both(self._configuration.allow, parse_filter(filter))
-        return SearchSnapshot(*await self._session.areader(), where)
+        return await self._session.snapshot(parse_filter(filter))
 
     def stats(self) -> dict[str, Any]:
         """Counts of the recipe's pool, and what the index was built with."""
-        manifest, built = self._session.built()
-        allowed = self._allowed_counts() if self._configuration.allow is not None else None
-        kinds = self._session.files().counts(built) if allowed is None else allowed.kinds
-        return {
-            "units": sum(kinds.values()),
-            "kinds": kinds,
-            "documents": manifest.counts.get("documents", 0) if allowed is None else allowed.documents,
-            "chunks": manifest.counts.get("chunks", 0) if allowed is None else allowed.chunks,
-            "recipe": built.name,
-            "recipes": list(dict.fromkeys(r.name for r in manifest.recipes)),
-            "embedder": manifest.embedder,
-            "dimension": manifest.dimension,
-            "extraction": built.extraction,
-            "language_model": built.language_model,
-            "failed": manifest.failed_count(built) if allowed is None else 0,
-            "generation": manifest.generation,
-            "vectors": "own scan" if self._session.vectors is None else self._session.vectors.description,
-            **(self._session.files().figures(built) if allowed is None else {}),
-        }
+        return self._session.stats()
 
     def failures(self) -> list[Failure]:
         """Passages (by title) and summaries of the recipe that failed, and why; the next build tries them again."""
@@ -498,11 +399,6 @@ class Index:
         """
         return self._session.spent()
 
-    def _allowed_counts(self) -> PoolCounts:
-        from sire_core.search.snapshot import SearchSnapshot
-
-        return SearchSnapshot(*self._session.reader(), self._configuration.allow).counts()
-
     def view(self) -> PoolView:
         """A read-only snapshot of the recipe's whole pool: units, vectors, edges. For exports and adapters.
 
@@ -510,7 +406,7 @@ class Index:
             IndexMissingError: There is no index.
             ConfigurationError: The index was opened with `allow`; a view shows everything.
         """
-        self._refuse_limited("a view shows everything")
+        self._configuration.refuse_limited("a view shows everything")
         return self._session.reader()[0]
 
     def documents(self, doc_ids: Iterable[str] | None = None) -> list[Document]:
@@ -532,16 +428,8 @@ class Index:
             ConfigurationError: The index was opened with `allow`; a copy holds everything.
             StorageError: The folder holds something already.
         """
-        self._refuse_limited("a copy holds everything")
+        self._configuration.refuse_limited("a copy holds everything")
         self._session.files().save(Path(path))
-
-    def _refuse_limited(self, reason: str) -> None:
-        """Raise where readers may see a part only, and something gives all."""
-        if self.allow is not None:
-            raise ConfigurationError(
-                f"This index was opened with allow=..., and {reason}. Use snapshot(), search() or documents(); for "
-                "exports and copies open it without allow."
-            )
 
     def reembed(self, path: str | os.PathLike[str], embedder: Embedder | str) -> BuildReport:
         """Write this corpus with all its recipes into a new folder, with the vectors of another embedder.
@@ -561,14 +449,11 @@ class Index:
                 was opened with `allow`.
             StorageError: The new folder holds something else.
         """
-        return _run(self.areembed(path, embedder))
+        return run_sync(self.areembed(path, embedder))
 
     async def areembed(self, path: str | os.PathLike[str], embedder: Embedder | str) -> BuildReport:
         """See `reembed`."""
-        from sire_core.models.embedders import resolve_embedder
-
-        self._refuse_limited("a copy holds everything")
-        return await self._session.reembed(Path(path), resolve_embedder(embedder))
+        return await self._writer.reembed(Path(path), embedder)
 
     def close(self) -> None:
         """Let go of files. The next use opens them again; an index in memory is gone."""
@@ -582,9 +467,7 @@ class Index:
         return {"_configuration": self._configuration}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self._configuration = state["_configuration"]
-        self._session = Session(self._configuration)
-        self._others = {}
+        self._begin(state["_configuration"])
 
     def __copy__(self) -> Index:
         """An index is a handle to one place: a copy of what holds it shares it."""
@@ -599,13 +482,3 @@ class Index:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _run(coroutine: Coroutine[Any, Any, T]) -> T:
-    from sire_core.models.sync import run_sync
-
-    return run_sync(coroutine)
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """The progress callback of those who do not want one."""

@@ -72,7 +72,7 @@ async def group_sentences(
         return await _cut(documents[number].title, sentences[number][start : start + _WINDOW], model)
 
     workers = int(getattr(model, "concurrency", 8))
-    cut = await map_all(one, windows, workers, say and partial(say, "groups of sentences"))
+    cut = await map_all(one, windows, workers, partial(say, "groups of sentences"))
     passages = dict(zip(windows, cut, strict=True))
     return [
         replace(document, text="", chunks=chunks) if chunks else document

@@ -70,7 +70,7 @@ async def answer_questions(
     async def one(question: Question) -> AnsweredQuestion:
         return await _answer(index, question, config, overlap, documents)
 
-    return tuple(await map_all(one, questions, config.workers, say and partial(say, "answers")))
+    return tuple(await map_all(one, questions, config.workers, partial(say, "answers")))
 
 
 def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:

@@ -111,8 +111,7 @@ async def evaluate(
     results = []
     for done, question in enumerate(questions, start=1):
         results.append(await _ask(index, question, config, scorer))
-        if say:
-            say("questions", done, len(questions))
+        say("questions", done, len(questions))
     return EvalRow(
         setup=setup or Setup(recipe=type(index).__name__),
         dataset=dataset.name,

@@ -70,7 +70,7 @@ class Searchable(Protocol):
     def language_model(self) -> LanguageModel | None:
         """Who thinks and answers when nobody else is given."""
 
-    async def asnapshot(self, *, filter: FilterLike = None) -> Searcher:  # noqa: A002 - the index's word
+    async def asnapshot(self, *, filter: FilterLike = None) -> Searcher:
         """The collection as of now."""
 
 
@@ -93,7 +93,7 @@ class PassageSource:
         """See `Index.stats`."""
         return self._index.stats()
 
-    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:  # noqa: A002 - as above
+    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
         """See `Index.asnapshot`."""
         return replace(await self._index.asnapshot(filter=filter), returns="passages")
 
@@ -112,7 +112,7 @@ class RetrieverSource:
         self._retrieve = retrieve
         self._name = name
 
-    async def asnapshot(self, *, filter: FilterLike = None) -> Searcher:  # noqa: A002 - as above
+    async def asnapshot(self, *, filter: FilterLike = None) -> Searcher:
         """A collection of what its searches find.
 
         Raises:

@@ -25,8 +25,10 @@ def test_bars_are_for_terminals(monkeypatch, terminal):
     monkeypatch.setattr(sys, "stderr", stream)
     Index(recipe="flat", progress=True).build([Document(str(n), f"Passage number {n}.") for n in range(5)])
     assert ("100%" in stream.getvalue()) is terminal
-    assert progress_of(given=False) is None
-    assert progress_of(None) is None
+    drawn = stream.getvalue()
+    for nothing in (False, None):
+        progress_of(nothing)("stage", 1, 2)
+    assert stream.getvalue() == drawn
 
 
 def test_adapters_draw_wherever_they_are_asked_to(monkeypatch):

@@ -31,7 +31,7 @@ class WrittenIndex:
     rankings: dict
     asked: list = field(default_factory=list)
 
-    async def asearch(self, query, k, *, filter=None, returns="units"):  # noqa: A002 - the name of `Index.asearch`
+    async def asearch(self, query, k, *, filter=None, returns="units"):
         """Units as written; of passages what the bridges stand on, in their order."""
         assert filter is None
         self.asked.append((query, k, returns))

@@ -180,7 +180,7 @@ async def aadvise(
 
     if all(candidate.shown_only for candidate in candidates):
         raise ConfigurationError("Name a candidate that may be recommended; see CANDIDATES.")
-    chosen, say = sample(documents, passages, seed), progress_of(progress) or _silent
+    chosen, say = sample(documents, passages, seed), progress_of(progress)
     say("recipes", 0, len(candidates))
     with tempfile.TemporaryDirectory() as place, ExitStack() as opened:
         # The first candidate's graph says who names whom; what it costs is its own.
@@ -248,10 +248,6 @@ async def _measure(
         query_ms=1000 * spent / len(questions),
         shares=tuple(shares),
     )
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """For who wants no progress."""
 
 
 def recommend(measures: Sequence[Measure], seed: int = 0) -> Measure:

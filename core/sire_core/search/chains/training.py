@@ -154,7 +154,7 @@ async def train_scorer(
     config = config or TrainingConfig()
     need_torch()
     learn, check = _split(questions, config)
-    say = progress_of(progress) or _silent
+    say = progress_of(progress)
     if config.encoder is None:
         lessons = _light(view, learn, config)
     else:
@@ -245,10 +245,6 @@ def _encoder(
     )
     counts = _counts(len(steps), sum(len(step.candidates) for step in steps), unreachable)
     return _Lessons(card, counts, ((EncoderChainScorer(made, {}), made.arrays) for made in passes))
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """For who wants no progress."""
 
 
 def _counts(decisions: int, candidates: int, unreachable: int) -> dict[str, int]:

@@ -1,0 +1,253 @@
+"""`IndexWriter`: what an `Index` changes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Iterable
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sire_core.configuration import Configuration, registered_recipe
+from sire_core.errors import ConfigurationError, IndexLockedError
+from sire_core.session import Session
+
+if TYPE_CHECKING:
+    from sire_core.models.prices import Price
+    from sire_core.pipeline.apply import Plan
+    from sire_core.pipeline.build_context import BuildContext
+    from sire_core.pipeline.estimate import Estimate
+    from sire_core.protocols import Embedder
+    from sire_core.storage.index_files import IndexFiles
+    from sire_core.storage.manifest import Manifest
+    from sire_core.types import BuildReport, Document
+
+__all__ = ["IndexWriter"]
+
+_POLL = 0.05
+"""Seconds between two looks at a lock that somebody else holds."""
+
+
+class IndexWriter:
+    """Changes the documents of an index and what is derived from them; arguments and errors are those of `Index`.
+
+    Args:
+        configuration: The arguments of `Index`.
+        session: What it has open.
+    """
+
+    def __init__(self, configuration: Configuration, session: Session) -> None:
+        self._configuration = configuration
+        self._session = session
+
+    async def build(self, documents: Iterable[Document], keep: Collection[str]) -> BuildReport:
+        """Make the index hold exactly some documents, and others that stay as they are stored."""
+        from sire_core.corpus.changes import plan_build
+        from sire_core.corpus.validation import check_documents
+
+        given, chunker = check_documents(documents), self._configuration.chunker_object()
+        kept = {keep} if isinstance(keep, str) else set(keep)
+        report = await self.apply(lambda stored, _: plan_build(stored, given, chunker, kept))
+        await self.prepare()
+        return report
+
+    async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
+        """Add documents, or replace those that are there."""
+        from sire_core.corpus.changes import plan_put
+        from sire_core.corpus.validation import check_documents
+
+        given, chunker = check_documents(documents), self._configuration.chunker_object()
+        report = await self.apply(lambda stored, _: plan_put(stored, given, chunker, may_replace=may_replace))
+        if report.generation == 1:  # an index begins so, too: the first reader shall not wait for what a build makes
+            await self.prepare()
+        return report
+
+    async def delete(self, doc_ids: Iterable[str], *, missing_ok: bool, only_shown: bool) -> BuildReport:
+        """Remove documents."""
+        from sire_core.corpus.changes import plan_delete, plan_delete_shown
+
+        wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
+        allow, chunker = self._configuration.allow, self._configuration.chunker_object()
+        if missing_ok:
+            self._session.files()  # nothing is made where there is nothing to delete
+        if only_shown and allow is not None:
+            return await self.apply(
+                lambda stored, chunks: plan_delete_shown(
+                    stored, chunks, wanted, allow, missing_ok=missing_ok, chunker=chunker
+                )
+            )
+        return await self.apply(lambda stored, _: plan_delete(stored, wanted, missing_ok=missing_ok))
+
+    async def delete_passages(self, passage_ids: Iterable[str]) -> BuildReport:
+        """Remove single passages."""
+        from sire_core.corpus.changes import plan_delete_passages
+
+        wanted = {passage_ids} if isinstance(passage_ids, str) else set(passage_ids)
+        allow, chunker = self._configuration.allow, self._configuration.chunker_object()
+        self._session.files()  # nothing is made where there is nothing to delete
+        return await self.apply(
+            lambda stored, chunks: plan_delete_passages(stored, chunks, wanted, allow=allow, chunker=chunker)
+        )
+
+    async def drop_recipe(self, name: str) -> None:
+        """Remove a recipe and what only it derived."""
+        from sire_core.pipeline.finish import finish_in_thread
+        from sire_core.storage.commit import Commit
+        from sire_core.storage.index_files import require_built
+
+        library = self._session.files()
+        library.refresh()
+        require_built(library)
+        async with self._writing(library):
+            manifest = library.refresh()
+            kept = tuple(built for built in manifest.recipes if built.name != name)
+            if len(kept) == len(manifest.recipes):
+                held = ", ".join(dict.fromkeys(built.name for built in manifest.recipes))
+                raise ConfigurationError(f"This index does not hold {name!r}; it holds: {held}.")
+            if not kept:
+                raise ConfigurationError(f"{name!r} is the only recipe of this index. Build another one first.")
+            staying = {owner for built in kept for owner in built.owners}
+            gone = [owner for built in manifest.recipes for owner in built.owners if owner not in staying]
+            after = replace(manifest, generation=manifest.generation + 1, recipes=kept)
+            commit = Commit(drop_owners=list(dict.fromkeys(gone)), manifest=after.to_json())
+            await finish_in_thread(lambda: library.store.commit(commit))
+            await finish_in_thread(library.publish)
+
+    async def purge(self) -> None:
+        """Overwrite what documents that are gone left behind, and drop it from the vector stores."""
+        from sire_core.pipeline.finish import finish_in_thread
+
+        self._session.built()
+        library = self._session.files()
+        async with self._writing(library):
+            await finish_in_thread(library.purge)
+        await self.push()
+
+    async def push(self, *, full: bool = False) -> dict[str, int]:
+        """Send the vector stores the changes that they missed; units sent, by the store's name."""
+        from sire_core.pipeline.mirroring import push_all
+
+        return await push_all(self._session.files(), self._session.built()[1], self._configuration.mirrors, full=full)
+
+    async def estimate(self, documents: Iterable[Document], price: Price | None) -> Estimate:
+        """What building these documents would ask of the model."""
+        from sire_core.corpus.validation import check_documents
+        from sire_core.pipeline.estimate import estimate_build
+        from sire_core.storage.manifest import Manifest
+
+        path = self._configuration.path
+        there = self._session.open_files() is not None or (path is not None and (path / "index.sqlite").exists())
+        library = self._session.files() if there else None
+        workers = self._workers(library.manifest() if library else Manifest())
+        return await estimate_build(library, check_documents(documents), workers, price)
+
+    async def reembed(self, path: Path, embedder: Embedder | str) -> BuildReport:
+        """Build the same corpus and recipes in another folder, with other vectors."""
+        import asyncio
+
+        from sire_core.corpus.changes import replacing
+        from sire_core.corpus.chunker import SentenceChunker
+        from sire_core.models.embedders import resolve_embedder
+
+        self._configuration.refuse_limited("a copy holds everything")
+        embedder = resolve_embedder(embedder)
+        manifest, _ = self._session.built()
+        library = self._session.files()
+        for built in manifest.recipes:
+            self._configuration.check_rebuilds(built)
+        with library.store.snapshot():
+            stored = library.store.documents()
+            chunks = library.store.chunks(stored)
+        await asyncio.to_thread(library.copy_calls, path)
+        chunker = SentenceChunker(**manifest.chunker) if manifest.chunker else None
+        report: BuildReport | None = None
+        for built in manifest.recipes:
+            recipe = registered_recipe(built)
+            configuration = replace(
+                self._configuration, path=path, recipe=recipe, embedder=embedder, chunker=chunker, seed=manifest.seed
+            )
+            configuration = replace(configuration, mirrors=(), store=None)
+            session = Session(configuration)
+            try:
+                report = await IndexWriter(configuration, session).apply(
+                    lambda known, _: replacing(known, stored, chunks)
+                )
+            finally:
+                session.close()
+        await asyncio.to_thread(library.copy_adapter_files, path)
+        assert report is not None  # an index that was built has a recipe
+        return report
+
+    async def apply(self, plan: Plan) -> BuildReport:
+        """Change the corpus and everything derived from it, and publish the result."""
+        from sire_core.pipeline.apply import apply_plan
+        from sire_core.pipeline.builder import LARGE, give_back
+        from sire_core.pipeline.finish import finish_in_thread
+        from sire_core.pipeline.mirroring import sync_mirrors
+
+        library = self._session.files(create=True)
+        async with self._writing(library):
+            report = await apply_plan(library, plan, self._workers(library.manifest()))
+            if large := report.added + report.updated > LARGE:
+                give_back()
+            await finish_in_thread(library.publish)
+            if large:
+                give_back()
+            missed = await sync_mirrors(
+                library, library.manifest().find(*self._session.wanted), self._configuration.mirrors
+            )
+        return replace(report, failures=(*report.failures, *missed)) if missed else report
+
+    async def prepare(self) -> None:
+        """Make what the first search would make, if the ranker says that there is something; see `PreparedRanker`."""
+        import asyncio
+
+        from sire_core.protocols import PreparedRanker
+
+        def prepare() -> None:
+            view, recipe = self._session.reader()
+            if isinstance(recipe.ranker, PreparedRanker):
+                recipe.ranker.prepare(view)
+
+        await asyncio.to_thread(prepare)
+
+    @asynccontextmanager
+    async def _writing(self, library: IndexFiles) -> AsyncIterator[None]:
+        """Hold the writer's lock; wait for it as long as was configured, without holding up the event loop."""
+        import asyncio
+        import time
+
+        deadline = time.monotonic() + self._configuration.lock_timeout
+        with ExitStack() as held:
+            while True:
+                try:
+                    held.enter_context(library.writing())
+                    break
+                except IndexLockedError:
+                    if time.monotonic() >= deadline:
+                        raise
+                await asyncio.sleep(_POLL)
+            yield
+
+    def _workers(self, manifest: Manifest) -> BuildContext:
+        """The configuration, its gaps filled from the folder."""
+        from sire_core.derive.runners import resolve_runner
+        from sire_core.pipeline.build_context import BuildContext
+
+        configuration = self._configuration
+        recipe, embedder = configuration.recipe_to_build(manifest), configuration.embedder_for(manifest)
+        recipe.check_embedder(embedder)
+        return BuildContext(
+            recipe=recipe,
+            embedder=embedder,
+            extractor=configuration.extractor,
+            language_model=configuration.language_model,
+            chunker=configuration.chunker_object(),
+            seed=configuration.seed,
+            workers=configuration.workers,
+            max_failure_ratio=configuration.max_failure_ratio,
+            progress=configuration.progress,
+            limits=configuration.limits,
+            extraction=configuration.extraction,
+            runner=resolve_runner(configuration.runner),
+        )
