@@ -13,7 +13,6 @@ from sire_core.types import Unit, UnitKind, digest, unit_id
 
 if TYPE_CHECKING:
     from sire_core.derive.tables import Table
-    from sire_core.organize.relatedness_tree import RelatednessTree
 
 __all__ = ["Facts", "FactsOfEntities"]
 
@@ -23,12 +22,18 @@ class Facts(Step):
     """Equal facts of all passages: text, entities, passages.
 
     Attributes:
-        settings: Which entities and facts count.
         fingerprint: Build fingerprint of the organizer.
+        skip_types: See `RelatednessTree`, as for the rest.
+        entity_key: How names are compared.
+        dup_facts: What becomes of equal facts.
+        propositions: Whether facts are units.
     """
 
-    settings: RelatednessTree
     fingerprint: str
+    skip_types: tuple[str, ...]
+    entity_key: str
+    dup_facts: str
+    propositions: bool
     name = "facts"
     independent = True
 
@@ -37,10 +42,10 @@ class Facts(Step):
         unit, record = item.value.unit, item.value.record
         if record is None:
             return
-        names = {e.id: e.name for e in record.entities if e.type not in self.settings.skip_types}
+        names = {e.id: e.name for e in record.entities if e.type not in self.skip_types}
         said = name_key(unit.index_text)
         tokens = count_tokens(unit.text)
-        keyed = {name: (name_key(name, self.settings.entity_key), name_key(name) in said) for name in names.values()}
+        keyed = {name: (name_key(name, self.entity_key), name_key(name) in said) for name in names.values()}
         for fact in record.facts:
             spelled = dict.fromkeys(names[found] for found in fact.entities if found in names)
             entities = [[keyed[name][0], name, keyed[name][1]] for name in spelled if keyed[name][0]]
@@ -52,8 +57,8 @@ class Facts(Step):
         found: list[Output | None] = []
         for group in groups:
             merged = _merged(group.entries)
-            lines = [merged] if self.settings.dup_facts == "drop" else [_merged([entry]) for entry in group.entries]
-            units = (self._proposition(group.key, merged),) if self.settings.propositions else ()
+            lines = [merged] if self.dup_facts == "drop" else [_merged([entry]) for entry in group.entries]
+            units = (self._proposition(group.key, merged),) if self.propositions else ()
             found.append(Output(lines, units))
         return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import document_of
 from sire_core.graph.kinds import MENTIONS, RELATES
+from sire_core.organize.graph.name_merging import NameMerging
 from sire_core.organize.graph.steps import Entities, Relations, entity_id
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import Edge, UnitKind, unit_id
@@ -75,8 +76,9 @@ class KnowledgeGraph(Derivation):
     def steps(self, view: BuildView) -> Sequence[Step]:
         """Entities by name, relations by their ends."""
         limit = max(self.hub_floor, int(self.max_df * len(view.chunk_units)))
-        entities = Entities(self, view.fingerprint, limit)
-        return (entities, Relations(self, view.fingerprint)) if self.index_units else (entities,)
+        merging = NameMerging(self.max_names, self.similar_names) if self.disambiguate else None
+        entities = Entities(view.fingerprint, self.skip_types, limit, merging, self.literals, self.index_units)
+        return (entities, Relations(view.fingerprint, self.skip_types)) if self.index_units else (entities,)
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Bring the graph up to date with a change of the corpus."""

@@ -79,7 +79,7 @@ class RelatednessTree(Derivation):
     def steps(self, view: BuildView) -> Sequence[Step]:
         """Facts by their text, entities by their key, aggregates by the facts they are made of."""
         return (
-            Facts(self, view.fingerprint),
+            Facts(view.fingerprint, self.skip_types, self.entity_key, self.dup_facts, self.propositions),
             FactsOfEntities(self.singleton_rule),
             _Aggregates(self, view.fingerprint),
         )

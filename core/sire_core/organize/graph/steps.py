@@ -11,27 +11,19 @@ from sire_core.algorithms.text import name_key
 from sire_core.derive.rows import Entry, Group, Item, Output, Row, document_of
 from sire_core.derive.step import Context, Step
 from sire_core.extraction.names import cached_key
+from sire_core.organize.graph.name_merging import CLAIMS, VALUE, NameMerging
 from sire_core.organize.graph.passage_names import PassageNames
-from sire_core.types import Unit, UnitKind, digest, unit_id
+from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.algorithms.aliases import AliasMerges
     from sire_core.derive.tables import Table
-    from sire_core.organize.knowledge_graph import KnowledgeGraph
 
 __all__ = ["Entities", "Relations", "entity_id"]
 
-_VAGUE = ("", "Name", "Other")
-"""Types that say nothing about what an entity is."""
-
-_ENTITY, _VALUE, _LITERAL = "e:", "v:", "l:"
-"""What an end of a statement is: an entity; an entity of a skipped type, which counts where a passage is titled by it;
-a text. In front of its key."""
+_ENTITY, _LITERAL = "e:", "l:"
+"""What an end of a statement is, if no `VALUE`: an entity; a text. In front of its key."""
 
 _END = "\x1f"
-
-_CLAIMS = "\x1f"
-"""Key of the rows that say what an entity is also called; no name has it."""
 
 
 def entity_id(fingerprint: str, key: str) -> str:
@@ -44,14 +36,20 @@ class Entities(Step):
     """Who names an entity, under which names.
 
     Attributes:
-        settings: What counts as an entity.
         fingerprint: Build fingerprint of the organizer.
+        skip_types: See `KnowledgeGraph`, as for `literals` and `index_units`.
         limit: An entity with more passages keeps only those it titles.
+        merging: Which names mean one entity; None keeps every name apart.
+        literals: Whether all ends of triples are entities.
+        index_units: Whether entities are units.
     """
 
-    settings: KnowledgeGraph
     fingerprint: str
+    skip_types: tuple[str, ...]
     limit: int
+    merging: NameMerging | None
+    literals: bool
+    index_units: bool
     name = "entities"
     merged_by = "entities"
     independent = True
@@ -65,11 +63,11 @@ class Entities(Step):
         if said.title_key:
             yield Row(said.title_key, [list(said.title_names), "", True, chunks])
         for entity in said.entities:
-            if entity.key and entity.key != _CLAIMS:
+            if entity.key and entity.key != CLAIMS:
                 yield Row(entity.key, [list(entity.names), entity.type, False, chunks])
             if entity.aliases:
-                yield Row(_CLAIMS, [entity.key, *entity.aliases])
-        if self.settings.literals:
+                yield Row(CLAIMS, [entity.key, *entity.aliases])
+        if self.literals:
             for key, names in said.literals().items():
                 yield Row(key, [names, "", False, chunks])
 
@@ -78,66 +76,24 @@ class Entities(Step):
         return self.limit
 
     async def resolve(self, table: Table, context: Context) -> Mapping[str, str]:
-        """Names that mean one entity: those that passages say, then those whose vectors are alike."""
-        if not self.settings.disambiguate:
-            return {}
-        claims = [entry.body for entry in table.entries([_CLAIMS]).get(_CLAIMS, ())]
-        known = table.sizes({alias for claim in claims for alias in claim[1:]})
-        groups = [(claim[0], *(alias for alias in claim[1:] if alias in known)) for claim in claims]
-        synonyms = await self._synonyms(table, context)
-        names = {name for group in (*groups, *synonyms) if len(group) > 1 for name in group}
-        rows = table.entries(names)
-        merges = self._merges(groups, rows, synonyms)
-        merged = {name: key for name, key in merges.canonical.items() if name != key}
-        titled = {name for name in merged if any(entry.body[2] for entry in rows.get(name, ()))}
-        return merged | {f"{_VALUE}{name}": merged[name] for name in titled}
-
-    def _merges(
-        self,
-        groups: Sequence[tuple[str, ...]],
-        rows: Mapping[str, Sequence[Entry]],
-        synonyms: Sequence[tuple[str, str]],
-    ) -> AliasMerges:
-        from sire_core.algorithms.aliases import merge_aliases
-
-        first = {name: next((e.body[1] for e in entries if not e.body[2]), "") for name, entries in rows.items()}
-        types = {name: kind for name, kind in first.items() if kind not in _VAGUE}
-        return merge_aliases(
-            [*(group for group in groups if len(group) > 1), *synonyms], types, self.settings.max_names
-        )
-
-    async def _synonyms(self, table: Table, context: Context) -> list[tuple[str, str]]:
-        """Keys of names whose vectors are alike, the longer name first."""
-        least = self.settings.similar_names
-        if least is None:
-            return []
-        from sire_core.algorithms.similar_names import similar_names
-
-        names: dict[str, str] = {}
-        for entry in sorted(table.all_entries(), key=lambda entry: entry[:3]):
-            if entry.key != _CLAIMS:
-                names.setdefault(entry.key, entry.body[0][-1] if entry.body[0] else entry.key)
-        keys = list(names)
-        units = [Unit(digest("name", name), UnitKind.ENTITY, name, ()) for name in names.values()]
-        first, second, _ = similar_names(keys, await context.view.vectors(units), least)
-        pairs = [(keys[i], keys[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
-        return [(max(pair, key=len), min(pair, key=len)) for pair in pairs if pair[0] != pair[1]]
+        """Names that mean one entity."""
+        return {} if self.merging is None else await self.merging.resolve(table, context)
 
     def keys_of(self, group: str, members: Mapping[str, Sequence[str]]) -> Sequence[str]:
         """The names of an entity."""
-        return [name for name in members.get(group, (group,)) if not name.startswith(_VALUE)]
+        return [name for name in members.get(group, (group,)) if not name.startswith(VALUE)]
 
     def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
         """The entity's name, and the passages that keep their edge: id, document, names, whether it is the title."""
         del context
-        return [None if group.key == _CLAIMS else self._output(group) for group in groups]
+        return [None if group.key == CLAIMS else self._output(group) for group in groups]
 
     def _output(self, group: Group) -> Output | None:
         titled = {entry.key for entry in group.entries if entry.body[2]}
         mentions: dict[str, tuple[Entry, dict[str, None], list[bool]]] = {}
         for entry in group.entries:
             names, kind, is_title, _ = entry.body
-            if is_title or kind not in self.settings.skip_types or entry.key in titled:
+            if is_title or kind not in self.skip_types or entry.key in titled:
                 found = mentions.setdefault(entry.item, (entry, {}, []))
                 found[1].update(dict.fromkeys(names))
                 found[2].append(is_title)
@@ -150,7 +106,7 @@ class Entities(Step):
             if len(mentions) <= self.limit or any(titles)
         ]
         units: tuple[Unit, ...] = ()
-        if self.settings.index_units and text:
+        if self.index_units and text:
             chunks = tuple(chunk for entry, _, _ in mentions.values() for chunk in entry.body[3])
             found_id = entity_id(self.fingerprint, group.key)
             units = (Unit(found_id, UnitKind.ENTITY, text, chunks, entity_keys=(name_key(text),), title=text),)
@@ -162,12 +118,12 @@ class Relations(Step):
     """What passages state of two entities, or of an entity and a value.
 
     Attributes:
-        settings: What counts as an entity.
         fingerprint: Build fingerprint of the organizer.
+        skip_types: Entity types that are values here; see `KnowledgeGraph`.
     """
 
-    settings: KnowledgeGraph
     fingerprint: str
+    skip_types: tuple[str, ...]
     name = "relations"
     merged_by = "entities"
     independent = True
@@ -183,8 +139,8 @@ class Relations(Step):
             for end in (head, tail):
                 entity = entities.get(end)
                 if entity is not None and entity.key:
-                    value = entity.type in self.settings.skip_types
-                    ends.append(f"{_VALUE if value else _ENTITY}{entity.key}")
+                    value = entity.type in self.skip_types
+                    ends.append(f"{VALUE if value else _ENTITY}{entity.key}")
                     names += [entity.name] if value else [*titled.get(entity.key, ()), *entity.names][:1]
                 else:
                     literal = entity.name if entity is not None else end
@@ -208,7 +164,7 @@ class Relations(Step):
 
     def renamed(self, names: Collection[str], table: Table, context: Context) -> Iterable[str]:
         """Statements of the passages that use one of these names."""
-        plain = {name.removeprefix(_VALUE) for name in names}
+        plain = {name.removeprefix(VALUE) for name in names}
         rows = context.tables[Entities.name].entries(plain)
         return {entry.key for entry in table.entries_of({entry.item for found in rows.values() for entry in found})}
 
@@ -239,10 +195,10 @@ def _resolved(end: str, merged: Mapping[str, str]) -> str:
     kind, key = end[:2], end[2:]
     if kind == _LITERAL:
         return key
-    return merged.get(end if kind == _VALUE else key, key)
+    return merged.get(end if kind == VALUE else key, key)
 
 
 def _ends(key: str, members: Mapping[str, Sequence[str]]) -> list[str]:
     names = members.get(key, (key,))
-    own = [name if name.startswith(_VALUE) else f"{_ENTITY}{name}" for name in names]
-    return list(dict.fromkeys([*own, f"{_VALUE}{key}", f"{_LITERAL}{key}"]))
+    own = [name if name.startswith(VALUE) else f"{_ENTITY}{name}" for name in names]
+    return list(dict.fromkeys([*own, f"{VALUE}{key}", f"{_LITERAL}{key}"]))
