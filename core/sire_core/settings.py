@@ -11,6 +11,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
+from sire_core.others import PageText
 
 if TYPE_CHECKING:
     from dataclasses import Field
@@ -152,6 +153,7 @@ class Chosen:
                 raise ConfigurationError(
                     f"There is no setting {name!r}.{hint} The settings of this recipe are: {', '.join(known)}."
                 )
+            _refuse_page_text(known[name], name, given[name])
         self.config = {name: _plain(given.get(name, declared.default)) for name, declared in known.items()}
         """Every setting by name; the same values make the same recipe again."""
         self.texts = {
@@ -190,6 +192,15 @@ class Chosen:
                 raise UnusedSettingError(
                     name, f"{name} has no effect with {beside}. Leave it out, or choose another value there."
                 )
+
+
+def _refuse_page_text(declared: Field[Any], name: str, value: Any) -> None:
+    """A free text may name a model, its server or a file: those who see a page do not decide about these."""
+    if isinstance(value, PageText) and "str" in _names(declared) and not declared.metadata.get("choices"):
+        raise ConfigurationError(
+            f"{name} cannot be set on this page: it takes any text, and a page sets numbers, switches and choices "
+            "only. Use the command line (--set) or Python."
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from sire_core.cli.models import AnswerOptions
 from sire_core.cli.options import IndexOptions, check_folder, open_index
 from sire_core.cli.output import note
 from sire_core.cli.recipe_options import parse_settings
+from sire_core.others import of_page
 
 if TYPE_CHECKING:
     from sire_core.index import Index
@@ -48,7 +49,7 @@ def explore(
         options = IndexOptions(
             folder=folder,
             recipe=recipe or None,
-            settings=parse_settings(settings),
+            settings=of_page(parse_settings(settings)),
             embedder=embedder,
             language_model=model,
             allow=allow,

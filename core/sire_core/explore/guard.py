@@ -42,6 +42,9 @@ def is_loopback(host: str) -> bool:
 class Guard:
     """Refuses requests for other hosts and from other origins (DNS rebinding), and those without the token.
 
+    A link elsewhere opens a page, but what its address asks for is left out: nobody but this page and whoever types an
+    address can make a search. Other requests from elsewhere (an image, a frame, a prefetch) are refused.
+
     Attributes:
         app: What is guarded.
         hosts: Names by which the server may be called, without port; empty for any, which a token has to go with.
@@ -64,15 +67,18 @@ class Guard:
         elif self.token and not self._knows(scope, headers):
             await _refuse(scope, send, 401, "The address with its ?token=... was printed when the page was started.")
         else:
-            await self.app(scope, receive, self._sending(scope, send))
+            asked = {**scope, "query_string": b""} if _from_elsewhere(headers) else scope
+            await self.app(asked, receive, self._sending(scope, send))
 
     def _refusal(self, headers: MutableMapping[bytes, str]) -> str:
         host = headers.get(b"host", "")
         if self.hosts and _name(f"//{host}") not in self.hosts:
             return f"This page does not answer as {host!r}."
         origin = headers.get(b"origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _netloc(origin) != host:
             return f"This page takes nothing from {origin!r}."
+        if _from_elsewhere(headers) and not _is_link(headers):
+            return "This page is not part of another one."
         return ""
 
     def _knows(self, scope: Scope, headers: MutableMapping[bytes, str]) -> bool:
@@ -96,6 +102,29 @@ class Guard:
             await send(message)
 
         return sending
+
+
+def _from_elsewhere(headers: MutableMapping[bytes, str]) -> bool:
+    """Whether another page made the browser ask. Browsers that do not say so (before 2023) may name that page."""
+    site = headers.get(b"sec-fetch-site")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    referer = headers.get(b"referer")
+    return referer is not None and _netloc(referer) != headers.get(b"host", "")
+
+
+def _is_link(headers: MutableMapping[bytes, str]) -> bool:
+    """Whether a person follows a link or types an address, in a window of its own."""
+    return headers.get(b"sec-fetch-mode", "navigate") == "navigate" and (
+        headers.get(b"sec-fetch-dest", "document") == "document"
+    )
+
+
+def _netloc(address: str) -> str:
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return ""
 
 
 def _name(address: str) -> str:

@@ -177,3 +177,36 @@ async def test_elsewhere_a_token_is_asked_for_once():
     assert (await answered(guard, host="box:80", cookie=cookie.split(";")[0]))[0] == 200
     assert (await answered(guard, kind="websocket", host="box:80"))[0] == "websocket.close"
     assert b"frame-ancestors 'none'" in headers[b"content-security-policy"]
+
+
+async def test_other_pages_may_link_here_and_nothing_more():
+    seen = []
+
+    async def noting(scope, receive, send):
+        seen.append(scope["query_string"])
+        await page(scope, receive, send)
+
+    here, link = {"host": "localhost:80"}, {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    own = [
+        {},
+        {"sec-fetch-site": "same-origin"},
+        {"sec-fetch-site": "none", **link},
+        {"referer": "http://localhost:80/"},
+    ]
+    for headers in own:
+        assert (await answered(Guard(noting), query=b"q=x", **here, **headers))[0] == 200
+    assert seen == [b"q=x"] * len(own)
+    seen.clear()
+    for site in ({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}, {"referer": "http://evil/"}):
+        assert (await answered(Guard(noting), query=b"q=x", **here, **site, **link))[0] == 200
+    assert seen == [b""] * 3, "opened, but asked for nothing"
+    for kind in ("image", "iframe", "script", "empty"):
+        mode = {"sec-fetch-mode": "no-cors", "sec-fetch-dest": kind, "sec-fetch-site": "cross-site"}
+        assert (await answered(Guard(noting), query=b"q=x", **here, **mode))[0] == 403
+    token = Guard(noting, (), "s3cret")
+    status, headers = await answered(
+        token, query=b"token=s3cret&q=x", **here, **link, **{"sec-fetch-site": "cross-site"}
+    )
+    assert (status, b"set-cookie" in headers, seen[-1]) == (200, True, b""), (
+        "a mail may hold the address with its token"
+    )

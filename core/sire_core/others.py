@@ -1,0 +1,54 @@
+"""Texts among the settings that the user of this process did not say: from an index folder, or typed into a page.
+
+They stay marked from where they are read to where they would be used, so that one rule holds for all of them: others
+choose among what a setting offers, and never name a host, a file or a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sire_core.errors import ConfigurationError
+
+__all__ = ["FolderText", "PageText", "of_folder", "of_page", "refuse_folder_text"]
+
+
+class FolderText(str):
+    """What only an index folder says, which may come from anybody; see `refuse_folder_text`."""
+
+    __slots__ = ()
+
+
+class PageText(str):
+    """What a page or its address says; a setting takes it as one of its choices only (see `Chosen`)."""
+
+    __slots__ = ()
+
+
+def of_folder(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as an index folder has them."""
+    return {name: FolderText(value) if isinstance(value, str) else value for name, value in config.items()}
+
+
+def of_page(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as a page gives them."""
+    return {name: PageText(value) if isinstance(value, str) else value for name, value in settings.items()}
+
+
+def refuse_folder_text(name: str, value: str) -> None:
+    """Refuse to reach what a setting names where only an index folder says so.
+
+    Args:
+        name: The setting.
+        value: What it names.
+
+    Raises:
+        ConfigurationError: Nobody in this process said it.
+    """
+    if isinstance(value, FolderText):
+        raise ConfigurationError(
+            f"{name} names {str(value)!r}, but only this index folder says so, and a folder does not decide whom a "
+            f"search asks or what it loads. If you want it, say it yourself: --set {name}={value}, or from Python the "
+            f"recipe, Index(path, recipe=recipe_by_name(NAME, ..., {name}={str(value)!r})). Else search without it."
+        )
