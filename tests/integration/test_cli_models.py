@@ -172,6 +172,16 @@ def test_estimate_shows_what_index_will_spend(tmp_path, source, server):
     assert "price unknown" in run("estimate", source, "--llm", "other").stdout
 
 
+def test_an_estimate_counts_what_the_folder_holds_already_as_index_does(tmp_path, source, server):
+    run("index", source, "--to", tmp_path / "ix", "-r", "flat")
+    new = tmp_path / "new.jsonl"
+    new.write_text(json.dumps({"id": "new", "text": "Otto met Ann in Elm."}))
+    words = (new, "--to", tmp_path / "ix", "-r", "sirerag", "--llm", "m", "--base-url", server.base_url)
+    found = json.loads(run("estimate", *words, "--json").stdout)
+    assert (found["passages"], found["extraction"]["calls"]) == (9, [9, 9])
+    assert run("estimate", *words).stdout.strip() in run("index", *words, code=2).stderr
+
+
 @pytest.mark.parametrize("recipe", ["raptor", "sirerag"])
 def test_a_folder_of_a_model_is_searched_without_it_and_changed_only_with_it(tmp_path, source, server, recipe):
     folder = tmp_path / "ix"

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sire_core.cli import arguments
+from sire_core.cli.change_commands import with_documents
 from sire_core.cli.changes import read_sources
 from sire_core.cli.models import estimate_json, find_price, language_model
 from sire_core.cli.options import IndexOptions, open_index
@@ -57,7 +58,7 @@ def estimate(  # noqa: PLR0917 - typer passes every option by name
     )
     price = find_price(llm, prices)
     with open_index(options) as index:
-        found = index.estimate(read_sources(sources, options).documents, price)
+        found = index.estimate(with_documents(index, read_sources(sources, options).documents), price)
     if as_json:
         say_json(estimate_json(found))
     else:

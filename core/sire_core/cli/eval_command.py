@@ -15,6 +15,7 @@ from sire_core.cli.eval_groups import (
     QuestionOptions,
     ReportOptions,
 )
+from sire_core.cli.eval_models import eval_models
 from sire_core.cli.eval_options import QuestionSelection, check_index, recipe_names
 from sire_core.cli.evaluation import (
     judged,
@@ -77,23 +78,27 @@ def eval_(
     check_index(dataset_dir, asked, builds=compared.builds)
     given = compared.recipes
     names = recipe_names(given, ablations=compared.ablations) if given or asked.file is None else []
-    model = calls.model()
-    options = compared.options(None if answering.reader_only else model, native=calls.native, workers=calls.workers)
-    grouping = model if asking.sentence_groups else None
-    with measuring.config(asking, answering, model, calls.workers) as config, reporting() as progress:
-        if compared.clusters:
-            _say_clusters(_data(dataset_dir, asked, grouping, progress), options, shown.json_file, progress)
-            return
-        if asked.file is not None:
-            tables = [run_existing(dataset_dir, asked.file, names, options, config, progress, asked.half)]
-        else:
-            dataset = _data(dataset_dir, asked, grouping, progress)
-            say_size(dataset, config)
-            tables = _tables(dataset, names, options, config, progress, compared)
-        if answering.judge is not None:
-            judging = replace(calls, llm=answering.judge).model()
-            tables = [judged(table, names, judging, progress) for table in tables]
-    _say(tables, shown, ablations=compared.ablations)
+    builds = not (answering.reader_only or compared.clusters or asked.file is not None)
+    with eval_models(calls, judge=answering.judge, to=compared.to, answers=answering.answers, builds=builds) as models:
+        grouping = models.asked if asking.sentence_groups else None
+        builder = models.asked if compared.clusters else None if answering.reader_only else models.builder
+        options = compared.options(builder, models.folder, native=calls.native, workers=calls.workers)
+        config = measuring.config(asking, answering, models.asked, calls.workers)
+        with reporting() as progress:
+            if compared.clusters:
+                _say_clusters(_data(dataset_dir, asked, grouping, progress), options, shown.json_file, progress)
+                return
+            if asked.file is not None:
+                tables = [run_existing(dataset_dir, asked.file, names, options, config, progress, asked.half)]
+            else:
+                dataset = _data(dataset_dir, asked, grouping, progress)
+                say_size(dataset, config)
+                tables = _tables(dataset, names, options, config, progress, compared)
+        _say(tables, shown, ablations=compared.ablations)
+        if models.judge is not None:
+            with reporting() as progress:
+                tables = [judged(table, names, models.judge, progress) for table in tables]
+        _say_more(tables, shown)
 
 
 def _data(place: Path, asked: QuestionSelection, grouped: LanguageModel | None, progress: Progress) -> DataSet:
@@ -110,24 +115,26 @@ def _data(place: Path, asked: QuestionSelection, grouped: LanguageModel | None, 
 
 
 def _say(tables: list[list[EvalRow]], shown: ReportOptions, *, ablations: bool) -> None:
-    """Write the rows and the picture, and print the tables."""
-    from sire_core.evaluate.charts import chart
-    from sire_core.evaluate.report import (
-        format_ablations,
-        format_analysis,
-        format_comparison,
-        format_groups,
-        format_table,
-        write_rows,
-        write_text,
-    )
+    """Write the rows and print the tables, before anything else may fail."""
+    from sire_core.evaluate.report import format_ablations, format_table
 
-    rows = [row for table in tables for row in table]
-    if shown.plot is not None:
-        write_text(shown.plot, chart(tables[0]))
-    if shown.json_file is not None:
-        write_rows(shown.json_file, rows)
+    _write(tables, shown)
     say("\n\n".join(map(format_ablations if ablations else format_table, tables)))
+
+
+def _write(tables: list[list[EvalRow]], shown: ReportOptions) -> None:
+    from sire_core.evaluate.report import write_rows
+
+    if shown.json_file is not None:
+        write_rows(shown.json_file, [row for table in tables for row in table])
+
+
+def _say_more(tables: list[list[EvalRow]], shown: ReportOptions) -> None:
+    """What was asked for beside the tables; the rows again, with what a judge said."""
+    from sire_core.evaluate.charts import chart
+    from sire_core.evaluate.report import format_analysis, format_comparison, format_groups, write_text
+
+    _write(tables, shown)
     for found in filter(None, map(format_analysis, tables)):
         say("\n" + found)
     if shown.by_type:
@@ -135,7 +142,9 @@ def _say(tables: list[list[EvalRow]], shown: ReportOptions, *, ablations: bool) 
     if shown.compare:
         say("\n" + "\n\n".join(map(format_comparison, tables)))
     if shown.by_kind:
-        _say_kinds(rows)
+        _say_kinds([row for table in tables for row in table])
+    if shown.plot is not None:
+        write_text(shown.plot, chart(tables[0]))
 
 
 def _say_clusters(dataset: DataSet, options: IndexOptions, json_file: Path | None, progress: Progress) -> None:

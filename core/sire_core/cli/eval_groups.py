@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +17,6 @@ from sire_core.cli.eval_options import (
     measured,
     read_questions_option,
     reader,
-    recorded,
 )
 from sire_core.cli.options import IndexOptions
 from sire_core.cli.recipe_options import parse_settings
@@ -98,7 +95,13 @@ class ComparisonOptions:
         int | None, typer.Option("--chunk-tokens", min=1, help="Cut passages that are longer. Default: as they are.")
     ] = None
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="DIR", help="Keep the index here. Default: a temporary folder.")
+        Path | None,
+        typer.Option(
+            "--to",
+            metavar="DIR",
+            help="Keep the index here, and what a model is asked beside the builds in DIR.answers.jsonl. Default: a "
+            "temporary folder, which is kept when a run with --llm does not end.",
+        ),
     ] = None
     repeats: Annotated[
         int, typer.Option("--repeats", metavar="N", min=1, help="Build N times with other seeds: mean and spread.")
@@ -121,16 +124,17 @@ class ComparisonOptions:
         """Whether these options need something to be built."""
         return self.ablations or self.clusters or self.repeats > 1 or self.to is not None
 
-    def options(self, model: LanguageModel | None, *, native: bool, workers: int) -> IndexOptions:
+    def options(self, model: LanguageModel | None, folder: Path | None, *, native: bool, workers: int) -> IndexOptions:
         """How indexes are made.
 
         Args:
+            folder: Where; None takes a temporary folder.
             model: Who extracts and summarizes.
             native: Whether it does so as the papers do.
             workers: Its calls in flight at once.
         """
         return IndexOptions(
-            folder=self.to,
+            folder=folder,
             settings=parse_settings(self.settings),
             embedder=self.embedder,
             extractions=self.extractions,
@@ -182,7 +186,10 @@ class EvalAnswerOptions:
     answers: Annotated[
         Path | None,
         typer.Option(
-            "--answers", metavar="FILE", help="Keep the model's answers here; the same command goes on where it ended."
+            "--answers",
+            metavar="FILE",
+            help="Keep here what the model is asked beside the builds; the same command goes on where it ended. "
+            "Default: a file beside the folder of --to, else a temporary one that is kept when the run does not end.",
         ),
     ] = None
     judge: Annotated[
@@ -231,32 +238,32 @@ class MeasureOptions:
         ),
     ] = 0
 
-    @contextmanager
     def config(
         self, asked: QuestionOptions, answering: EvalAnswerOptions, model: LanguageModel | None, workers: int
-    ) -> Iterator[EvalConfig]:
-        """What is measured; answers are kept in their file meanwhile.
+    ) -> EvalConfig:
+        """What is measured.
 
         Args:
             asked: Which sample.
             answering: How questions are answered.
-            model: Who answers.
+            model: Who answers, and is asked by searches and analyses.
             workers: Questions under way at once.
 
         Raises:
             ConfigurationError: Values make no sense, alone or together.
         """
         how = reader(answering.reader_prompt, answering.context_tokens, answering.context_border)
-        with recorded(model, answering.answers) as who:
-            found = measured(
-                budget=self.budget,
-                limit=asked.limit,
-                seed=asked.seed,
-                returns=self.returns,
-                k=self.k,
-                answer=answer_config(answering.answer, who, workers, self.k, how),
-            )
-            yield replace(found, errors=self.errors, missing=self.missing_edges)
+        return measured(
+            budget=self.budget,
+            limit=asked.limit,
+            seed=asked.seed,
+            returns=self.returns,
+            k=self.k,
+            answer=answer_config(answering.answer, model, workers, self.k, how),
+            errors=self.errors,
+            missing=self.missing_edges,
+            model=model,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +322,13 @@ class ReportOptions:
                 "--missing-edges": measured.missing_edges,
                 "--judge": answering.judge,
                 "--llm": llm,
+                "--answers": llm and answering.answers,
+                "questions to a model": answering.answer
+                or asked.sentence_groups
+                or asked.asked().file
+                or compared.clusters
+                or measured.errors
+                or measured.missing_edges,
             }
         )
         for option, path in (("--json", self.json_file), ("--answers", answering.answers), ("--plot", self.plot)):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +29,6 @@ __all__ = [
     "read_questions_option",
     "reader",
     "recipe_names",
-    "recorded",
 ]
 
 
@@ -111,6 +109,11 @@ _NEEDED = {
     ("--reader-only", "--answer"): "--reader-only leaves the model nothing but the answers: give --answer, too.",
     ("--judge", "--answer"): "--judge compares answers: give --answer single, too.",
     ("--sentence-groups", "--llm"): "--sentence-groups needs --llm MODEL: a model cuts the documents.",
+    (
+        "--answers",
+        "questions to a model",
+    ): "--answers keeps what a model is asked beside the builds: give --answer, too, or "
+    "another option that has the model asked. --to DIR keeps everything.",
     ("--missing-edges", "--llm"): "--missing-edges needs --llm MODEL: a model reads the passages.",
 }
 
@@ -171,28 +174,6 @@ def reader(prompt: str, tokens: int | None, border: str) -> ReaderConfig:
     return ReaderConfig(prompt, tokens, border=border)  # type: ignore[arg-type]  # the config checks them
 
 
-@contextmanager
-def recorded(model: LanguageModel | None, file: Path | None) -> Iterator[LanguageModel | None]:
-    """The model that answers questions, its answers kept in a file where one is named.
-
-    Raises:
-        ConfigurationError: There is a file and no model.
-    """
-    if file is None:
-        yield model
-        return
-    if model is None:
-        raise ConfigurationError("--answers FILE keeps what a model answers; it needs --llm MODEL.")
-    from sire_core.evaluate.answer_file import AnswerFile
-    from sire_core.models.caching import CachedModel
-
-    answers = AnswerFile(file)
-    try:
-        yield CachedModel(model, answers, "answers")
-    finally:
-        answers.close()
-
-
 def measured(
     *,
     budget: int,
@@ -201,6 +182,9 @@ def measured(
     returns: str,
     k: int | None,
     answer: AnswerConfig | None,
+    errors: bool,
+    missing: int,
+    model: LanguageModel | None,
 ) -> EvalConfig:
     """What is measured; with `-k N` what a search for N hits finds, at the usual cut-offs and at N.
 
@@ -209,11 +193,17 @@ def measured(
     """
     from sire_core.evaluate.runner import EvalConfig
 
-    usual = EvalConfig(budget=budget, limit=limit, seed=seed, returns=returns, answer=answer)
-    if k is None:
-        return usual
-    ks = tuple(sorted({*usual.ks, k}))
-    return EvalConfig(ks, budget=budget, limit=limit, seed=seed, returns=returns, answer=answer, depth=k)
+    usual = EvalConfig(
+        budget=budget,
+        limit=limit,
+        seed=seed,
+        returns=returns,
+        answer=answer,
+        errors=errors,
+        missing=missing,
+        model=model,
+    )
+    return usual if k is None else replace(usual, ks=tuple(sorted({*usual.ks, k})), depth=k)
 
 
 def check_file(file: Path | None, option: str) -> None:

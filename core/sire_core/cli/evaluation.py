@@ -188,9 +188,7 @@ def run_existing(
         return with_intervals([ask(dataset, setup, found, config, progress) for setup, found in asked])
 
 
-def judged(
-    rows: Sequence[EvalRow], names: Sequence[str], model: LanguageModel | None, progress: Progress
-) -> list[EvalRow]:
+def judged(rows: Sequence[EvalRow], names: Sequence[str], model: LanguageModel, progress: Progress) -> list[EvalRow]:
     """The rows with what a judge says of their answers beside those of the first recipe (MS-RAG table 4).
 
     Args:
@@ -203,23 +201,20 @@ def judged(
     from sire_core.evaluate.judge import compare_answers
     from sire_core.models.sync import run_sync
 
-    assert model is not None  # it has a name
     first = next((row for row in rows if names and row.setup.recipe == names[0]), rows[0])
-    return [
-        row
-        if row is first or not row.answered
-        else replace(
-            row,
-            analysis={
-                **row.analysis,
-                "judge": {
-                    "against": first.setup.recipe,
-                    **run_sync(compare_answers(row.answered, first.answered, model, progress)),
-                },
-            },
-        )
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        if row is first or not row.answered:
+            found.append(row)
+            continue
+        shares = run_sync(compare_answers(row.answered, first.answered, model, progress))
+        if left := int(shares.get("not judged", 0)):
+            judged_pairs = f"{len(row.answered) - left:,} of {count(len(row.answered), 'pair')}"
+            note(
+                f"{row.setup.recipe}: the judge stopped after {judged_pairs}, at --max-calls or --max-tokens", "yellow"
+            )
+        found.append(replace(row, analysis={**row.analysis, "judge": {"against": first.setup.recipe, **shares}}))
+    return found
 
 
 def say_size(dataset: DataSet, config: EvalConfig) -> None:

@@ -92,14 +92,18 @@ def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfi
     from sire_core.evaluate.answering import answer_scores
     from sire_core.evaluate.evidence_match import evidence_match
     from sire_core.evaluate.runner import evaluate
+    from sire_core.models.metering import with_meter
     from sire_core.models.sync import run_sync
+    from sire_core.models.usage import UsageMeter
 
+    meter = UsageMeter()
+    if options.language_model is not None and config.model is not None:
+        options = replace(options, language_model=with_meter(config.model, meter))
     with open_index(options) as index:
         stats = index.stats()
         # The first search opens the pool and makes the inverted index: not the time of a query.
-        before = _asked(options)
         index.search(dataset.measurable[0].question, 1)
-        of_search = _asked(options) - before
+        of_search = meter.report().total.calls
         setup = replace(
             setup,
             embedder=stats["embedder"],
@@ -113,18 +117,12 @@ def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfi
         row = run_sync(evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)))
         asked = dataset.sample(config.limit, config.seed)
         row = replace(row, evidence_match=run_sync(evidence_match(index, asked)))
-        row = replace(row, analysis=_analysis(index, asked, row, options, config, progress))
+        row = replace(row, analysis=_analysis(index, asked, row, config, progress))
         if config.answer is None:
             return row
         answered = _answers(index, asked, setup, config, progress)
         scores = {"via": config.answer.via, "reader": config.answer.reader.prompt, **answer_scores(answered)}
         return replace(row, answers=scores, answered=answered)
-
-
-def _asked(options: IndexOptions) -> int:
-    """Requests to the model so far."""
-    meter = getattr(options.language_model, "meter", None)
-    return 0 if meter is None else sum(used.calls for used in meter.report().stages.values())
 
 
 def _storage(index: Index) -> dict[str, int]:
@@ -138,19 +136,16 @@ def _storage(index: Index) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def _analysis(
-    index: Index, asked: DataSet, row: EvalRow, options: IndexOptions, config: EvalConfig, progress: Progress
-) -> dict[str, Any]:
+def _analysis(index: Index, asked: DataSet, row: EvalRow, config: EvalConfig, progress: Progress) -> dict[str, Any]:
     """What the modes that were asked for find; nothing for recipes without relations."""
     from sire_core.evaluate.graph_check import graph_errors, missing_triples
     from sire_core.models.sync import run_sync
 
-    model = config.answer.model if config.answer else options.language_model
     found: dict[str, Any] = {}
     if config.errors:
-        found["errors"] = run_sync(graph_errors(index, asked, row, model))
-    if config.missing and model is not None:
-        found["missing"] = run_sync(missing_triples(index, asked, model, config.missing, config.seed, progress))
+        found["errors"] = run_sync(graph_errors(index, asked, row, config.model))
+    if config.missing and config.model is not None:
+        found["missing"] = run_sync(missing_triples(index, asked, config.model, config.missing, config.seed, progress))
     return {name: values for name, values in found.items() if values}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,8 @@ class AnswerFile:
     """Answers by the digest of everything that was asked; an `AnswerStore` for `CachedModel`.
 
     A line is `{"key", "answer", "input_tokens", "output_tokens"}`; no prompt and no passage is written. Every answer is
-    on disk before the next question is asked. A last line that was cut off is asked for again.
+    on disk before the next question is asked. A last line that was cut off is asked for again. The first answer makes
+    the file.
 
     Args:
         path: The file; it need not exist.
@@ -32,20 +34,32 @@ class AnswerFile:
         self._path = Path(path)
         self._lock = threading.Lock()
         self._answers: dict[str, str] = {}
+        self._file: IO[str] | None = None
+        reason = ""
         try:
-            whole = self._read()
-            self._file: IO[str] = self._path.open("a", encoding="utf-8")
-            if not whole:
-                self._file.write("\n")
+            self._whole = self._read()
+            if self._path.exists():
+                self._open()
+            elif not os.access(self._path.absolute().parent, os.W_OK):
+                reason = "its folder is missing or not yours"
         except OSError as error:
-            reason = error.strerror or error
-            raise ConfigurationError(f"{path} cannot keep answers ({reason}); name a file you may write.") from error
+            reason = error.strerror or str(error)
+        if reason:
+            raise ConfigurationError(f"{path} cannot keep answers ({reason}); name a file you may write.")
+
+    def _open(self) -> IO[str]:
+        if self._file is None:
+            self._file = self._path.open("a", encoding="utf-8")
+            if not self._whole:
+                self._file.write("\n")
+        return self._file
 
     def _read(self) -> bool:
         """Take over what is there; whether it ends with a whole line."""
         if not self._path.exists():
             return True
-        text = self._path.read_text(encoding="utf-8")
+        # A run that was killed may have written half of a letter, which must not cost the lines before.
+        text = self._path.read_text(encoding="utf-8", errors="replace")
         for number, line in enumerate(text.split("\n"), 1):
             if not line.strip():
                 continue
@@ -77,12 +91,15 @@ class AnswerFile:
         row = {"key": key, "answer": answer, "input_tokens": input_tokens, "output_tokens": output_tokens}
         with self._lock:
             self._answers[key] = answer
-            self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            self._file.flush()
+            file = self._open()
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.flush()
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
 
 
 class AbsentModel(ModelBase):

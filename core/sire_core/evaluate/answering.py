@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.bars import ProgressLike, progress_of
+from sire_core.errors import LimitExceededError
 from sire_core.evaluate.answer import (
     acc,
     acc_at,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["answer_questions", "answer_scores"]
 
 _KS = (2, 5, 10, 20)
+_LIMITS = {"call_limit": "calls", "token_limit": "tokens"}
 _CITATION = re.compile(r"\s*\[\d+\]")
 
 
@@ -49,7 +51,8 @@ async def answer_questions(
 ) -> tuple[AnsweredQuestion, ...]:
     """Answer every question that has accepted answers.
 
-    A question whose reasoning fails counts as answered with nothing; `stop` says why.
+    A question that the model fails on counts as answered with nothing; `stop` says why. One that nobody was asked
+    because a limit was reached counts for nothing: it would be a wrong figure.
 
     Args:
         index: What is searched.
@@ -161,6 +164,12 @@ async def _answer(
     else:
         answer = await _reasoned(index, question, reader, config)
     seconds = time.perf_counter() - start
+    if answer.stop in _LIMITS:  # the model's: the reasoning is given none
+        bound = _LIMITS[answer.stop]
+        raise LimitExceededError(
+            f"The model's limit of {bound} was reached before every question was answered, and means over some of them "
+            f"would be wrong. Raise the limit (--max-{bound}) or ask fewer questions."
+        )
     text = _CITATION.sub("", answer.text).strip() if answer.sufficient else ""
 
     def best(metric: Callable[[str, str], float]) -> float:

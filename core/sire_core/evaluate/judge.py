@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import field_validator
 
 from sire_core.algorithms.worker_pool import map_all
-from sire_core.errors import ConfigurationError, ModelError
+from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.models.structured import LenientAnswer
 from sire_core.protocols import Prompt
 
@@ -88,7 +88,8 @@ async def compare_answers(
         progress: Called as `progress("judge", done, total)`.
 
     Returns:
-        The shares, `questions` judged, and how many the judge `failed` on.
+        The shares, `questions` judged, and how many the judge `failed` on; `not judged`, how many a usage limit left
+        out, where it did.
 
     Raises:
         ConfigurationError: The two did not answer the same questions.
@@ -97,9 +98,14 @@ async def compare_answers(
     if set(theirs) != {answered.id for answered in ones}:
         raise ConfigurationError("A judge needs two rows that answered the same questions.")
 
+    left: list[str] = []
+
     async def one(answered: AnsweredQuestion) -> dict[str, float] | None:
         try:
             return await judge_pair(answered.question, answered.golds, answered.text, theirs[answered.id], model)
+        except LimitExceededError:
+            left.append(answered.id)
+            return None
         except ModelError:
             return None
 
@@ -107,4 +113,5 @@ async def compare_answers(
     judged = await map_all(one, ones, workers, progress and partial(progress, "judge"))
     wins = [found for found in judged if found is not None]
     shares = {name: round(100 * sum(win[name] for win in wins) / len(wins), 1) for name in CRITERIA if wins}
-    return {**shares, "questions": len(wins), "failed": len(ones) - len(wins)}
+    counts = {"questions": len(wins), "failed": len(ones) - len(wins) - len(left)}
+    return {**shares, **counts, **({"not judged": len(left)} if left else {})}

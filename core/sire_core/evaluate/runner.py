@@ -18,6 +18,7 @@ from sire_core.search.passages import check_returns
 if TYPE_CHECKING:
     from sire_core.evaluate.answered import AnswerConfig
     from sire_core.evaluate.datasets import DataSet, Question
+    from sire_core.protocols import LanguageModel
     from sire_core.types import Hit
 
 __all__ = ["EvalConfig", "SearchableIndex", "evaluate", "scope_of"]
@@ -44,9 +45,9 @@ class EvalConfig:
         answer: How a language model answers the questions, too; None leaves that out.
         returns: What the timed search returns, which the metrics by provenance, the literal ones and those of a budget
             are of; see `Index.search`. The metrics of passages come from a second search where that is "units".
-
         errors: Whether misses are sorted by where they come from; see `graph_errors`.
         missing: In so many passages a model counts the relations that the graph lacks; see `missing_triples`.
+        model: Who is asked for both, and by searches that ask a model; None takes the index's own.
 
     Raises:
         ConfigurationError: A value makes no sense.
@@ -61,6 +62,7 @@ class EvalConfig:
     returns: str = "units"
     errors: bool = False
     missing: int = 0
+    model: LanguageModel | None = None
 
     def __post_init__(self) -> None:
         check_returns(self.returns)

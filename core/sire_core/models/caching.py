@@ -184,7 +184,7 @@ class CachedModel(ModelWrapper):
         except ValidationError:  # written by other rules under the same name: ask again rather than fail
             return None
         self._count_stored()
-        return Completion(text, parsed)
+        return Completion(text, parsed, stored=True)
 
     async def _keep(self, key: str, answer: Completion) -> None:
         text = answer.parsed.model_dump_json() if isinstance(answer.parsed, BaseModel) else answer.text

@@ -62,7 +62,9 @@ class MeteredModel(ModelWrapper):
 
 
 def _used(answer: Completion, size: int) -> tuple[int, int]:
-    """Tokens as the model counts them, else estimated."""
+    """Tokens as the model counts them, else estimated; a stored answer costs none."""
+    if answer.stored:
+        return 0, 0
     return answer.input_tokens or size, answer.output_tokens or estimate_tokens(answer.text)
 
 

@@ -61,13 +61,18 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer. `parsed` is set when a schema was asked for; `finish` is `stop`, `length` or `refusal`."""
+    """A model's answer.
+
+    `parsed` is set when a schema was asked for; `finish` is `stop`, `length` or `refusal`; `stored` means that it was
+    given before and nobody was asked now.
+    """
 
     text: str
     parsed: Any = None
     input_tokens: int = 0
     output_tokens: int = 0
     finish: str = "stop"
+    stored: bool = False
 
 
 @runtime_checkable

@@ -32,3 +32,13 @@ async def test_half_a_line_is_asked_for_again_and_other_files_are_refused(tmp_pa
     path.write_text("a report\n")
     with pytest.raises(ConfigurationError, match="name another file"):
         AnswerFile(path)
+
+
+async def test_half_a_letter_at_the_end_locks_nothing(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes('{"key": "a", "answer": "yes"}\n{"key": "b", "answer": "caf\u00e9'.encode()[:-1])
+    with closing(AnswerFile(path)) as kept:
+        assert [kept.answer(key) for key in "ab"] == ["yes", None]
+        kept.put_answer("b", "caf\u00e9")
+    with closing(AnswerFile(path)) as kept:
+        assert [kept.answer(key) for key in "ab"] == ["yes", "caf\u00e9"]

@@ -1,0 +1,110 @@
+"""The models of `sire eval`: one count of what they are asked, and nothing that they answered lost."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sire_core.cli.output import note
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sire_core.cli.models import ModelOptions
+    from sire_core.protocols import LanguageModel
+
+__all__ = ["EvalModels", "eval_models"]
+
+
+@dataclass(frozen=True, slots=True)
+class EvalModels:
+    """Who is asked what in an evaluation.
+
+    Attributes:
+        builder: Extracts and summarizes; the index keeps what it answers. None without a model.
+        asked: The same model for everything else (groups of sentences, topics, searches, answers, analyses); what it
+            answers is kept in a file.
+        judge: Compares answers; kept there, and counted with the others.
+        folder: Where indexes are built; None takes a temporary folder.
+    """
+
+    builder: LanguageModel | None
+    asked: LanguageModel | None
+    judge: LanguageModel | None
+    folder: Path | None
+
+
+@contextmanager
+def eval_models(
+    calls: ModelOptions, *, judge: str | None, to: Path | None, answers: Path | None, builds: bool
+) -> Iterator[EvalModels]:
+    """The models, and the places where what they answer is kept: those that are named, else temporary ones.
+
+    Temporary places stay where they are when the evaluation does not come to its end, and a line says how to go on.
+
+    Args:
+        calls: `--llm` and its companions; their limits hold for all models together.
+        judge: Name of the judge.
+        to: `--to`.
+        answers: `--answers`.
+        builds: Whether the model is asked by builds.
+
+    Raises:
+        ConfigurationError: The model cannot be asked, or the answers cannot be kept.
+    """
+    from sire_core.evaluate.answer_file import AnswerFile
+    from sire_core.models.caching import CachedModel
+
+    model = calls.model()
+    if model is None:
+        if answers is not None:
+            raise ConfigurationError("--answers FILE keeps what a model answers; it needs --llm MODEL.")
+        yield EvalModels(None, None, None, to)
+        return
+    judging = None
+    if judge is not None:
+        unbounded = replace(calls, llm=judge, max_calls=None, max_tokens=None).model()
+        assert unbounded is not None  # it has a name
+        judging = unbounded.metered(model.meter, "judge")
+    with _places(to, answers, builds=builds) as (folder, file), closing(AnswerFile(file)) as kept:
+        yield EvalModels(
+            model,
+            CachedModel(model, kept, "answers"),
+            None if judging is None else CachedModel(judging, kept, "judge"),
+            folder,
+        )
+
+
+def _beside(folder: Path) -> Path:
+    """The file of answers beside a folder; not inside: an index is made in an empty folder only."""
+    return Path(f"{folder}.answers.jsonl")
+
+
+@contextmanager
+def _places(to: Path | None, answers: Path | None, *, builds: bool) -> Iterator[tuple[Path | None, Path]]:
+    """Folder of the indexes, and file of the answers."""
+    if to is not None:
+        file = answers or _beside(to)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield to, file
+        return
+    place = Path(tempfile.mkdtemp(prefix="sire-eval-"))
+    index = place / "index"
+    words = ["--to", str(index)] if builds else ["--answers", str(_beside(index))]
+    try:
+        yield index if builds else None, answers or _beside(index)
+    except BaseException:
+        if any(place.iterdir()):
+            note(
+                f"What the model has answered is kept. The same command goes on from there with: {shlex.join(words)}",
+                "yellow",
+            )
+        else:
+            shutil.rmtree(place, ignore_errors=True)
+        raise
+    shutil.rmtree(place, ignore_errors=True)

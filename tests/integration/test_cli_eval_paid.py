@@ -1,0 +1,162 @@
+"""`sire eval` with a model: what was paid for is kept, one limit bounds everything, and no figure comes of a limit."""
+
+import json
+import shlex
+from collections import Counter
+
+import pytest
+from typer.testing import CliRunner
+
+from sire_core.cli.app import app
+from sire_core.testing.scripted_server import ScriptedServer
+from sire_core.testing.scripts import default_script
+
+NAMES = ("Ann", "Bob", "Cleo", "Dan")
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def dataset(tmp_path, monkeypatch):
+    """Four people, one question each."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = tmp_path / "people"
+    folder.mkdir()
+    texts = {name: f"{name} was born in Drava. {name} met Otto in Elm. Otto painted a bridge." for name in NAMES}
+    corpus = [{"id": name, "title": name, "text": text} for name, text in texts.items()]
+    asked = [
+        {
+            "id": f"q{one}",
+            "question": f"Where were {one} and {other} born?",
+            "answers": ["Drava"],
+            "supporting": [one, other],
+        }
+        for one, other in zip(NAMES, NAMES[1:] + NAMES[:1], strict=True)
+    ]
+    for file, rows in (("corpus", corpus), ("questions", asked)):
+        (folder / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+def script(call):
+    """Answers, verdicts, groups and relations; the rest as usual."""
+    if "accepted" in call.fields:
+        return json.dumps(dict.fromkeys(("correctness", "diversity", "comprehension", "overall"), 1))
+    if "relations" in call.fields:
+        return json.dumps({"correct": [1], "missing": []}) if "(missing)" in call.instructions else "yes"
+    if "Cut the numbered" in call.instructions:
+        return json.dumps({"groups": [{"sentences": [1, 2, 3], "topic": "people", "abstractiveness": "low"}]})
+    if "Always answer" in call.instructions:
+        return " ".join(passage["title"] for passage in call.fields["passages"])
+    if "sufficient" in call.instructions:
+        return json.dumps({"answer": "Drava [1]", "citations": [1], "sufficient": True})
+    return default_script(call)
+
+
+@pytest.fixture
+def server():
+    with ScriptedServer(script) as found:
+        yield found
+
+
+def asked_of(server):
+    """How often each prompt was answered, by model."""
+    return Counter((call.call.body.get("model"), call.prompt) for call in server.log)
+
+
+def test_what_a_stopped_evaluation_paid_for_is_kept_and_the_next_one_goes_on(dataset, server, tmp_path):
+    words = ("eval", dataset, "-r", "sirerag", "--answer", "single", "--llm", "m", "--base-url", server.base_url)
+    words += ("--json", tmp_path / "r.json")
+    go_on = []
+    for limit in (3, 6):
+        result = run(*words, *go_on, "--max-calls", limit, code=1)
+        said = result.stderr.split("goes on from there with: ")
+        go_on = go_on or shlex.split(said[1].splitlines()[0])
+        assert "limit of" in result.stderr
+    assert go_on[0] == "--to"
+    run(*words, *go_on)
+    assert set(asked_of(server).values()) == {1}
+    rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert [row["answers"]["EM"] for row in rows] == [100] * 4
+    calls = len(server.log)
+    run(*words, *go_on)
+    assert len(server.log) == calls
+    again = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert [row["answers"]["calls"] for row in again] == [1] * 4
+    assert not any("TPQ" in row["answers"] for row in again)  # nobody was asked: there is no time to tell
+
+
+def test_a_temporary_folder_goes_when_the_evaluation_ends(dataset, server, tmp_path):
+    run("eval", dataset, "-r", "flat", "--answer", "single", "--llm", "m", "--base-url", server.base_url)
+    assert not list(tmp_path.glob("sire-eval-*"))
+    run("eval", dataset, "-r", "flat", "--llm", "m", "--embedder", "nope", "--base-url", server.base_url, code=1)
+    assert not list(tmp_path.glob("sire-eval-*"))  # nothing was asked, nothing is left
+
+
+def test_a_limit_is_an_error_and_no_wrong_answer(dataset, server, tmp_path):
+    words = ("-r", "flat", "--answer", "single", "--llm", "m", "--base-url", server.base_url, "--reader-only")
+    result = run("eval", dataset, *words, "--max-calls", 2, code=1)
+    assert "before every question was answered" in result.stderr
+    assert "--max-calls" in result.stderr
+    go_on = shlex.split(result.stderr.split("goes on from there with: ")[1].splitlines()[0])
+    assert go_on[0] == "--answers"
+    assert "100.0" in run("eval", dataset, *words, *go_on).stdout
+    assert set(asked_of(server).values()) == {1}
+
+
+def test_a_judge_shares_the_limit_and_what_stands_before_it_is_written(dataset, server, tmp_path):
+    words = ("eval", dataset, "-r", "msrag,pagerank", "--answer", "single", "--reader-prompt", "paper", "--reader-only")
+    words += ("--llm", "m", "--base-url", server.base_url, "--judge", "big", "--workers", 1, "-k", 2)
+    words += ("--json", tmp_path / "r.json")
+
+    def judged(*more):
+        result = run(*words, *more)
+        rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+        assert [row["answers"]["via"] for row in rows] == ["single"] * 5
+        return result, [row["analysis"]["judge"] for row in rows if "judge" in row.get("analysis", {})]
+
+    _, whole = judged()
+    by_model = Counter(call.call.body["model"] for call in server.log)
+    assert by_model["big"] > 2
+    server.log.clear()
+    result, part = judged("--max-calls", by_model["m"] + 2, "--answers", tmp_path / "a.jsonl")
+    assert len(server.log) == by_model["m"] + 2
+    assert "the judge stopped after" in result.stderr
+    assert sum(found.get("not judged", 0) for found in part) > 0
+    assert {sum(found.get(name, 0) for name in ("questions", "failed", "not judged")) for found in part} == {len(NAMES)}
+    assert judged("--answers", tmp_path / "a.jsonl")[1] == whole
+    assert len(server.log) == sum(by_model.values())  # what was judged before is not judged again
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--sentence-groups", "--clusters"),
+        ("-r", "msrag", "--errors", "--missing-edges", 3, "--sentence-groups"),
+        ("-r", "msrag", "--set", "rerank=model"),
+    ],
+    ids=["groups-and-topics", "analyses", "searches"],
+)
+def test_nothing_that_a_model_was_asked_is_asked_again(dataset, server, tmp_path, words):
+    words = ("eval", dataset, *words, "--llm", "m", "--base-url", server.base_url, "--to", tmp_path / "new" / "ix")
+    run(*words, "--json", tmp_path / "one.json")
+    assert set(asked_of(server).values()) == {1}
+    calls = len(server.log)
+    assert calls > len(NAMES)
+    run(*words, "--json", tmp_path / "two.json")
+    assert len(server.log) == calls
+    one, two = (json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8")) for name in ("one", "two"))
+    assert [row.get("analysis") for row in one] == [row.get("analysis") for row in two]
+    if "rerank=model" in words:
+        assert one[-1]["calls"]["search"] == two[-1]["calls"]["search"] == 1
+
+
+def test_answers_are_kept_only_where_somebody_answers(dataset, server, tmp_path):
+    words = ("eval", dataset, "-r", "flat", "--llm", "m", "--base-url", server.base_url)
+    assert "--answers keeps" in run(*words, "--answers", tmp_path / "a.jsonl", code=1).stderr
