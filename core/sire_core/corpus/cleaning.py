@@ -1,4 +1,4 @@
-"""Text that hashing, SQLite and model clients can all carry: no NUL characters, no lone surrogates."""
+"""Ids and metadata as they can be kept."""
 
 from __future__ import annotations
 
@@ -6,23 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from sire_core.clean_text import clean_text, clean_value
 from sire_core.errors import CorpusError
 
-__all__ = ["clean_id", "clean_metadata", "clean_text"]
-
-
-def clean_text(text: str) -> str:
-    """Remove NUL characters, join surrogate pairs and replace lone surrogates by U+FFFD.
-
-    Everything else is kept verbatim.
-    """
-    # Subclasses (string enumerations, numpy strings) become plain strings.
-    text = str.__str__(text)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\0", "")
+__all__ = ["clean_id", "clean_metadata"]
 
 
 def clean_id(text: str) -> str:
@@ -53,23 +40,13 @@ def clean_metadata(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
             raise CorpusError(f"{where}: metadata key {key!r} is {_kind(key)}; metadata keys must be strings.")
         try:
             # The round trip turns tuples into lists, so that what is stored equals what is compared later.
-            cleaned[clean_text(key)] = _clean(json.loads(json.dumps(value, allow_nan=False)))
+            cleaned[clean_text(key)] = clean_value(json.loads(json.dumps(value, allow_nan=False)))
         except (TypeError, ValueError, RecursionError) as error:
             raise CorpusError(
                 f"{where}: metadata key {key!r} holds {_kind(value)} that cannot be stored as JSON ({error}); "
                 "use strings, finite numbers, true/false, null, lists or mappings of these."
             ) from error
     return cleaned
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, list):
-        return [_clean(item) for item in value]
-    if isinstance(value, dict):
-        return {clean_text(key): _clean(item) for key, item in value.items()}
-    return value
 
 
 def _kind(value: object) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from sire_core.corpus.cleaning import clean_text
+from sire_core.clean_text import clean_text
 from sire_core.errors import CorpusError
 
 __all__ = ["CONVERTED", "convert_file", "refuse_expanding"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from sire_core.corpus.cleaning import clean_text
+from sire_core.clean_text import clean_text
 from sire_core.errors import ConfigurationError, CorpusError
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sire_core.corpus.cleaning import clean_text
+from sire_core.clean_text import clean_text
 from sire_core.errors import CorpusError
 from sire_core.types import Document, digest
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Union
 
 from sire_core.algorithms.wording import count
-from sire_core.corpus.cleaning import clean_text
+from sire_core.clean_text import clean_text
 from sire_core.corpus.conversion import CONVERTED, convert_file
 from sire_core.corpus.files import (
     DEFAULT_MAX_BYTES,

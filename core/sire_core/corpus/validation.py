@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sire_core.corpus.cleaning import clean_id, clean_metadata, clean_text
+from sire_core.clean_text import clean_text
+from sire_core.corpus.cleaning import clean_id, clean_metadata
 from sire_core.corpus.merging import DocumentPool
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Passage

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sire_core.clean_text import clean_text
 from sire_core.corpus.benchmarks import Question
-from sire_core.corpus.cleaning import clean_text
 from sire_core.corpus.files import DEFAULT_MAX_BYTES, json_lines, parse_json, read_text
 from sire_core.corpus.html import html_to_markdown
 from sire_core.errors import CorpusError

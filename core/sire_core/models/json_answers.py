@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from sire_core.clean_text import clean_value
+
 __all__ = ["tolerant_json"]
 
 _FENCE = re.compile(r"```[ \t]*(?:[\w+-]+[ \t]*)?\r?\n(.*?)```", re.DOTALL)
@@ -30,7 +32,8 @@ def tolerant_json(text: str) -> Any:
 
     Strict JSON first. Then, in turn, what models add to it: a thinking block, code fences, prose around the outermost
     object or array, comments, trailing commas, Python's constants, raw line breaks in strings. A value that was cut
-    off is an error: closing it would lose what is missing without a word.
+    off is an error: closing it would lose what is missing without a word. Halves of surrogate pairs, which small models
+    write as escapes and no database takes, become U+FFFD.
 
     Args:
         text: The answer.
@@ -44,7 +47,7 @@ def tolerant_json(text: str) -> Any:
     first: ValueError | None = None
     for candidate in _candidates(text):
         try:
-            return _container(_loads(candidate))
+            return clean_value(_container(_loads(candidate)))
         except (ValueError, RecursionError) as error:  # noqa: PERF203 - a handful of candidates
             first = first or ValueError(str(error) or type(error).__name__)
     raise first or ValueError("there is no complete JSON object in the answer")
@@ -60,14 +63,17 @@ def _candidates(text: str) -> Iterator[str]:
 
 
 def _without_thinking(text: str) -> str:
-    """The text without its thinking blocks; one that never ends stays, since the answer may be in it."""
+    """The text without its thinking blocks.
+
+    One that never ends stays, since the answer may be in it; one that only ends was opened in the prompt.
+    """
     kept: list[str] = []
     start, opened = 0, -1
     for tag in _THINKING.finditer(text):
         if not tag["end"]:
             opened = tag.start() if opened < 0 else opened
-        elif opened >= 0:
-            kept.append(text[start:opened])
+        else:
+            kept = [*kept, text[start:opened]] if opened >= 0 else []
             start, opened = tag.end(), -1
     return "".join((*kept, text[start:]))
 

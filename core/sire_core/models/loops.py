@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["loop_at", "without_loop", "without_rest"]
+__all__ = ["loop_at", "with_one_round", "without_loop", "without_rest"]
 
 _REACH = 6_000
 """Letters at the end that are looked at: a few rounds of anything that a model repeats."""
@@ -52,6 +52,32 @@ def without_loop(text: str) -> str | None:
     return _finished(text, start + 2 * period - 1, period)
 
 
+def with_one_round(text: str) -> str | None:
+    """The JSON value of an answer that ran in a circle inside of one string, closed where the string said it once.
+
+    Returns:
+        None when the text does not repeat itself, or repeats more than a part of one string.
+    """
+    loop = loop_at(text)
+    begin = _begin(text)
+    if loop is None or begin < 0:
+        return None
+    start, period = loop
+    stack: list[str] = []
+    opened = -1  # where a string begins that has not ended
+    for at, letter in _marks(text, begin, len(text)):
+        if letter == '"':
+            opened = at if opened < 0 else -1
+        elif letter in _CLOSES:
+            stack.append(letter)
+        elif not stack or _CLOSES[stack.pop()] != letter:
+            return None
+    if not stack or not 0 <= opened < start:
+        return None
+    said = text[begin : start + period].rstrip("\\")
+    return f'{said}"{"".join(_CLOSES[left] for left in reversed(stack))}'
+
+
 def without_rest(text: str) -> str | None:
     """The JSON value of an answer that was cut off, up to its last finished element, with its brackets closed.
 
@@ -61,15 +87,21 @@ def without_rest(text: str) -> str | None:
     return _finished(text, len(text), 0)
 
 
+def _begin(text: str) -> int:
+    return min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
+
+
 def _finished(text: str, end: int, period: int) -> str | None:
     """The value of `text[:end]` up to a finished element; what begins in the last `period` letters is a repetition."""
-    begin = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
+    begin = _begin(text)
     if begin < 0:
         return None
     stack: list[str] = []
     before: tuple[int, int] | None = None  # index and depth of what was finished last, before the last round
     inside: tuple[int, int] | None = None  # and in it: what is least deep is repeated, the rest is a part of that
-    for at, letter in _brackets(text, begin, end):
+    for at, letter in _marks(text, begin, end):
+        if letter == '"':
+            continue
         if letter in _CLOSES:
             stack.append(letter)
             continue
@@ -86,15 +118,18 @@ def _finished(text: str, end: int, period: int) -> str | None:
     return text[begin:kept] + "".join(_CLOSES[opened] for opened in reversed(stack[:depth])) if kept else None
 
 
-def _brackets(text: str, begin: int, end: int) -> Iterator[tuple[int, str]]:
-    """Brackets outside of strings."""
+def _marks(text: str, begin: int, end: int) -> Iterator[tuple[int, str]]:
+    """Brackets outside of strings, and the quotation marks of strings."""
     in_string = escaped = False
     for at in range(begin, end):
         letter = text[at]
         if in_string:
             in_string = escaped or letter != '"'
+            if not in_string:
+                yield at, letter
             escaped = letter == "\\" and not escaped
         elif letter == '"':
             in_string = True
+            yield at, letter
         elif letter in "{}[]":
             yield at, letter

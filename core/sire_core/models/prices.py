@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -11,6 +12,8 @@ from pathlib import Path
 from sire_core.errors import ConfigurationError
 
 __all__ = ["CostRange", "Price", "load_prices", "price_of"]
+
+_EDITION = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{4}|\d{8}|latest)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +84,17 @@ def load_prices(path: str | Path | None = None) -> dict[str, Price]:
 
 
 def price_of(model: str, table: Mapping[str, Price]) -> Price | None:
-    """The price of a model: the longest name of the table that the model's name begins with.
+    """The price of a model: that of its name, or of its name without a date or `latest` at the end.
+
+    A longer name is another model, and often a dearer one: no price is known of it.
 
     Args:
         model: A model's name or a fingerprint that holds it between colons.
         table: See `load_prices`.
     """
-    names = [name for part in model.split(":") for name in table if part.split("/")[-1].startswith(name)]
-    return table[max(names, key=len)] if names else None
+    parts = [part.split("/")[-1] for part in model.split(":")]
+    names = (name for part in parts for name in (part, _EDITION.sub("", part)) if name in table)
+    return next((table[name] for name in names), None)
 
 
 def _sum(left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:

@@ -6,15 +6,17 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError, model_validator
 
+from sire_core.clean_text import clean_text
 from sire_core.errors import ModelError, RefusalError
 from sire_core.models.json_answers import tolerant_json
-from sire_core.models.loops import loop_at, without_loop, without_rest
+from sire_core.models.loops import loop_at, with_one_round, without_loop, without_rest
 from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.types import digest
 
@@ -75,7 +77,7 @@ async def ask_checked(ask: Ask, request: ModelRequest) -> Completion:
         raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
     if not answer.text.strip():
         raise UnusableAnswerError("the model answered nothing; it is not stored and the next build asks again")
-    return answer
+    return replace(answer, text=clean_text(answer.text))
 
 
 async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel]) -> Completion:
@@ -106,7 +108,7 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
     room = request.max_tokens
     if first.finish == "length" and loop_at(first.text) is not None:
         # More room is more rounds. What was said before the first repetition is the answer, if it is one.
-        said = _as_far(first, without_loop(first.text), schema)
+        said = _as_far(first, schema, without_loop, with_one_round)
         if said is not None:
             _logger.warning(_LOOP, schema_name(schema))
             return said
@@ -155,18 +157,18 @@ def _cut_off(answers: Sequence[Completion], schema: type[BaseModel]) -> Completi
     """What answers finished, all of which were cut off: the longest that fits; None when none does."""
     if any(answer.finish != "length" for answer in answers):
         return None
-    found = [_as_far(answer, without_rest(answer.text), schema) for answer in answers]
+    found = [_as_far(answer, schema, without_rest, with_one_round) for answer in answers]
     return max((said for said in found if said is not None), key=lambda said: len(said.text), default=None)
 
 
-def _as_far(answer: Completion, text: str | None, schema: type[BaseModel]) -> Completion | None:
-    """An answer that ends with a part of its text; None when that does not fit the schema."""
-    if text is None:
-        return None
-    try:
-        return replace(answer, text=text, parsed=schema.model_validate_json(text), finish="stop")
-    except ValidationError:
-        return None
+def _as_far(answer: Completion, schema: type[BaseModel], *ways: Callable[[str], str | None]) -> Completion | None:
+    """An answer that ends with a part of its text, by the first way that fits the schema; None when none does."""
+    for way in ways:
+        text = way(answer.text)
+        if text is not None:
+            with suppress(ValidationError):
+                return replace(answer, text=text, parsed=schema.model_validate_json(text), finish="stop")
+    return None
 
 
 def _describe(error: ValueError, answer: Completion) -> str:

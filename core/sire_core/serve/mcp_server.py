@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from sire_core import __version__
+from sire_core.clean_text import clean_value
 from sire_core.errors import SireError
 from sire_core.listening import listen
 from sire_core.serve.tools import IndexTools
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["make_server", "serve_http", "serve_stdio"]
 
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 _logger = logging.getLogger(__name__)
 
@@ -65,7 +64,7 @@ def make_server(
         async def tell(message: str) -> None:
             nonlocal sent
             sent += 1
-            await context.session.report_progress(sent, message=_clean(message))
+            await context.session.report_progress(sent, message=clean_value(message))
 
         try:
             reply = await tools.call(params.name, params.arguments or {}, tell)
@@ -74,7 +73,7 @@ def make_server(
         except Exception:
             _logger.exception("The tool %s failed.", params.name)
             return _result("The server failed at this call; its log says why.", is_error=True)
-        return _result(reply.text, structured_content=_clean(reply.output.model_dump()))
+        return _result(reply.text, structured_content=clean_value(reply.output.model_dump()))
 
     return Server(
         "sire",
@@ -142,15 +141,4 @@ async def serve_http(
 
 
 def _result(text: str, **fields: Any) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=_clean(text))], **fields)
-
-
-def _clean(value: Any) -> Any:
-    """A value without lone surrogates, which models write and UTF-8 cannot: one would end the connection."""
-    if isinstance(value, str):
-        return (
-            value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATE.search(value) else value
-        )
-    if isinstance(value, dict):
-        return {_clean(key): _clean(item) for key, item in value.items()}
-    return [_clean(item) for item in value] if isinstance(value, list) else value
+    return types.CallToolResult(content=[types.TextContent(type="text", text=clean_value(text))], **fields)

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sire_core.algorithms.text import count_tokens, normalize_answer, split_sentences
+from sire_core.clean_text import clean_text
 from sire_core.corpus.chunker import SentenceChunker
-from sire_core.corpus.cleaning import clean_text
 from sire_core.corpus.markdown_blocks import markdown_blocks
 from sire_core.corpus.media import split_media
 from sire_core.corpus.readers import read_documents

@@ -87,6 +87,7 @@ def test_works_from_a_zip(tmp_path):
         for name in (
             "__init__.py",
             "types.py",
+            "clean_text.py",
             "errors.py",
             "identity.py",
             "corpus",

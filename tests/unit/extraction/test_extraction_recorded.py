@@ -58,6 +58,13 @@ def test_triples_share_the_sentence_that_names_both_ends(recording):
     assert validate(record, chunk()) == (record, 0)
 
 
+def test_a_line_ends_where_json_lines_end(tmp_path):
+    path = tmp_path / "extractions.jsonl"
+    rows = [{**ROW, "entities": ["Ada\u2028", "Bob\x85", "London"]}, {"id": 2}]
+    path.write_text("\r\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8", newline="")
+    assert RecordedExtractor(path).fingerprint
+
+
 def test_later_chunks_get_only_what_they_say(recording):
     first, second = RecordedExtractor(recording).records(
         [chunk(text="It rained on London."), chunk(text="Ada met Bob there. The end came soon.", position=1)]

@@ -20,18 +20,21 @@ def items(count: int) -> list[ChunkInContext]:
     ]
 
 
-def test_the_packaged_table_prefers_the_longest_name() -> None:
+def test_the_packaged_table_knows_editions_of_a_model_and_no_other_of_like_names() -> None:
     table = load_prices()
     assert price_of("gpt-4o-mini-2024-07-18", table) == table["gpt-4o-mini"]
     assert price_of("openai:gpt-4o", table) == table["gpt-4o"]
     assert price_of("openai/gpt-4.1-nano", table) == table["gpt-4.1-nano"]
-    assert price_of("my-llama", table) is None
+    assert price_of("gpt-4o-latest", table) == price_of("gpt-4o-0613", table) == table["gpt-4o"]
+    # Other models, often dearer ones.
+    for other in ("my-llama", "gpt-5-pro", "o3-pro", "o3-deep-research", "gpt-5.5-turbo", "gpt-4o-audio-preview"):
+        assert price_of(other, table) is None
 
 
 def test_the_users_own_table(tmp_path) -> None:
     path = tmp_path / "prices.json"
     path.write_text(json.dumps({"prices": {"my-llama": [1, 2]}}), encoding="utf-8")
-    assert price_of("my-llama-8b", load_prices(path)) == Price(1.0, 2.0)
+    assert price_of("http://localhost:8000/v1:my-llama", load_prices(path)) == Price(1.0, 2.0)
     for bad in ("[]", "{", '{"prices": {"x": 3}}'):
         path.write_text(bad, encoding="utf-8")
         with pytest.raises(ConfigurationError, match="price table"):

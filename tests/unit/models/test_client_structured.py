@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from sire_core.clean_text import clean_value
 from sire_core.errors import ModelError, RefusalError
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.models.json_answers import tolerant_json
@@ -36,6 +37,8 @@ TEXT = json.dumps(GOOD)
         TEXT.replace("null", "None"),
         json.dumps(TEXT),
         f'<think>maybe {{"title": "no, this is a longer wrong one, much longer than the true one, really, see how long it is"}}</think>{TEXT}',
+        f'Maybe {{"title": "no, this is a longer wrong one, much longer than the true one, really, see how long"}}\n</think>\n{TEXT}',
+        f"<think>a</think> then {{}} </think>{TEXT}",
     ],
 )
 def test_tolerant_json_reads_what_models_write(answer: str) -> None:
@@ -63,6 +66,11 @@ def test_tolerant_json_never_completes_what_was_cut_off(answer: str) -> None:
         tolerant_json(answer)
 
 
+def test_halves_of_surrogate_pairs_and_nul_never_get_in() -> None:
+    answer = '{"a \\ud83d": ["x \\ude00", {"b": "\\ud83d\\ude00 c\\u0000"}], "n": 1}'
+    assert tolerant_json(answer) == {"a \ufffd": ["x \ufffd", {"b": "\U0001f600 c"}], "n": 1}
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=10),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
@@ -73,6 +81,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(max_size=5), JSON, min_size=1, max_size=4))
 def test_tolerant_json_changes_no_value(value: dict) -> None:
     text = json.dumps(value)
+    value = clean_value(value)
     assert tolerant_json(text) == value
     assert tolerant_json(f"```json\n{text}\n```") == value
     assert tolerant_json(f"{text[:-1]},}}") == value

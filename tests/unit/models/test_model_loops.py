@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.models.base import CheckedModel
-from sire_core.models.loops import loop_at, without_loop, without_rest
+from sire_core.models.loops import loop_at, with_one_round, without_loop, without_rest
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.structured import UnusableAnswerError
 from sire_core.protocols import Completion, Prompt
@@ -86,6 +86,16 @@ async def test_an_answer_that_was_only_too_long_still_gets_more_room():
     assert model.rooms == [500, 1000]
 
 
+@pytest.mark.parametrize("said", ["She sailed from Osby. ", 'She said \\"no\\" [twice]. ', "a \\\\ b c d "])
+async def test_a_string_that_runs_in_a_circle_is_closed_where_it_was_said_once(said):
+    model = Loops(HEAD + '{"text":"Petra Quillon lived there. ' + said * 60 + said[:7], "never asked for")
+    done = await ask(model)
+    (fact,) = done.parsed.facts
+    assert fact.text.startswith("Petra Quillon lived there.")
+    assert 0 < fact.text.count(json.loads(f'"{said[:-3]}"')) <= 2
+    assert len(model.rooms) == 1
+
+
 async def test_what_two_cut_answers_finished_is_the_answer_and_the_longer_one_counts(caplog):
     short = HEAD + OTHER + '{"text":"She lived in'
     long = HEAD + OTHER + FACT + '{"text":"And then she'
@@ -122,8 +132,8 @@ def test_whatever_is_repeated_the_rest_is_a_beginning_of_the_answer(start, round
     text = start + round_ * times
     found = loop_at(text)
     assert found is None or (0 <= found[0] <= len(text) - 3 * found[1] and found[1] > 0)
-    for value in (without_loop(text), without_rest(text)):
-        assert value is None or value.rstrip("]}") in text
+    for value in (without_loop(text), without_rest(text), with_one_round(text)):
+        assert value is None or value.rstrip('"]}') in text
 
 
 def test_a_megabyte_takes_no_longer_than_its_length():
@@ -131,6 +141,7 @@ def test_a_megabyte_takes_no_longer_than_its_length():
         begun = time.perf_counter()
         without_loop(text)
         without_rest(text)
+        with_one_round(text)
         assert time.perf_counter() - begun < 2
 
 
