@@ -81,11 +81,12 @@ class Taught:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A pool whose graph is walked, its questions, and what it is called."""
+    """A pool whose graph is walked, the questions that teach and those that are held out, and what it is called."""
 
     name: str
     view: PoolView
-    questions: tuple[KnownQuestion, ...]
+    teaching: Sequence[KnownQuestion]
+    held_out: Sequence[KnownQuestion] = ()
 
 
 def run_training(taught: Taught, config: TrainingConfig, progress: Progress) -> TrainedScorer:
@@ -112,9 +113,9 @@ def run_training(taught: Taught, config: TrainingConfig, progress: Progress) -> 
     from sire_core.search.chains.training import train_scorer
 
     rates: dict[str, Mapping[str, float]] = {}
-    prepared = _in_index(taught) if taught.in_index else _in_memory(taught, taught.place, progress)
+    prepared = _in_index(taught) if taught.in_index else _in_memory(taught, taught.place, taught.half, progress)
     with prepared as found:
-        learn, held = _parts(found.questions, taught.half)
+        learn, held = found.teaching, found.held_out
         kept = without_shared_evidence(learn, held)
         if len(kept) < len(learn):
             left = count(len(learn) - len(kept), "question")
@@ -129,16 +130,16 @@ def run_training(taught: Taught, config: TrainingConfig, progress: Progress) -> 
         if held:
             rates[f"{found.name}, {len(held)} held out"] = _rates(found.view, held, scorers, config.max_length)
     for place in taught.tests:
-        with _in_memory(taught, place, progress) as found:
-            rates[f"{found.name}, {len(found.questions)}"] = _rates(
-                found.view, found.questions, scorers, config.max_length
+        with _in_memory(taught, place, "all", progress) as found:
+            rates[f"{found.name}, {len(found.teaching)}"] = _rates(
+                found.view, found.teaching, scorers, config.max_length
             )
     trained.card["metrics"]["match_rate"] = rates
     return trained
 
 
 @contextmanager
-def _in_memory(taught: Taught, place: Path, progress: Progress) -> Iterator[_Prepared]:
+def _in_memory(taught: Taught, place: Path, half: str, progress: Progress) -> Iterator[_Prepared]:
     """A data set, indexed."""
     from sire_core.evaluate.datasets import load_dataset
 
@@ -154,7 +155,7 @@ def _in_memory(taught: Taught, place: Path, progress: Progress) -> Iterator[_Pre
     )
     with open_index(options, progress) as index:
         index.build(dataset.documents)
-        yield _asked(dataset, index)
+        yield _asked(dataset, index, half)
 
 
 @contextmanager
@@ -171,11 +172,12 @@ def _in_index(taught: Taught) -> Iterator[_Prepared]:
             f"--to {taught.place} --recipe iier"
         )
     with open_index(IndexOptions(folder=taught.place, recipe=name, settings=taught.settings)) as index:
-        yield _asked(load_questions(taught.file, index.documents(), taught.place.resolve().name), index)
+        dataset = load_questions(taught.file, index.documents(), taught.place.resolve().name)
+        yield _asked(dataset, index, taught.half)
 
 
-def _asked(dataset: DataSet, index: Index) -> _Prepared:
-    """The questions as a walk over the index sees them."""
+def _asked(dataset: DataSet, index: Index, half: str) -> _Prepared:
+    """The questions as a walk over the index sees them, in the halves that `sire eval` asks."""
     from sire_core.models.sync import run_sync
     from sire_core.search.chains.evidence_chains import EvidenceChains
     from sire_core.search.chains.examples import known_questions
@@ -184,13 +186,11 @@ def _asked(dataset: DataSet, index: Index) -> _Prepared:
     view, ranker = snapshot.view, snapshot.recipe.ranker
     if not isinstance(ranker, EvidenceChains):
         raise ConfigurationError(f"{snapshot.recipe.name} of this index walks no chains; index with --recipe iier.")
-    return _Prepared(dataset.name, view, run_sync(known_questions(view, dataset.questions, ranker)))
-
-
-def _parts(questions: Sequence[KnownQuestion], half: str) -> tuple[Sequence[KnownQuestion], Sequence[KnownQuestion]]:
-    if half == "all":
-        return questions, ()
-    return (questions[0::2], questions[1::2]) if half == "even" else (questions[1::2], questions[0::2])
+    teach = [question for question in dataset.half(half).questions if question.supporting]
+    chosen = {question.id for question in teach}
+    held = [question for question in dataset.questions if question.supporting and question.id not in chosen]
+    known = run_sync(known_questions(view, (*teach, *held), ranker))
+    return _Prepared(dataset.name, view, known[: len(teach)], known[len(teach) :])
 
 
 def _rates(

@@ -1,12 +1,14 @@
 """Metrics of a generated answer against gold answers. Every one is in 0..1; reports multiply by 100.
 
-All of them normalise both texts the SQuAD way first (`normalize_answer`).
+All of them normalise both texts the SQuAD way first (`normalize_answer`). Where that leaves nothing of the gold answer
+(the grade "A", the sign "+") both are compared as they are written, punctuation at the ends of words aside.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from string import punctuation
 
 from sire_core.algorithms.text import normalize_answer
 
@@ -26,14 +28,31 @@ CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 """Answers that are chosen, not copied from a passage; normalised."""
 
 
+def _written(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _words_as_written(text: str) -> str:
+    return " ".join(filter(None, (word.strip(punctuation) for word in text.split())))
+
+
+def _pair(prediction: str, gold: str) -> tuple[str, str]:
+    """Both texts in the first form that leaves something of the gold answer."""
+    for form in (normalize_answer, _words_as_written, _written):
+        if wanted := form(gold):
+            return form(prediction), wanted
+    return _written(prediction), ""
+
+
 def exact_match(prediction: str, gold: str) -> float:
     """EM: 1 when both are equal after normalisation."""
-    return float(normalize_answer(prediction) == normalize_answer(gold))
+    predicted, wanted = _pair(prediction, gold)
+    return float(predicted == wanted)
 
 
 def f1(prediction: str, gold: str) -> float:
     """Harmonic mean of token precision and recall over multisets. Both empty gives 1, one empty 0."""
-    predicted, wanted = normalize_answer(prediction).split(), normalize_answer(gold).split()
+    predicted, wanted = (text.split() for text in _pair(prediction, gold))
     if not predicted or not wanted:
         return float(predicted == wanted)
     shared = sum((Counter(predicted) & Counter(wanted)).values())
@@ -42,7 +61,7 @@ def f1(prediction: str, gold: str) -> float:
 
 def f1_hotpot(prediction: str, gold: str) -> float:
     """`f1`, but 0 whenever either side is yes, no or noanswer and they differ (HotpotQA and 2WikiMultihopQA)."""
-    predicted, wanted = normalize_answer(prediction), normalize_answer(gold)
+    predicted, wanted = _pair(prediction, gold)
     if predicted != wanted and (predicted in CLOSED_ANSWERS or wanted in CLOSED_ANSWERS):
         return 0.0
     return f1(prediction, gold)
@@ -51,15 +70,16 @@ def f1_hotpot(prediction: str, gold: str) -> float:
 def acc(prediction: str, gold: str) -> float:
     """Acc (IndexRAG eq. 4): 1 when the gold answer is a substring of the prediction, character by character.
 
-    An empty gold answer gives 1, so leave such questions out; and "no" is inside "norway".
+    So "no" is inside "norway". A gold answer of which normalisation leaves nothing has to stand there as a word.
     """
-    return float(normalize_answer(gold) in normalize_answer(prediction))
+    predicted, wanted = _pair(prediction, gold)
+    return float(wanted in predicted if normalize_answer(gold) else f" {wanted} " in f" {predicted} ")
 
 
 def word_coverage(prediction: str, gold: str) -> float:
     """Share of the gold answer's different words that the prediction has (SMART). 1 for an empty gold answer."""
-    wanted = set(normalize_answer(gold).split())
-    return len(wanted & set(normalize_answer(prediction).split())) / len(wanted) if wanted else 1.0
+    predicted, wanted = (set(text.split()) for text in _pair(prediction, gold))
+    return len(wanted & predicted) / len(wanted) if wanted else 1.0
 
 
 def acc_at(prediction: str, gold: str, threshold: float) -> float:
@@ -79,11 +99,11 @@ def perspective_coverage(prediction: str, perspectives: Sequence[str], threshold
 
 
 def best_over_golds(metric: Callable[[str, str], float], prediction: str, golds: Sequence[str]) -> float:
-    """The best value of a metric over all accepted answers of a question.
+    """The best value of a metric over all accepted answers of a question; blank ones accept nothing.
 
     Raises:
         ValueError: There are no accepted answers; such questions must be left out of the mean.
     """
     if not golds:
         raise ValueError("best_over_golds needs at least one gold answer; leave the question out")
-    return max(metric(prediction, gold) for gold in golds)
+    return max((metric(prediction, gold) for gold in golds if gold.strip()), default=0.0)

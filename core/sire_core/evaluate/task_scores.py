@@ -7,7 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import normalize_answer
-from sire_core.evaluate.answer import best_over_golds, f1
+from sire_core.evaluate.answer import acc, best_over_golds, f1
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import Question
@@ -26,8 +26,7 @@ def task_of(question: Question) -> Mapping[str, Any]:
 
 def string_match(prediction: str, golds: Sequence[Sequence[str]]) -> float:
     """STR-EM (ASQA): share of the readings of which the answer holds a short answer, letter by letter."""
-    said = normalize_answer(prediction)
-    found = [any(normalize_answer(answer) in said for answer in answers) for answers in golds]
+    found = [any(acc(prediction, answer) for answer in answers if answer.strip()) for answers in golds]
     return sum(found) / len(found) if found else 0.0
 
 

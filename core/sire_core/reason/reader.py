@@ -32,6 +32,9 @@ _LONG = 500
 
 _INSTRUCTIONS = {"ours": READ, "paper": READ_ALWAYS, "long": READ_LONG}
 
+_AROUND = " .,;:!?\"'*()"
+"""What may stand around an option that is written out."""
+
 INSUFFICIENT = "insufficient evidence"
 """What an answer says when the evidence does not contain it."""
 
@@ -190,12 +193,21 @@ def _within(hits: Sequence[Hit], tokens: int, border: str) -> list[Hit]:
 
 
 def _chosen(reply: Reply, options: Sequence[str]) -> ReadAnswer:
-    """The option that a reply names by its number, or word by word; nothing where it names none."""
+    """The option that a reply names: by the number that it begins with, as it was asked to; else by its words.
+
+    A number that is no option's, as a year, is read as words. Of options that stand in the reply the longest counts,
+    for others may be its beginning; without any, the first number that is an option's.
+    """
     said = without_thinking(reply.text).strip()
-    numbers = [int(found) for found in re.findall(r"\d{1,4}", said)]
-    named = next((options[n - 1] for n in numbers if 1 <= n <= len(options)), "")
-    spelled = next((option for option in options if option and option.casefold() in said.casefold()), "")
-    chosen = spelled or named
+    whole = said.strip(_AROUND).casefold()
+    led = re.match(r"\W*(\d{1,4})\b(?![.,]\d)", said)
+    written = not whole.isdigit() and whole in {option.strip(_AROUND).casefold() for option in options}
+    if led and not written and 1 <= int(led[1]) <= len(options):
+        chosen = options[int(led[1]) - 1]
+    else:
+        spelled = [option for option in options if option.strip() and option.casefold() in said.casefold()]
+        named = [options[n - 1] for n in map(int, re.findall(r"\d{1,4}", said)) if 1 <= n <= len(options)]
+        chosen = max(spelled, key=len, default=named[0] if named else "")
     return ReadAnswer(chosen, sufficient=bool(chosen))
 
 

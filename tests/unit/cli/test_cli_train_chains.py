@@ -64,6 +64,19 @@ def test_questions_that_share_a_page_with_held_out_ones_are_left_out(tmp_path):
     assert not file.exists()
 
 
+def test_halves_are_those_of_an_evaluation(tmp_path):
+    pytest.importorskip("torch", reason="the torch extra is missing")
+    data, file = data_set(tmp_path / "painters"), tmp_path / "chains.safetensors"
+    asked = (data / "questions.jsonl").read_text().splitlines()
+    # Behind each question one without evidence: counted among all, the even ones are those that teach.
+    others = [json.dumps({"id": f"x{i}", "question": "Why?", "answers": ["so"]}) for i in range(len(asked))]
+    (data / "questions.jsonl").write_text("\n".join(line for pair in zip(asked, others, strict=True) for line in pair))
+    card = json.loads(run("train-chains", data, "--to", file, "--epochs", 1, "--questions", "even", "--json").stdout)
+    assert card["data"]["left_out"] == 0
+    assert card["metrics"]["match_rate"] == {}
+    assert "not 0" in run("train-chains", data, "--to", file, "--questions", "odd", code=1).stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -65,6 +65,29 @@ def test_one_side_empty_is_wrong():
     assert word_coverage("x", "") == 1
 
 
+@pytest.mark.parametrize(
+    ("prediction", "gold", "em", "f", "contains", "coverage"),
+    [
+        ("", "A", 0, 0, 0, 0),
+        ("Paris", "A", 0, 0, 0, 0),
+        ("A.", "A", 1, 1, 1, 1),
+        ("She had an A in it", "A", 0, 2 / 7, 1, 1),
+        ("She had a cold", "A", 0, 0, 0, 0),
+        ("Paris", "+", 0, 0, 0, 0),
+        ("+", "+", 1, 1, 1, 1),
+        ("Paris", "", 0, 0, 0, 1),
+    ],
+)
+def test_an_answer_of_which_normalisation_leaves_nothing_is_compared_as_it_is_written(
+    prediction, gold, em, f, contains, coverage
+):
+    assert exact_match(prediction, gold) == em
+    assert f1(prediction, gold) == f1_hotpot(prediction, gold) == pytest.approx(f)
+    assert acc(prediction, gold) == contains
+    assert word_coverage(prediction, gold) == coverage
+    assert best_over_golds(acc, prediction, ["", gold]) == contains  # what is blank accepts nothing
+
+
 def test_acc_at_includes_its_threshold():
     assert acc_at("bats", "bats fly", 0.5) == 1
     assert acc_at("bats", "bats fly", 0.51) == 0
