@@ -10,7 +10,7 @@ from langchain_sire.retriever import FilterLike
 from sire_core.index import Index
 
 if TYPE_CHECKING:
-    from sire_core.protocols import FloatArray, LanguageModel
+    from sire_core.protocols import FloatArray, LanguageModel, WrapModel
     from sire_core.reason import PassageSource
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
@@ -25,7 +25,7 @@ class RecordedSearches:
 
     Args:
         index: What is searched, in either form.
-        replies: Record of what rankers and selectors ask the index's model; see `RecordedModel`.
+        replies: Record of what rankers and selectors ask their models; see `RecordedModel`.
         vectors: Vectors of questions, kept as long as the process lives.
     """
 
@@ -43,10 +43,7 @@ class RecordedSearches:
         """See `Index.asnapshot`."""
         snapshot = await self._index.asnapshot(filter=filter)
         view: Any = _View(snapshot.view, self._vectors)
-        model = snapshot.view.language_model
-        return replace(
-            snapshot, view=view if model is None else view.with_language_model(RecordedModel(model, self._replies))
-        )
+        return replace(snapshot, view=view.with_models(lambda model: RecordedModel(model, self._replies)))
 
 
 class _View:
@@ -59,9 +56,9 @@ class _View:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._view, name)
 
-    def with_language_model(self, language_model: LanguageModel | None) -> _View:
+    def with_models(self, wrap: WrapModel | None) -> _View:
         """See `PoolView`."""
-        return _View(self._view.with_language_model(language_model), self._vectors)
+        return _View(self._view.with_models(wrap), self._vectors)
 
     async def embed_query(self, query: str) -> FloatArray:
         """See `PoolView`."""

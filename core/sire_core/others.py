@@ -11,7 +11,7 @@ from typing import Any
 
 from sire_core.errors import ConfigurationError
 
-__all__ = ["FolderText", "PageText", "of_folder", "of_page", "refuse_folder_text"]
+__all__ = ["FolderText", "PageText", "folder_text_error", "is_elsewhere", "of_folder", "of_page", "refuse_folder_text"]
 
 
 class FolderText(str):
@@ -36,6 +36,11 @@ def of_page(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: PageText(value) if isinstance(value, str) else value for name, value in settings.items()}
 
 
+def is_elsewhere(path: str) -> bool:
+    """Whether a path leads to another machine, as Windows reads it: asking for such a file signs in there."""
+    return path.startswith(("//", "\\\\"))
+
+
 def refuse_folder_text(name: str, value: str) -> None:
     """Refuse to reach what a setting names where only an index folder says so.
 
@@ -47,8 +52,13 @@ def refuse_folder_text(name: str, value: str) -> None:
         ConfigurationError: Nobody in this process said it.
     """
     if isinstance(value, FolderText):
-        raise ConfigurationError(
-            f"{name} names {str(value)!r}, but only this index folder says so, and a folder does not decide whom a "
-            f"search asks or what it loads. If you want it, say it yourself: --set {name}={value}, or from Python the "
-            f"recipe, Index(path, recipe=recipe_by_name(NAME, ..., {name}={str(value)!r})). Else search without it."
-        )
+        raise folder_text_error(name, value)
+
+
+def folder_text_error(name: str, value: str) -> ConfigurationError:
+    """What to say of a setting that only an index folder names."""
+    return ConfigurationError(
+        f"{name} names {str(value)!r}, but only this index folder says so, and a folder does not decide whom a search "
+        f"asks or what it loads. If you want it, say it yourself: --set {name}={value}, or from Python the recipe, "
+        f"Index(path, recipe=recipe_by_name(NAME, ..., {name}={str(value)!r})). Else search with other settings."
+    )

@@ -166,9 +166,10 @@ def train_chains(
 ) -> None:
     """Train a scorer for the chains of iier.
 
-    Used with `sire index --recipe iier --set scorer=neural --set checkpoint=FILE`, or with `sire query` and `sire eval`
-    and the same settings. Learns from shortest paths between gold passages, and stops by the share of gold passages
-    that chains find on a fifth of the questions. As published: --scorer encoder --labels one_path --max-hops 0.
+    Used with `sire query --set scorer=neural --set checkpoint=FILE`, and the same with `sire eval` and `sire index`;
+    where a folder was built so, every search still names the file. Learns from shortest paths between gold passages,
+    and stops by the share of gold passages that chains find on a fifth of the questions. As published: --scorer encoder
+    --labels one_path --max-hops 0.
     Needs torch: pip install "sire-rag[torch]". Searching with the light scorer does not.
 
     Example: sire train-chains data/2wiki --to chains.safetensors --questions even --test data/hotpotqa

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from urllib.parse import unquote
 
 from sire_core.errors import ConfigurationError
+from sire_core.others import FolderText, is_elsewhere
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +27,9 @@ _FORMS = (
 def resolve_embedder(spec: str | Embedder | None) -> Embedder:
     """Make the embedder that a setting names.
 
-    The embedders made here have a `spec`: the string that makes them again, which an index folder keeps.
+    The embedders made here have a `spec`: the string that makes them again, which an index folder keeps. A spec that
+    only a folder says names files of this machine and models that are on it: nothing is downloaded, no code of a model
+    folder runs, and a server is asked where the environment says.
 
     Args:
         spec: None or one of the forms below; an embedder is returned as it is.
@@ -54,7 +57,13 @@ def _by_name(spec: str) -> Embedder:
         from sire_core.models.lexical_embedder import LexicalEmbedder
 
         return LexicalEmbedder()
+    theirs = isinstance(spec, FolderText)
     form, _, rest = spec.partition(":")
+    if theirs and is_elsewhere(rest if form in ("st", "file") else spec):
+        raise ConfigurationError(
+            f"This index names the embedder {str(spec)!r}, which is on another machine, and a folder does not decide "
+            "where one is asked for. If you want it, give it yourself: --embedder, or Index(path, embedder=...)."
+        )
     if rest and form in ("st", "file", "openai"):
         if form == "file":
             from sire_core.models.precomputed import PrecomputedEmbedder
@@ -64,17 +73,17 @@ def _by_name(spec: str) -> Embedder:
             from sire_core.models.openai.embedder import OpenAIEmbedder
 
             return OpenAIEmbedder(rest)
-        return _sentence_transformer(rest)
+        return _sentence_transformer(rest, theirs=theirs)
     if spec and Path(spec).expanduser().is_dir():
-        return _sentence_transformer(spec)
+        return _sentence_transformer(spec, theirs=theirs)
     raise ConfigurationError(f"unknown embedder {spec!r}; use {_FORMS}")
 
 
-def _sentence_transformer(rest: str) -> Embedder:
+def _sentence_transformer(rest: str, *, theirs: bool) -> Embedder:
     from sire_core.models.sentence_transformer import SentenceTransformerEmbedder
 
     name, mark, prompt = rest.partition("?query_prompt=")
-    return SentenceTransformerEmbedder(name, query_prompt=unquote(prompt) if mark else None)
+    return SentenceTransformerEmbedder(name, query_prompt=unquote(prompt) if mark else None, careful=theirs)
 
 
 T = TypeVar("T")

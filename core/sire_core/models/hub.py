@@ -12,7 +12,7 @@ _TIMEOUT = 10.0
 """Seconds that the hub has to answer whether it knows a model."""
 
 
-def hub_options(name: str) -> dict[str, Any]:
+def hub_options(name: str, *, download: bool = True) -> dict[str, Any]:
     """Options with which sentence-transformers loads a model: from this machine alone where it is there already.
 
     What was downloaded once is not looked for on the network again: an index keeps the vectors it was built with, and
@@ -20,9 +20,10 @@ def hub_options(name: str) -> dict[str, Any]:
 
     Args:
         name: On the hub, `org/model`, or `model` of the organisation sentence-transformers.
+        download: Whether it may be downloaded.
 
     Raises:
-        ConfigurationError: It is not on this machine, and the hub does not know it or cannot be reached.
+        ConfigurationError: It is not on this machine, and the hub does not know it or cannot be reached or asked.
     """
     try:
         import huggingface_hub as hub
@@ -32,6 +33,12 @@ def hub_options(name: str) -> dict[str, Any]:
     for place in places:
         if any(isinstance(hub.try_to_load_from_cache(place, file), str) for file in ("modules.json", "config.json")):
             return {"local_files_only": True}
+    if not download:
+        raise ConfigurationError(
+            f"This index names the embedding model {name}, which is not on this machine, and a folder does not decide "
+            f"what is downloaded. If you want it, give it once yourself: --embedder st:{name}, or Index(path, "
+            f"embedder='st:{name}')."
+        )
     missing = getattr(hub.errors, "RepositoryNotFoundError", ())
     for place in places:
         try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sire_core.protocols import Prompt
 
-__all__ = ["FORMAT_VERSION", "MAX_DATA_CHARS", "RenderedPrompt", "neutralize", "render", "unfence"]
+__all__ = ["FORMAT_VERSION", "MAX_DATA_CHARS", "RenderedPrompt", "neutralize", "numbered", "render", "unfence"]
 
 FORMAT_VERSION = "1"
 """Part of the key of cached answers: raise it when the wording or the fence changes."""
@@ -36,6 +38,11 @@ _DROPPED = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def numbered(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Passages as data of a prompt that names them by number. As JSON, so that none can pass itself off as another."""
+    return [{"number": number, "text": text} for number, text in enumerate(texts)]
 
 
 @dataclass(frozen=True, slots=True)

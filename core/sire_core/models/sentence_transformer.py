@@ -34,6 +34,7 @@ _SETTINGS = (
     "sentencepiece.bpe.model",
 )
 _WEIGHTS = (".safetensors", ".bin", ".onnx")
+_PLAIN = ("Transformer", "Pooling", "Normalize", "Dense", "LayerNorm", "Dropout", "StaticEmbedding")
 _SAMPLES, _SAMPLE_BYTES = 256, 4096
 
 
@@ -45,9 +46,10 @@ class SentenceTransformerEmbedder:
         batch_size: Texts per forward pass; the library sorts texts by length first.
         device: `cpu`, `cuda` ...; the library's choice by default.
         query_prompt: Put in front of questions instead of the model's own prompt for them.
+        careful: Only a model that is on this machine, and without code of its own; for one that others named.
 
     Raises:
-        ConfigurationError: There is no such folder, or it holds no model.
+        ConfigurationError: There is no such folder, or it holds no model, or not one that is careful.
     """
 
     def __init__(
@@ -57,10 +59,14 @@ class SentenceTransformerEmbedder:
         batch_size: int = 64,
         device: str | None = None,
         query_prompt: str | None = None,
+        careful: bool = False,
     ) -> None:
         if batch_size < 1:
             raise ConfigurationError(f"batch_size must be at least 1, not {batch_size}")
         self._folder = _model_folder(name_or_folder)
+        if careful and self._folder is not None:
+            _refuse_code(self._folder)
+        self._careful = careful
         self._name = str(name_or_folder)
         self._batch_size = batch_size
         self._device = device
@@ -139,7 +145,9 @@ class SentenceTransformerEmbedder:
 
     def _load(self) -> Any:
         if self._model is None:
-            options = {} if self._folder else hub_options(self._name)  # before a heavy library is imported
+            options = (
+                {} if self._folder else hub_options(self._name, download=not self._careful)
+            )  # before a heavy library is imported
             try:
                 from sentence_transformers import SentenceTransformer
             except ImportError as error:
@@ -179,6 +187,31 @@ def _model_folder(name: str | Path) -> Path | None:
             f"there is no model folder at {name}; name a folder, or a model of the hub as org/name"
         )
     return None
+
+
+def _refuse_code(folder: Path) -> None:
+    """Refuse a model folder that may bring code, which the library would run: its modules are classes by name.
+
+    Raises:
+        ConfigurationError: A module is none of the plain ones of the library.
+    """
+    modules = _read_json(folder / "modules.json", [])
+    if not isinstance(modules, list) or not all(_is_plain(folder, module) for module in modules):
+        raise ConfigurationError(
+            f"This index names the model folder {folder}, whose modules may bring code of their own, and an index does "
+            f"not decide what is run. If you trust it, give it yourself: --embedder st:{folder}, or Index(path, "
+            f"embedder='st:{folder}')."
+        )
+
+
+def _is_plain(folder: Path, module: Any) -> bool:
+    kind = str(module.get("type", "")) if isinstance(module, dict) else ""
+    if not kind.startswith("sentence_transformers.") or kind.rpartition(".")[2] not in _PLAIN:
+        return False
+    settings = _read_json(folder / str(module.get("path", "")) / "config.json", {})
+    # A dense module calls the class that it names as its function.
+    function = settings.get("activation_function", "torch.nn.Identity") if isinstance(settings, dict) else ""
+    return str(function).startswith("torch.nn.")
 
 
 def _folder_files(folder: Path) -> Iterator[Path]:

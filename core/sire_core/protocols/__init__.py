@@ -25,6 +25,7 @@ from sire_core.protocols.models import (
     ModelRequest,
     Prompt,
     StreamingModel,
+    WrapModel,
 )
 from sire_core.protocols.recipe import Recipe
 from sire_core.protocols.running import Runner
@@ -79,4 +80,5 @@ __all__ = [
     "VectorIndex",
     "VerifiableMirror",
     "View",
+    "WrapModel",
 ]

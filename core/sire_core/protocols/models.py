@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -11,7 +11,16 @@ if TYPE_CHECKING:
 
     from sire_core.protocols.arrays import FloatArray
 
-__all__ = ["Completion", "Embedder", "Fittable", "LanguageModel", "ModelRequest", "Prompt", "StreamingModel"]
+__all__ = [
+    "Completion",
+    "Embedder",
+    "Fittable",
+    "LanguageModel",
+    "ModelRequest",
+    "Prompt",
+    "StreamingModel",
+    "WrapModel",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +115,10 @@ class LanguageModel(Protocol):
             ModelError: The call failed, or the answer did not fit the schema after one repair.
             LimitExceededError: A usage limit would be passed.
         """
+
+
+WrapModel = Callable[[LanguageModel], LanguageModel]
+"""Makes of a model another one that asks it, and counts or keeps its answers for example."""
 
 
 @runtime_checkable

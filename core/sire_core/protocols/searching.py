@@ -62,6 +62,21 @@ class View(Protocol):
         """The user's model, or None."""
 
     @property
+    def asks_models(self) -> bool:
+        """Whether a language model may be asked; not when no call is left, say."""
+
+    def named_model(self, setting: str, name: str) -> LanguageModel | None:
+        """The model that a setting names, counted and bounded as the user's own; None when none may be asked.
+
+        Args:
+            setting: The setting's name, for messages.
+            name: A model behind an OpenAI-compatible server: `NAME`, or `NAME@http://host/v1` with its address.
+
+        Raises:
+            ConfigurationError: Only an index folder names it, or it needs a key, or the package `openai`.
+        """
+
+    @property
     def embedder_fingerprint(self) -> str:
         """Fingerprint of the embedder that the vectors are of; empty when nothing was ever embedded."""
 

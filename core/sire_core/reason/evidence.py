@@ -40,9 +40,8 @@ class Evidence:
     """
 
     def __init__(self, searcher: Searcher, calls: ModelCalls, merge: Merge = "relative") -> None:
-        model = searcher.language_model
-        self._searcher = searcher if model is None else searcher.with_language_model(calls.metered(model))
-        self._without_model = searcher.with_language_model(None)
+        self._searcher = searcher.with_models(calls.metered)
+        self._without_model = searcher.with_models(None)
         self._calls = calls
         self._searches: list[Search] = []
         self._wanted = 0  # by the last search

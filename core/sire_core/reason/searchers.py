@@ -14,7 +14,7 @@ from sire_core.telemetry import TraceSpan
 if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.index import Index
-    from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking
+    from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, WrapModel
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit, PathStep
 
@@ -37,12 +37,8 @@ class Searcher(Protocol):
     def lexical(self) -> bool:
         """Whether it ranks by words alone."""
 
-    @property
-    def language_model(self) -> LanguageModel | None:
-        """Whom its rankers and selectors ask."""
-
-    def with_language_model(self, language_model: LanguageModel | None) -> Searcher:
-        """The same, whose rankers and selectors ask another model, or none."""
+    def with_models(self, wrap: WrapModel | None) -> Searcher:
+        """The same, whose rankers and selectors ask every model through a wrapper; with None they ask none."""
 
     def span(self, query: str, k: int) -> TraceSpan:
         """Begin the span of a search."""
@@ -137,7 +133,7 @@ class _RetrieverSearcher:
         self._hits: list[Hit] = []
         self._positions: dict[str, int] = {}
 
-    def with_language_model(self, language_model: LanguageModel | None) -> _RetrieverSearcher:  # noqa: ARG002 - it asks nobody
+    def with_models(self, wrap: WrapModel | None) -> _RetrieverSearcher:  # noqa: ARG002 - it asks nobody
         """Itself."""
         return self
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
+from sire_core.others import FolderText
 from sire_core.settings import check_settings, refuse_unused, setting
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def register(factory: Factory) -> Factory:
 
 def remember(recipe: Recipe) -> None:
     """Know a recipe that was given as an object wherever this process meets it again, registered or not."""
+    if any(isinstance(value, FolderText) for value in recipe.config.values()):
+        return  # made from what a folder says: nobody here said that
     organizers = [(organizer.name, organizer.settings()) for organizer in recipe.organizers]
     _GIVEN[_key(recipe.name, recipe.config, organizers)] = recipe
 
@@ -61,9 +64,10 @@ def recipe_as_built(built: BuiltRecipe, given: Recipe | None = None) -> Recipe |
 
     if given is not None and built.builds_like(given):
         return given
-    if built.name in REGISTRY:
-        return REGISTRY[built.name](**dict(built.config))
-    return _GIVEN.get(_key(built.name, built.config, built.organizers))
+    known = _GIVEN.get(_key(built.name, built.config, built.organizers))
+    if built.name in REGISTRY:  # in the words of this process, where it said the same
+        return REGISTRY[built.name](**dict(built.config if known is None else known.config))
+    return known
 
 
 def _key(name: str, config: Mapping[str, Any], organizers: Sequence[tuple[str, Mapping[str, Any]]]) -> str:

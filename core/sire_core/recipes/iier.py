@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
+from sire_core.others import FolderText
 from sire_core.protocols import Recipe
 from sire_core.recipes.base import register
 from sire_core.settings import Chosen, Part, check_settings, setting
@@ -85,7 +86,8 @@ def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
 
     Args:
         name: One of `SCORERS`.
-        checkpoint: File of a trained scorer; `neural` needs it.
+        checkpoint: File of a trained scorer; `neural` needs it. One that only an index folder names is not read, which
+            a search says.
         seed: For `random`.
 
     Raises:
@@ -108,6 +110,10 @@ def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
                 "The neural scorer needs a checkpoint; train one with `sire train-chains DATASET --to FILE`, or use "
                 "scorer='heuristic'."
             )
+        if isinstance(checkpoint, FolderText):
+            from sire_core.search.chains.scorers import UnreadScorer
+
+            return UnreadScorer(checkpoint)
         from sire_core.search.chains.checkpoint import load_chain_scorer
 
         return load_chain_scorer(checkpoint)

@@ -18,7 +18,7 @@ from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
-    from sire_core.protocols import FloatArray, LanguageModel, Ranking, Recipe
+    from sire_core.protocols import FloatArray, LanguageModel, Ranking, Recipe, WrapModel
     from sire_core.search.view import PoolView
     from sire_core.types import Hit
 
@@ -230,6 +230,6 @@ class SearchSnapshot:
         }
         return start("retrieval", self.recipe.name, attributes)
 
-    def with_language_model(self, language_model: LanguageModel | None) -> SearchSnapshot:
-        """The same search, whose rankers and selectors ask another model, or none."""
-        return replace(self, view=self.view.with_language_model(language_model))
+    def with_models(self, wrap: WrapModel | None) -> SearchSnapshot:
+        """The same search, whose rankers and selectors ask every model through a wrapper, or none."""
+        return replace(self, view=self.view.with_models(wrap))

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, Embedder, FloatArray, IntArray, LanguageModel, Ranking, VectorIndex
+    from sire_core.protocols import (
+        BoolArray,
+        Embedder,
+        FloatArray,
+        IntArray,
+        LanguageModel,
+        Ranking,
+        VectorIndex,
+        WrapModel,
+    )
 
 __all__ = ["PoolView"]
 
@@ -58,6 +67,7 @@ class PoolView:
         self.pool = pool
         self._embedder = embedder
         self._language_model = language_model
+        self._wraps: tuple[WrapModel, ...] | None = ()
         self._load_edges = load_edges
         self._load_notes = load_notes
         self._vectors = vectors
@@ -109,12 +119,37 @@ class PoolView:
     @property
     def language_model(self) -> LanguageModel | None:
         """The user's model, or None."""
-        return self._language_model
+        return self._wrapped(self._language_model)
 
-    def with_language_model(self, language_model: LanguageModel | None) -> PoolView:
-        """This snapshot with another model, or none; everything derived is shared."""
+    @property
+    def asks_models(self) -> bool:
+        """Whether a language model may be asked."""
+        return self._wraps is not None
+
+    def named_model(self, setting: str, name: str) -> LanguageModel | None:
+        """The model that a setting names; see `View`. The one way from a setting to a model."""
+        if self._wraps is None:
+            return None
+        from sire_core.models.openai.named import named_model
+
+        return self._wrapped(named_model(setting, name))
+
+    def _wrapped(self, model: LanguageModel | None) -> LanguageModel | None:
+        if model is None or self._wraps is None:
+            return None
+        for wrap in self._wraps:
+            model = wrap(model)
+        return model
+
+    def with_models(self, wrap: WrapModel | None) -> PoolView:
+        """This snapshot, whose rankers and selectors ask every model through a wrapper; everything derived is shared.
+
+        Args:
+            wrap: Makes of a model the one that is asked, which counts for example; of the user's own as of those that
+                settings name. None means that no model is asked.
+        """
         twin = copy.copy(self)
-        twin._language_model = language_model  # noqa: SLF001 - a copy of ourselves
+        twin._wraps = None if wrap is None or self._wraps is None else (*self._wraps, wrap)  # noqa: SLF001 - as below
         return twin
 
     def reading(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
+from sire_core.others import FolderText, of_folder
 from sire_core.types import digest
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ class BuiltRecipe:
 
     Attributes:
         name: Name in the registry.
-        config: Settings; `REGISTRY[name](**config)` makes the recipe again.
+        config: Settings; `REGISTRY[name](**config)` makes the recipe again. Those read from a folder stay marked as
+            such; see `sire_core.others`.
         organizers: (name, settings) of what was built.
         owners: Build fingerprints of the organizers, in the same order.
         extraction: Fingerprint of the records it was built from; empty when it needs none.
@@ -100,7 +102,7 @@ class Manifest:
         recipes = tuple(
             BuiltRecipe(
                 name=r["name"],
-                config=r["config"],
+                config=of_folder(r["config"]),
                 organizers=tuple((name, settings) for name, settings in r["organizers"]),
                 owners=tuple(r["owners"]),
                 extraction=r["extraction"],
@@ -111,7 +113,7 @@ class Manifest:
         return cls(
             generation=data["generation"],
             embedder=embedder["fingerprint"],
-            embedder_spec=embedder["spec"],
+            embedder_spec=FolderText(embedder["spec"]),
             dimension=embedder["dimension"],
             extractor=data["extractor"],
             chunker=data["chunker"],

@@ -50,7 +50,8 @@ def test_a_trained_checkpoint_is_what_the_recipe_searches_with(tmp_path):
     corpus = data / "corpus.jsonl"
     settings = ("--set", "scorer=neural", "--set", f"checkpoint={file}")
     run("index", corpus, "--to", tmp_path / "ix", "--recipe", "iier", *settings, "--no-chunking")
-    hits = json.loads(run("query", tmp_path / "ix", "Where was Ada Holm born?", "-k", 2, "--json").stdout)
+    asked = ("query", tmp_path / "ix", "Where was Ada Holm born?", "-k", 2, "--json")
+    hits = json.loads(run(*asked, "--set", f"checkpoint={file}").stdout)
     assert hits[0]["doc_ids"] == ["p0"]
 
 

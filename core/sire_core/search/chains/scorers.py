@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from sire_core.algorithms.voting import parse_order
+from sire_core.models.prompt_format import numbered
+from sire_core.others import folder_text_error
 from sire_core.protocols import Prompt
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, View
     from sire_core.search.chains.graph import ChainGraph
 
-__all__ = ["ChainScorer", "HeuristicScorer", "ModelScorer", "RandomScorer", "WalkState", "count_bits"]
+__all__ = ["ChainScorer", "HeuristicScorer", "ModelScorer", "RandomScorer", "UnreadScorer", "WalkState", "count_bits"]
 
 _ONE, _TWO, _FOUR, _TOP = np.array([1, 2, 4, 56], dtype=np.uint64)
 _PAIRS, _NIBBLES, _OCTETS, _SUM = np.array(
@@ -144,6 +147,26 @@ def _near_chain(state: WalkState, vectors: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadScorer:
+    """The scorer of a checkpoint that only an index folder names: changes and figures need none, a search says so.
+
+    Attributes:
+        checkpoint: The file.
+    """
+
+    checkpoint: str
+
+    @property
+    def fingerprint(self) -> str:
+        """The file's name."""
+        return f"neural/1:unread:{self.checkpoint}"
+
+    async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:  # noqa: ARG002 - the protocol's
+        """Raises ConfigurationError."""
+        raise folder_text_error("checkpoint", self.checkpoint)
+
+
+@dataclass(frozen=True, slots=True)
 class RandomScorer:
     """Random but repeatable: a hash of seed, question, chain and candidate; the lower bound for scorers.
 
@@ -247,8 +270,7 @@ class ModelScorer:
 
 async def _ask(model: LanguageModel, query: str, chain: Sequence[str], candidates: Sequence[str]) -> int:
     """Place of the candidate that the model chooses; one call."""
-    found = "\n\n".join(chain)
-    listed = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(candidates))
-    data = f"Question: {query}\n\nChain so far:\n{found}\n\nPassages:\n{listed}"
-    answer = await model.complete(Prompt(_INSTRUCTIONS, data), max_tokens=10)
+    data = {"question": query, "chain": list(chain), "passages": numbered(candidates)}
+    text = json.dumps(data, ensure_ascii=False, indent=1)
+    answer = await model.complete(Prompt(_INSTRUCTIONS, text), max_tokens=10)
     return parse_order(answer.text, range(len(candidates)))[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ import numpy as np
 from sire_core.algorithms.voting import parse_order
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.hub import hub_options
+from sire_core.models.prompt_format import numbered
+from sire_core.others import refuse_folder_text
 from sire_core.protocols import Prompt
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep
@@ -44,7 +47,8 @@ class Rerank:
         named: How many of them it is asked to name (the paper: 2); those it does not name keep their order behind.
         model: Who is asked: the name of a model behind an OpenAI-compatible server (address and key as the variables
             OPENAI_BASE_URL and OPENAI_API_KEY say), or `NAME@http://host/v1` with another address; empty for the
-            index's own. The paper takes a small one (Qwen-7B).
+            index's own. Its calls count and are bounded as those of the index's own. The paper takes a small one
+            (Qwen-7B).
         required: Whether a search without any model is an error; else nothing changes there.
     """
 
@@ -61,10 +65,11 @@ class Rerank:
 
         Raises:
             LimitExceededError: A usage limit was reached.
-            ConfigurationError: There is no model, or the one named needs a key, or the package `openai`.
+            ConfigurationError: There is no model, or the one named needs a key, or the package `openai`, or only an
+                index folder names it.
         """
-        model = _chat_model(self.model) if self.model else view.language_model
-        if model is None and self.required:
+        model = view.named_model("rerank_model", self.model) if self.model else view.language_model
+        if model is None and self.required and view.asks_models:
             raise ConfigurationError(
                 "rerank='model' needs a language model: Index(..., language_model=...), --llm MODEL, or rerank_model."
             )
@@ -78,15 +83,6 @@ class Rerank:
             _logger.warning("The rerank failed (%s); the hits keep the order that they had.", error)
             return Reordered(ranking, positions, scores, "language model", failure=str(error))
         return Reordered(ranking, order, scores, "language model")
-
-
-@lru_cache(maxsize=8)
-def _chat_model(named: str) -> LanguageModel:
-    """The model that a setting names, with one set of connections."""
-    from sire_core.models.openai.client import OpenAIChat
-
-    name, _, address = named.partition("@http")
-    return OpenAIChat(name, base_url=f"http{address}" if address else None)
 
 
 async def ask_order(model: LanguageModel, query: str, texts: Sequence[str], named: int = 2) -> list[int]:
@@ -104,8 +100,8 @@ async def ask_order(model: LanguageModel, query: str, texts: Sequence[str], name
     Raises:
         ModelError: The call failed.
     """
-    passages = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts))
-    prompt = Prompt(_INSTRUCTIONS.format(named=min(named, len(texts))), f"Question: {query}\n\n{passages}")
+    data = json.dumps({"question": query, "passages": numbered(texts)}, ensure_ascii=False, indent=1)
+    prompt = Prompt(_INSTRUCTIONS.format(named=min(named, len(texts))), data)
     answer = await model.complete(prompt, max_tokens=10 + 5 * named)
     return parse_order(answer.text, range(len(texts)))
 
@@ -177,10 +173,11 @@ class CrossEncoderRerank:
         """Score the head in a worker thread; equal scores keep their order.
 
         Raises:
-            ConfigurationError: The library is missing, or the model cannot be loaded.
+            ConfigurationError: The library is missing, or the model cannot be loaded, or only an index folder names it.
         """
         import asyncio
 
+        refuse_folder_text("cross_encoder", self.model)
         positions, scores = await ranking.top(self.pool)
         if len(positions) < 2:
             return ranking
