@@ -58,6 +58,10 @@ class View(Protocol):
         """Number of each chunk's document, in corpus order, `[chunks]`."""
 
     @property
+    def chunk_metadata(self) -> tuple[IntArray, Sequence[Mapping[str, Any]]]:
+        """Number of each chunk's metadata, `[chunks]`, and the different metadata by number."""
+
+    @property
     def language_model(self) -> LanguageModel | None:
         """The user's model, or None."""
 

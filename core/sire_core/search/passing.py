@@ -19,16 +19,15 @@ __all__ = ["passage_ids", "passing_chunks"]
 
 def passing_chunks(view: PoolView, where: Filter | None) -> BoolArray:
     """Chunk numbers that pass a filter, `[chunks]`."""
-    pool = view.pool
-    metadata = view.derived("metadata", pool.distinct_metadata)
+    number, metadata = view.chunk_metadata
     if where is not None and asks_for_ids(where):
-        numbers = pool.chunk_metadata.tolist()
+        numbers = number.tolist()
         ids = passage_ids(view) if asks_for_ids(where, PASSAGE_KEYS) else list(zip(_owners(view), repeat("")))
         asked = ((metadata[number], *found) for number, found in zip(numbers, ids, strict=True))
         return np.fromiter(passes(where, asked), dtype=bool, count=len(numbers))
     matches = (where is None or where.matches(found) for found in metadata)
     passing = np.fromiter(matches, dtype=bool, count=len(metadata))
-    return np.asarray(passing[pool.chunk_metadata], dtype=bool)
+    return np.asarray(passing[number], dtype=bool)
 
 
 def passage_ids(view: PoolView) -> list[tuple[str, str]]:

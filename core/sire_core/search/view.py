@@ -117,6 +117,11 @@ class PoolView:
         return self.pool.chunk_documents
 
     @property
+    def chunk_metadata(self) -> tuple[IntArray, Sequence[Mapping[str, Any]]]:
+        """Number of each chunk's metadata, `[chunks]`, and the different metadata by number."""
+        return self.pool.chunk_metadata, self.derived("metadata", self.pool.distinct_metadata)
+
+    @property
     def language_model(self) -> LanguageModel | None:
         """The user's model, or None."""
         return self._wrapped(self._language_model)
@@ -320,9 +325,9 @@ class PoolView:
 
     def _sources(self, position: int) -> list[Mapping[str, Any]]:
         """The different metadata of the passages that a unit stands on."""
-        metadata = self.derived("metadata", self.pool.distinct_metadata)
+        number, metadata = self.chunk_metadata
         pool = self.pool
-        numbers = pool.chunk_metadata[pool.indices[pool.indptr[position] : pool.indptr[position + 1]]].tolist()
+        numbers = number[pool.indices[pool.indptr[position] : pool.indptr[position + 1]]].tolist()
         return [metadata[number] for number in dict.fromkeys(numbers)]
 
     def _units_of_chunks(self) -> IntArray:

@@ -14,7 +14,6 @@ from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.search.rankers import evidence_names, name_keys
 from sire_core.search.rankers.evidence_index import EvidenceIndex
-from sire_core.search.rankers.evidence_question import OWN, QuestionEvidence
 from sire_core.search.rankers.evidence_texts import name_words, opening_name, passage_headings, passage_sentences
 from sire_core.search.rankers.passage_words import PassageWords
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -261,40 +260,6 @@ def test_a_heading_that_asks_the_question_comes_first() -> None:
         *(Document(f"o{i}", f"Release notes {i}\n\nMinor repairs of part {i} of the console.") for i in range(12)),
     ]
     assert ranked(tuple(pages), "How do I go about restoring a volume?", k=1) == ["asked"]
-
-
-def test_passages_of_one_source_know_each_other() -> None:
-    """By a document's own passages, or by what a splitter says."""
-    texts = [f"Part {i} of the lamp manual." for i in range(4)]
-    cut = [
-        Document(f"c{i}", text, metadata={"source": "lamp.md", "start_index": 100 * i}) for i, text in enumerate(texts)
-    ]
-    with Index(recipe="sire", chunker=None) as index:
-        index.build([cut[2], Document("x", "A mill.", metadata={"source": "mill.md"}), cut[0], cut[3], cut[1]])
-        view = index.view()
-        found = EvidenceIndex.of(view)
-        names = [unit.text for unit in view.units(found.chunks)]
-    [members] = [found.members.of(i) for i in range(len(found.members)) if len(found.members.of(i)) > 1]
-    assert [names[passage] for passage in members] == texts
-    assert [int(found.place[passage]) for passage in members] == [0, 1, 2, 3]
-
-
-def test_neighbours_that_a_filter_hides_say_nothing() -> None:
-    texts = ["Page 0 of the album.", "The brass valve opens at nine bar.", "Page 2 of the album.", "A mill."]
-    pages = [Document(f"c{i}", text, metadata={"source": "lamp.md", "start_index": i}) for i, text in enumerate(texts)]
-    with Index(recipe="sire", chunker=None) as index:
-        index.build([*pages, Document("x", "A brass band.")])
-        view = index.view()
-        found = EvidenceIndex.of(view)
-        place = {unit.text: place for place, unit in enumerate(view.units(found.chunks))}
-    valve, page = place[texts[1]], np.array([place[texts[2]]])
-    cosines = np.zeros(len(place), dtype=np.float32)
-    cosines[valve] = 0.9
-    columns = [place for place, name in enumerate(OWN) if name.split(" ")[-2:-1] in (["near"], ["source"])]
-    for hidden in (False, True):
-        allowed = np.arange(len(place)) != valve if hidden else None
-        evidence = QuestionEvidence("Where is the brass valve?", found, cosines, view.matrix, allowed, 10)
-        assert evidence.own(page)[0, columns].any() == (not hidden)
 
 
 def test_a_build_makes_what_the_first_search_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

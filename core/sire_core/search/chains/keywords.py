@@ -45,7 +45,7 @@ class PassageKeywords:
     @classmethod
     def of(cls, view: View, positions: IntArray) -> PassageKeywords:
         """Made once per snapshot."""
-        words: PassageKeywords = view.derived("passage words", lambda: cls(view, positions))
+        words: PassageKeywords = view.derived("passage keywords", lambda: cls(view, positions))
         return words
 
     def titled(self, phrase: str) -> IntArray:

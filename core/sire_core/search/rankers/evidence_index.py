@@ -17,7 +17,7 @@ from sire_core.search.rankers.passage_words import PassageWords
 from sire_core.search.rankers.vocabulary import stem_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["EvidenceIndex"]
 
-_NAME = "evidence-4"
+_NAME = "evidence-5"
 _K1, _B = 1.5, 0.75
+_LARGEST = 2**63 - 1
+"""As many letters as `start_index` may say: the largest number of an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class EvidenceIndex:
         graph = EntityGraph.of(view)
         passages = PassageWords.of(view, graph.chunk_positions)
         names = EvidenceNames.of(passages, graph, NameKeys.of(view, graph.names.lists))
-        return _made(passages, graph, names, _sources(passages, view, graph.chunk_positions))
+        return _made(passages, graph, names, _sources(view, graph.chunk_positions))
 
     def stems(self, words: Sequence[str]) -> Ints:
         """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks."""
@@ -127,16 +129,26 @@ class EvidenceIndex:
         return split_words(self.labels, count), split_words(self.entity_ids, count)
 
 
-def _sources(passages: PassageWords, view: View, positions: Ints) -> tuple[Ints, Ints]:
+def _sources(view: View, positions: Ints) -> tuple[Ints, Ints]:
     """What each passage was cut from, and where in it: its document, or what a splitter says of `source`."""
     pointers, chunks = view.chunk_pointers
-    documents = view.chunk_documents[chunks[pointers[positions]]].tolist()
+    first = chunks[pointers[positions]]  # all chunks of a passage have the same metadata
+    number, metadata = view.chunk_metadata
+    cuts = [_cut(found) for found in metadata]
     numbers: dict[object, int] = {}
     source, start = [], []
-    for row, (cut, document) in enumerate(zip(passages.cuts, documents, strict=True)):
+    found = zip(number[first].tolist(), view.chunk_documents[first].tolist(), strict=True)
+    for row, (cut, document) in enumerate((cuts[kind], document) for kind, document in found):
         source.append(numbers.setdefault(cut[0] if cut else document, len(numbers)))
         start.append(cut[1] if cut else row)
     return np.array(source, dtype=np.int64), np.array(start, dtype=np.int64)
+
+
+def _cut(metadata: Mapping[str, Any]) -> tuple[str, int] | None:
+    """What a splitter says that a passage was cut from, and where it begins there; None where none says so."""
+    source, start = metadata.get("source"), metadata.get("start_index")
+    # A bool is an int, too; and what no array holds is no place in a text.
+    return (source, start) if isinstance(source, str) and type(start) is int and 0 <= start <= _LARGEST else None
 
 
 def _made(

@@ -37,7 +37,8 @@ class PassageWords:
     """Words of passages, sentence by sentence. About 0.6 kB per passage of 100 words.
 
     Attributes:
-        ids: Of the passages, `[passages]`. They are made from all that is read here.
+        ids: Of the passages, `[passages]`. They are made from title and text, and nothing else is read here: what a
+            change of metadata alone would change cannot be carried from one snapshot to the next.
         words: Numbers of the words of every passage in the vocabulary; those of its title first.
         marks: Of every word in `words.values`: 2 * (number of its sentence in the passage + 1), 0 for the title's; 1
             more where it begins with a capital letter, a digit or a letter of a script without case.
@@ -46,7 +47,6 @@ class PassageWords:
         heading_counts: How many headings every passage has.
         names: What every passage is about: its title without brackets, or what its text opens with; may be empty.
         name_words: Words of those names.
-        cuts: What a splitter says that every passage was cut from, and where it begins there; None where none does.
         vocabulary: Words by number.
     """
 
@@ -58,7 +58,6 @@ class PassageWords:
     heading_counts: Ints
     names: Sequence[str]
     name_words: Lists
-    cuts: Sequence[tuple[str, int] | None]
     vocabulary: Vocabulary
 
     @classmethod
@@ -97,7 +96,7 @@ class PassageWords:
         number = numbers.__getitem__
         words, marks = array("i"), array("i")
         lengths, sentences, heading_counts, names = list[int](), list[int](), list[int](), list[str]()
-        headings, cuts = list[list[int]](), list[tuple[str, int] | None]()
+        headings = list[list[int]]()
         for unit in units:
             found = passage_headings(unit.title, unit.text)
             headings += [list(map(number, name_words(heading))) for heading in found]
@@ -112,7 +111,6 @@ class PassageWords:
                 words.extend(map(number, spelled))
                 marks.extend([2 * place + capital for capital in capitals])
             lengths.append(len(words) - before)
-            cuts.append(_cut(unit))
         named = [list(map(number, name_words(name))) for name in names]
         return cls(
             ids,
@@ -123,7 +121,6 @@ class PassageWords:
             np.array(heading_counts, dtype=np.int64),
             names,
             _lists(named),
-            cuts,
             known.followed_by(list(numbers)[len(known) :]),
         )
 
@@ -138,7 +135,6 @@ class PassageWords:
             np.concatenate([self.heading_counts, others.heading_counts]),
             [*self.names, *others.names],
             self.name_words.followed_by(others.name_words),
-            [*self.cuts, *others.cuts],
             others.vocabulary,
         )
 
@@ -162,7 +158,6 @@ class PassageWords:
             self.heading_counts[rows],
             [self.names[row] for row in rows.tolist()],
             Lists(named.starts, number[named.values]),
-            [self.cuts[row] for row in rows.tolist()],
             self.vocabulary.chosen(used),
         )
 
@@ -174,11 +169,6 @@ def _units(view: View, positions: Ints) -> Iterator[Unit]:
 
 def _lists(lists: Sequence[Sequence[int]]) -> Lists:
     return Lists.of_lengths([len(found) for found in lists], [value for found in lists for value in found])
-
-
-def _cut(unit: Unit) -> tuple[str, int] | None:
-    source, start = unit.metadata.get("source"), unit.metadata.get("start_index")
-    return (source, start) if isinstance(source, str) and isinstance(start, int) else None
 
 
 def _words(text: str) -> tuple[list[str], list[int]]:
