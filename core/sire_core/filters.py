@@ -19,7 +19,7 @@ from typing import Any, Union
 from sire_core.errors import ConfigurationError
 from sire_core.filter_text import DEEPEST, MOST_CONDITIONS, read_text
 
-__all__ = ["Condition", "Filter", "FilterGroup", "both", "condition", "parse_filter"]
+__all__ = ["Condition", "Filter", "FilterGroup", "both", "comparable", "condition", "parse_filter"]
 
 _ORDERED = ("lt", "lte", "gt", "gte")
 _LISTED = ("in", "nin")
@@ -57,7 +57,7 @@ class Condition:
         value = self._checked()
         object.__setattr__(self, "value", value)
         wanted = value if self.operator in _LISTED else [value]
-        object.__setattr__(self, "_wanted", frozenset(map(_identity, wanted)))
+        object.__setattr__(self, "_wanted", frozenset(map(comparable, wanted)))
 
     def _checked(self) -> Any:
         name, value = self.operator, self.value
@@ -94,11 +94,11 @@ class Condition:
             return self._ordered(found)
         if name == "contains" or name in _TEXTUAL:
             return self._part_of(found)
-        return (_identity(found) in self._wanted) is (name in ("eq", "in"))
+        return (comparable(found) in self._wanted) is (name in ("eq", "in"))
 
     def _part_of(self, found: Any) -> bool:
         if isinstance(found, (list, tuple)):
-            return self.operator == "contains" and any(_identity(item) in self._wanted for item in found)
+            return self.operator == "contains" and any(comparable(item) in self._wanted for item in found)
         if not isinstance(found, str) or not isinstance(self.value, str):
             return False
         if self.operator == "text_match_insensitive":
@@ -300,14 +300,14 @@ def _scalar(value: Any, key: str) -> Any:
     )
 
 
-def _identity(value: Any) -> Hashable:
-    """Equal for equal values of one type; whole and other numbers are one type, `True` is none of them."""
+def comparable(value: Any) -> Hashable:
+    """Equal for metadata that a filter cannot tell apart: whole and other numbers are one type, `True` is no number."""
     if isinstance(value, bool):
         return (bool, value)
     if isinstance(value, (int, float)):
         return (float, value)
     if isinstance(value, (list, tuple)):
-        return (list, tuple(map(_identity, value)))
+        return (list, tuple(map(comparable, value)))
     if isinstance(value, Mapping):
-        return (dict, frozenset((name, _identity(item)) for name, item in value.items()))
+        return (dict, frozenset((name, comparable(item)) for name, item in value.items()))
     return (str, value) if isinstance(value, str) else (None, value)

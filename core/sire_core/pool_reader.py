@@ -45,7 +45,7 @@ class PoolReader:
         self._opened = opened
         self._built = built
         self._vectors = vectors
-        self._reader: tuple[tuple[int, int], PoolView, Recipe] | None = None
+        self._reader: tuple[tuple[object, ...], PoolView, Recipe] | None = None
         self._lock = threading.RLock()
 
     def forget(self) -> None:
@@ -91,7 +91,9 @@ class PoolReader:
             later = LaterReads.held(library.folder.index_file, tuple(built.owners))
             if later.generation == view.generation:
                 return view.reading(later.edges, later.notes), recipe
-            later.close()  # a commit came in between
+            later.close()
+            # A commit came in between, or its writer has not published it (it may have died before): read it anyway.
+            self.forget()
         return view, recipe
 
     def _read(self) -> tuple[PoolView, Recipe]:

@@ -269,6 +269,8 @@ class BuildReport:
         failures: Chunks or calls that failed; the next build tries them again.
         seconds: Wall time by stage.
         generation: Generation of the index that the report describes.
+        dropped: Recipes that the index held before. They were built with another language model or extractor than this
+            change was given, and could not follow it; nothing that a model was paid for is among them.
     """
 
     added: int = 0
@@ -284,3 +286,4 @@ class BuildReport:
     failures: tuple[Failure, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     generation: int = 0
+    dropped: tuple[str, ...] = ()

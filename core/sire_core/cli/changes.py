@@ -177,6 +177,8 @@ def _say(result: _Result, folder: Path | None) -> None:
         before = ", ".join(dict.fromkeys(result.recipes_before))
         say(f"Recipe {result.recipe} added to {folder}, beside {before}.")
         say(f"Searches use {result.recipe} from now on; -r NAME names another.")
+    if report.dropped:
+        note(f"Dropped, since this change was given another model or extractor: {', '.join(report.dropped)}.", "yellow")
     say(f"{folder}: documents {', '.join(parts) or 'none'}.")
     say(f"{result.recipe}: {count(sum(report.units.values()), 'unit')} ({kinds(report.units)}) in {_seconds(report)}.")
 
@@ -205,6 +207,7 @@ def report_json(report: BuildReport, recipe: str, skipped: Sequence[Failure] = (
         "failures": [{"where": failure.where, "reason": failure.reason} for failure in report.failures],
         "seconds": {stage: round(seconds, 3) for stage, seconds in report.seconds.items()},
         "generation": report.generation,
+        "dropped": list(report.dropped),
     }
 
 

@@ -14,7 +14,7 @@ from sire_core.errors import EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
 from sire_core.models.embedding import UnitEmbedder
 from sire_core.organize.stage import Job, organize_all
-from sire_core.pipeline.failures import check_deltas, log_failures
+from sire_core.pipeline.failures import check_deltas, check_units, log_dropped, log_failures
 from sire_core.pipeline.finish import finish_in_thread
 from sire_core.pipeline.planning import check_no_loss, jobs_for, plan_recipe, split_compatible
 from sire_core.pipeline.shared_corpus import shared_corpus
@@ -98,7 +98,9 @@ class Builder:
         with self._timed("commit"):
             await finish_in_thread(lambda: self._commit(replace(commit, manifest=manifest.to_json()), manifest, work))
         self._settings.progress("writing", 1, 1)
-        return self._report(work, manifest, failures)
+        dropped = tuple(built.name for built in work.stale) if changed else ()
+        log_dropped(dropped)
+        return replace(self._report(work, manifest, failures), dropped=dropped)
 
     def _commit(self, commit: Commit, manifest: Manifest, work: _Work) -> None:
         self._store.commit(commit)
@@ -199,6 +201,7 @@ class Builder:
         log_failures([failure for delta in deltas.values() for failure in delta.failures])
         names = {job.fingerprint: job.organizer.name for job in jobs}
         check_deltas(deltas, names, self._store, settings.max_failure_ratio)
+        check_units(deltas, names, work.corpus.hashes)
         deltas[CORPUS] = work.passages.delta
         busy = {job.fingerprint for job in jobs}
         gone = [owner for built in stale for owner in built.owners if owner not in busy]

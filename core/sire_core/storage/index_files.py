@@ -43,7 +43,7 @@ class IndexFiles:
             else:
                 self.folder.require()
         self._manifest = Manifest()
-        self._published = 0
+        self._published = ""
         self.pools = Pools(self.folder, lambda: self.store)
         self.refresh()
 
@@ -67,9 +67,9 @@ class IndexFiles:
         """What the index says of itself, as of the last `refresh`."""
         return self._manifest
 
-    def stamp(self) -> tuple[int, int]:
-        """Changes whenever any process publishes a generation."""
-        return self.folder.stamp() if self.folder else (self._published, 0)
+    def stamp(self) -> tuple[object, ...]:
+        """Changes whenever any process publishes a commit."""
+        return self.folder.stamp() if self.folder else (self._published,)
 
     def refresh(self) -> Manifest:
         """Read the manifest of the last commit. The file beside the store is a copy that may lag behind.
@@ -136,7 +136,7 @@ class IndexFiles:
         """Make the last commit visible: derive the latest recipe's pool, replace the manifest file, tidy up."""
         committed = self.refresh()
         if self.folder is None:
-            self._published = committed.generation
+            self._published = self.store.commits()[0]
             return
         shown = self.folder.read_manifest()
         if committed.generation == shown.get("generation", 0):

@@ -17,7 +17,12 @@ from sire_core.storage.derived import DerivedFiles
 from sire_core.storage.store import CORPUS, Store
 from sire_core.types import BUILT_IN_KINDS, Chunk, Unit, UnitKind
 
-__all__ = ["Pool", "corpus_columns", "pool_row"]
+__all__ = ["ID_TYPE", "MOST_LETTERS", "MOST_LEVELS", "Pool", "corpus_columns", "pool_row"]
+
+MOST_LETTERS = 24
+"""Of a unit's id, as `digest` makes them."""
+MOST_LEVELS = 255
+ID_TYPE = f"S{MOST_LETTERS}"
 
 _ARRAYS = (
     *("matrix", "ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
@@ -187,7 +192,7 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
         matrix[place[unit_id]] = vector
     return {
         "matrix": matrix,
-        "ids": np.array([key[3] for key, *_ in found], dtype="S24"),
+        "ids": np.array([key[3] for key, *_ in found], dtype=ID_TYPE),
         "kinds": np.array([kind for _, kind, _, _ in found], dtype=np.uint8),
         "levels": np.array([key[1] for key, *_ in found], dtype=np.uint8),
         "ranks": np.array([key[0] for key, *_ in found], dtype=np.uint8),
@@ -217,7 +222,7 @@ def corpus_columns(chunks: Sequence[Chunk], documents: Sequence[str]) -> dict[st
             number = numbers.setdefault(json.dumps(dict(last), sort_keys=True), len(numbers))
         metadata.append(number)
     return {
-        "chunk_ids": np.array([chunk.id for chunk in chunks], dtype="S24"),
+        "chunk_ids": np.array([chunk.id for chunk in chunks], dtype=ID_TYPE),
         "chunk_documents": np.array([document_number[chunk.doc_id] for chunk in chunks], dtype=np.int64),
         "chunk_metadata": np.array(metadata, dtype=np.int64),
         "documents": json.dumps(list(documents)).encode(),

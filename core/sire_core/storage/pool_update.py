@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
-from sire_core.storage.pool import Pool, corpus_columns, pool_row
+from sire_core.storage.pool import ID_TYPE, Pool, corpus_columns, pool_row
 from sire_core.storage.store import CORPUS
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _merged(
     codes = {name: code for code, name in enumerate(pool.kind_names)}
     kinds = [codes.setdefault(unit.kind.value, len(codes)) for unit in new.units]
     columns = {
-        "ids": np.concatenate([pool.ids[kept], np.array([unit.id for unit in new.units], dtype="S24")]),
+        "ids": np.concatenate([pool.ids[kept], np.array([unit.id for unit in new.units], dtype=ID_TYPE)]),
         "kinds": np.concatenate([pool.kinds[kept], _bytes(kinds)]),
         "levels": np.concatenate([pool.levels[kept], _bytes([unit.level for unit in new.units])]),
         "ranks": np.concatenate([pool.ranks[kept], _bytes(new.ranks)]),
@@ -126,7 +126,9 @@ def _merged(
 
 def _runs(sources: NDArray[np.int64], places: NDArray[np.int64]) -> list[tuple[int, int]]:
     """The rows of the new pool as slices (start, stop) of the old one, and as (number, 0) where one is new."""
-    breaks = np.flatnonzero((np.diff(sources, prepend=-2) != 1) | (sources < 0))
+    # A new row is one of its own, also where an old one with the number behind -1 follows.
+    new = sources < 0
+    breaks = np.flatnonzero((np.diff(sources, prepend=-2) != 1) | new | np.concatenate([[False], new[:-1]]))
     ends = [*breaks[1:].tolist(), len(sources)]
     return [
         (int(places[start]), 0) if sources[start] < 0 else (int(sources[start]), int(sources[end - 1]) + 1)

@@ -66,8 +66,9 @@ class Pools:
         if self._folder is None:
             return None
         directory = self._folder.pool(built.pool, generation)
-        # Readers count on a code for every kind that is built in: files without one are made again from the store.
-        return DerivedFiles(directory, f"{directory.name} of {commit}, {' '.join(BUILT_IN_KINDS)}")
+        # Readers count on a code for every kind that is built in: files without one are made again from the store, and
+        # so are those of other rules.
+        return DerivedFiles(directory, f"{directory.name} of {commit}, rules 2, {' '.join(BUILT_IN_KINDS)}")
 
     def _at_hand(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> Pool | None:
         """The pool of a generation if it was made before; in a folder it is the one that lies there now."""

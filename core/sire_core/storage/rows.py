@@ -134,7 +134,10 @@ def chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:
     for chunk in commit.put_chunks:
         document = documents[chunk.doc_id]
         title = None if chunk.title == document.title else chunk.title
-        metadata = None if chunk.metadata == document.metadata else metadata_json(chunk.metadata)
+        # As JSON: 1 and True are equal, and no filter may take one for the other.
+        own = chunk.metadata is not document.metadata
+        said = metadata_json(chunk.metadata) if own else ""
+        metadata = said if own and said != metadata_json(document.metadata) else None
         yield (chunk.id, chunk.doc_id, chunk.position, chunk.text, title, metadata, chunk.source_id)
 
 

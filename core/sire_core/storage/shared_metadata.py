@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
+
+from sire_core.filters import comparable
 
 __all__ = ["differing_metadata", "shared_metadata"]
 
@@ -18,7 +20,11 @@ def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         sources: Metadata of at least one document.
     """
     first, *others = sources
-    return {key: value for key, value in first.items() if all(key in o and o[key] == value for o in others)}
+    return {
+        key: value
+        for key, value in first.items()
+        if all(key in other and comparable(other[key]) == comparable(value) for other in others)
+    }
 
 
 def differing_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
@@ -28,9 +34,8 @@ def differing_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, tuple[
         sources: Metadata of at least one passage.
     """
     shared = shared_metadata(sources)
-    found: dict[str, list[Any]] = {key: [] for source in sources for key in source if key not in shared}
+    found: dict[str, dict[Hashable, Any]] = {key: {} for source in sources for key in source if key not in shared}
     for key, values in found.items():
         for source in sources:
-            if source.get(key) not in values:
-                values.append(source.get(key))
-    return {key: tuple(values) for key, values in found.items()}
+            values.setdefault(comparable(source.get(key)), source.get(key))
+    return {key: tuple(values.values()) for key, values in found.items()}
