@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 
 from sire_core.errors import ModelError
 from sire_core.models.base import cut_at
+from sire_core.models.openai.client import data_url
 from sire_core.models.prompt_format import RenderedPrompt
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion
@@ -20,7 +20,6 @@ __all__ = ["of_error", "of_message", "of_structured", "to_messages"]
 
 _LENGTH_ENDS = frozenset({"length", "max_tokens", "MAX_TOKENS"})
 _REFUSAL_ENDS = frozenset({"content_filter", "refusal", "SAFETY"})
-_IMAGE_TYPES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"RIFF", "webp"))
 
 
 def to_messages(rendered: RenderedPrompt, images: Sequence[bytes] = ()) -> list[BaseMessage]:
@@ -30,7 +29,7 @@ def to_messages(rendered: RenderedPrompt, images: Sequence[bytes] = ()) -> list[
     if not images:
         return [SystemMessage(rendered.system), HumanMessage(rendered.user)]
     content: list[str | dict[str, Any]] = [{"type": "text", "text": rendered.user}] if rendered.user else []
-    content += [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
+    content += [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in images]
     return [SystemMessage(rendered.system), HumanMessage(content)]
 
 
@@ -90,8 +89,3 @@ def _arguments(message: AIMessage) -> str:
     if message.invalid_tool_calls:
         return str(message.invalid_tool_calls[0]["args"] or "")
     return ""
-
-
-def _data_url(image: bytes) -> str:
-    kind = next((name for magic, name in _IMAGE_TYPES if image.startswith(magic)), "png")
-    return f"data:image/{kind};base64,{base64.b64encode(image).decode('ascii')}"

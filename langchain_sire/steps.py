@@ -10,17 +10,10 @@ from langchain_core.runnables import AddableDict
 
 from langchain_sire.any_retriever import plain_document, to_document
 from sire_core.errors import QueryError
-from sire_core.reason import Answer, AnswerPiece, IntermediateAnswer, ReasoningStep, Retrieved, SubQuestion, Thought
+from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, plain_step
 
 __all__ = ["question_of", "step_to_chunk", "step_to_dict"]
 
-_NAMES: Mapping[type[ReasoningStep], str] = {
-    Thought: "thought",
-    SubQuestion: "sub_question",
-    Retrieved: "retrieved",
-    IntermediateAnswer: "intermediate_answer",
-    Answer: "answer",
-}
 _KEYS = ("question", "input", "query")
 
 
@@ -50,13 +43,7 @@ def step_to_dict(step: ReasoningStep) -> dict[str, Any]:
     The types are `thought`, `sub_question`, `retrieved`, `intermediate_answer` and `answer`. The last one has text and
     stop reason only: the rest of an answer stands in the result itself.
     """
-    kind = {"type": _NAMES[type(step)]}
-    if isinstance(step, Answer):
-        return {**kind, "text": step.text, "stop": step.stop}
-    if isinstance(step, Retrieved):
-        documents = [plain_document(hit) for hit in step.hits]
-        return {**kind, "number": step.number, "query": step.query, "documents": documents, "new": step.new}
-    return {**kind, **asdict(step)}
+    return plain_step(step, "documents", plain_document)
 
 
 def step_to_chunk(question: str, step: ReasoningStep, *, streamed: bool = False, plain: bool = False) -> AddableDict:

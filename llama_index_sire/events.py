@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Union
+from typing import Union
 
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.workflow import Event
 
 from llama_index_sire.any_retriever import node_of
-from sire_core.reason import Answer, AnswerPiece, IntermediateAnswer, ReasoningStep, Retrieved, SubQuestion, Thought
+from sire_core.reason import AnswerPiece, IntermediateAnswer, ReasoningStep, Retrieved, SubQuestion, Thought
 
 __all__ = [
     "AnswerEvent",
@@ -19,7 +19,6 @@ __all__ = [
     "RetrievedEvent",
     "SubQuestionEvent",
     "ThoughtEvent",
-    "plain_step",
     "to_event",
 ]
 
@@ -103,26 +102,3 @@ def to_event(step: ReasoningStep) -> ReasoningEvent:
         usage=asdict(step.usage),
         note=step.note,
     )
-
-
-_NAMES = {
-    Thought: "thought",
-    SubQuestion: "sub_question",
-    Retrieved: "retrieved",
-    IntermediateAnswer: "intermediate_answer",
-    Answer: "answer",
-}
-
-
-def plain_step(step: ReasoningStep) -> dict[str, Any]:
-    """A step for the metadata of a response, ready for JSON: its type, and node ids in the place of nodes.
-
-    An answer has text and stop reason only; the rest of it stands in the response itself.
-    """
-    kind = {"type": _NAMES[type(step)]}
-    if isinstance(step, Answer):
-        return {**kind, "text": step.text, "stop": step.stop}
-    if isinstance(step, Retrieved):
-        ids = [node_of(hit).node_id for hit in step.hits]
-        return {**kind, "number": step.number, "query": step.query, "node_ids": ids, "new": step.new}
-    return {**kind, **asdict(step)}

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from llama_index.core.base.response.schema import Response
 
 from llama_index_sire.any_retriever import node_of
-from llama_index_sire.events import plain_step
-from sire_core.reason import Answer, AnswerPiece, ReasoningStep
+from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, plain_step
 from sire_core.serve.texts import source_title
 
 __all__ = ["CitedResponse", "add_step", "empty_response"]
@@ -47,7 +46,7 @@ def add_step(step: ReasoningStep, response: Response) -> str:
         piece = "\n\n" * step.restart + step.text
         response.response = (response.response or "") + piece
         return piece
-    response.metadata["steps"].append(plain_step(step))
+    response.metadata["steps"].append(plain_step(step, "node_ids", lambda hit: node_of(hit).node_id))
     if not isinstance(step, Answer):
         return ""
     rest = "" if response.response else step.text or _NOTHING

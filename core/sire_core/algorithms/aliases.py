@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-__all__ = ["AliasMerges", "merge_aliases"]
-
-
-@dataclass(frozen=True, slots=True)
-class AliasMerges:
-    """Names that were merged, and merges that were refused.
-
-    Attributes:
-        canonical: The chosen name of every name that occurs; its own for one that was not merged.
-        merged: Groups of more than one name, the canonical one first.
-        refused: (name, alias, reason) of every claim that was not followed.
-    """
-
-    canonical: Mapping[str, str]
-    merged: tuple[tuple[str, ...], ...]
-    refused: tuple[tuple[str, str, str], ...]
+__all__ = ["merge_aliases"]
 
 
 def merge_aliases(
     groups: Iterable[Sequence[str]], types: Mapping[str, str] | None = None, max_names: int = 8
-) -> AliasMerges:
+) -> dict[str, str]:
     """Merge names that a passage says are one entity.
 
     The first name of a group is the entity, the others are its aliases. The canonical name is the longest, ties in
@@ -37,23 +21,17 @@ def merge_aliases(
         max_names: A merge that would make a group larger than this is refused.
 
     Returns:
-        The merges. A short form that several longer names claim joins none of them, and neither does a single word
-        of a name (`Henry` for `Henry of Flanders`): what it means in one passage says nothing about others.
+        The canonical name of every name that occurs; its own for one that was not merged. A short form that several
+        longer names claim joins none of them, and neither does a single word of a name (`Henry` for `Henry of
+        Flanders`): what it means in one passage says nothing about others.
     """
     listed = [tuple(dict.fromkeys(name for name in group if name)) for group in groups]
     found = _Groups(listed, types or {}, max_names)
-    refused: dict[tuple[str, str, str], None] = {}
     for group in listed:
         for alias in group[1:]:
-            if reason := found.merge(group[0], alias):
-                refused[(group[0], alias, reason)] = None
-    ordered = [sorted(names, key=lambda name: (-len(name), name)) for names in found.members.values()]
-    canonical = {name: names[0] for names in ordered for name in names}
-    return AliasMerges(
-        canonical={name: canonical[name] for name in found.parents},
-        merged=tuple(tuple(names) for names in ordered if len(names) > 1),
-        refused=tuple(refused),
-    )
+            found.merge(group[0], alias)
+    longest = {name: min(names, key=lambda n: (-len(n), n)) for names in found.members.values() for name in names}
+    return {name: longest[name] for name in found.parents}
 
 
 class _Groups:
@@ -66,24 +44,21 @@ class _Groups:
         self._ambiguous = _ambiguous(groups)
         self._max_names = max_names
 
-    def merge(self, name: str, alias: str) -> str:
-        """Join two names; says why when that is refused."""
+    def merge(self, name: str, alias: str) -> None:
+        """Join two names, unless there is a reason not to."""
         one, other = self._find(name), self._find(alias)
-        if one == other:
-            return ""
-        if alias in self._ambiguous:
-            return "several names have this short form"
         types = self._types[one], self._types[other]
-        if all(types) and types[0] != types[1]:
-            return f"types differ: {types[0]} and {types[1]}"
-        if alias in name.split():
-            return "one word of the name may be another's"
-        if len(self.members[one]) + len(self.members[other]) > self._max_names:
-            return f"more than {self._max_names} names"
+        if (
+            one == other
+            or alias in self._ambiguous
+            or (all(types) and types[0] != types[1])
+            or alias in name.split()  # one word of the name may be another's
+            or len(self.members[one]) + len(self.members[other]) > self._max_names
+        ):
+            return
         self.parents[other] = one
         self.members[one] += self.members.pop(other)
         self._types[one] = types[0] or types[1]
-        return ""
 
     def _find(self, name: str) -> str:
         while self.parents[name] != name:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -73,38 +73,10 @@ class EncodingTree:
         """Numbers of the clusters of a level (1 is the finest), ascending."""
         return np.arange(int(self.labels[level - 1].max(initial=-1)) + 1, dtype=np.int64)
 
-    def members(self, level: int, cluster: int) -> Labels:
-        """Vertices under a node, ascending."""
-        return np.flatnonzero(self.labels[level - 1] == cluster)
-
-    def nodes(self) -> tuple[Node, ...]:
-        """All internal nodes but the root, level by level from the finest: children before parents."""
-        return tuple((m, int(c)) for m in range(1, self.height + 1) for c in self.clusters(m))
-
     def ancestors(self, vertex: int) -> tuple[Node, ...]:
         """Nodes that hold a vertex, the finest first, without the root."""
         found = ((m, int(level[vertex])) for m, level in enumerate(self.labels, 1))
         return tuple(node for node in found if node[1] >= 0)
-
-    def parents(self) -> dict[Node, Node | None]:
-        """The parent of every internal node, in the order of `nodes`; None is the root."""
-        found: dict[Node, Node | None] = {}
-        for m, level in enumerate(self.labels, 1):
-            values, first = np.unique(level, return_index=True)
-            for cluster, vertex in zip(values.tolist(), first.tolist(), strict=True):
-                if cluster >= 0:
-                    above = (n for n in self.ancestors(vertex) if n[0] > m)
-                    found[m, cluster] = next(above, None)
-        return found
-
-    def children(self) -> dict[Node | None, tuple[list[Node], list[int]]]:
-        """For every node and for the root (None): the nodes and the vertices directly under it."""
-        below: dict[Node | None, tuple[list[Node], list[int]]] = {node: ([], []) for node in (*self.nodes(), None)}
-        for node, parent in self.parents().items():
-            below[parent][0].append(node)
-        for vertex in range(self.size):
-            below[next(iter(self.ancestors(vertex)), None)][1].append(vertex)
-        return below
 
     def filled(self) -> tuple[Labels, ...]:
         """Labels without -1: a vertex with no cluster at a level keeps the one below, at last itself alone."""
@@ -132,16 +104,6 @@ class EncodingTree:
             # One node holds everything, so the root has a single child. Another one below it would have been a chain.
             kept = [level if (level < 0).any() or level.max() > 0 else np.full_like(level, -1) for level in kept]
         return EncodingTree(self.size, tuple(level for level in kept if (level >= 0).any()))
-
-    def nested(self) -> list[Any]:
-        """Nested lists of vertices, the outermost being the root; for printing and export."""
-        below = self.children()
-
-        def listed(node: Node | None) -> list[Any]:
-            nodes, vertices = below[node]
-            return [*(listed(child) for child in nodes), *vertices]
-
-        return listed(None)
 
 
 def canonical_labels(labels: Labels) -> Labels:

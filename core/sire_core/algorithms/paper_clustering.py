@@ -17,6 +17,10 @@ __all__ = ["paper_clusters", "soft_labels"]
 _BIC_SEED = 224
 _MIXTURE_SEED = 0
 _LOCAL_NEIGHBORS = 10
+_DIMENSION = 10
+"""Dimensions that UMAP keeps; one point more, or fewer, are one cluster."""
+_MAX_COMPONENTS = 50
+"""The largest mixture tried has one component less, and less than there are points."""
 
 
 def soft_labels(posteriors: NDArray[np.float64], threshold: float = 0.1, *, repair: bool = True) -> NDArray[np.bool_]:
@@ -39,22 +43,13 @@ def soft_labels(posteriors: NDArray[np.float64], threshold: float = 0.1, *, repa
 
 
 def paper_clusters(
-    vectors: NDArray[np.float32],
-    *,
-    rng: np.random.Generator,
-    dimension: int = 10,
-    threshold: float = 0.1,
-    max_components: int = 50,
-    repair: bool = True,
+    vectors: NDArray[np.float32], *, rng: np.random.Generator, repair: bool = True
 ) -> list[NDArray[np.int64]]:
     """Cluster as the RAPTOR reference does, with the argmax repair and with a seed for UMAP.
 
     Args:
         vectors: `[n, d]`.
         rng: Seeds UMAP. The mixtures keep the reference's seeds (224 to choose, 0 to fit).
-        dimension: Dimensions that UMAP keeps; `dimension + 1` points or fewer are one cluster.
-        threshold: See `soft_labels`.
-        max_components: The largest mixture tried has one component less (and less than there are points).
         repair: See `soft_labels`.
 
     Returns:
@@ -66,22 +61,20 @@ def paper_clusters(
     """
     n = len(vectors)
     # Equal rows leave UMAP nothing but noise to spread.
-    if n <= dimension + 1 or (vectors == vectors[0]).all():
+    if n <= _DIMENSION + 1 or (vectors == vectors[0]).all():
         return [np.arange(n, dtype=np.int64)] if n else []
     clusters = []
     neighbors = int(np.sqrt(n - 1))
-    for group in _mixture(_reduce(vectors, dimension, neighbors, rng), threshold, max_components, repair):
-        if len(group) <= dimension + 1 or (vectors[group] == vectors[group[0]]).all():
+    for group in _mixture(_reduce(vectors, neighbors, rng), repair):
+        if len(group) <= _DIMENSION + 1 or (vectors[group] == vectors[group[0]]).all():
             clusters.append(group)
             continue
-        points = _reduce(vectors[group], dimension, _LOCAL_NEIGHBORS, rng)
-        clusters += [group[part] for part in _mixture(points, threshold, max_components, repair)]
+        points = _reduce(vectors[group], _LOCAL_NEIGHBORS, rng)
+        clusters += [group[part] for part in _mixture(points, repair)]
     return clusters
 
 
-def _reduce(
-    vectors: NDArray[np.float32], dimension: int, neighbors: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _reduce(vectors: NDArray[np.float32], neighbors: int, rng: np.random.Generator) -> NDArray[np.float64]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # It warns that its neural variant lacks TensorFlow.
@@ -91,7 +84,7 @@ def _reduce(
     n = len(vectors)
     model = UMAP(
         n_neighbors=max(2, min(neighbors, n - 1)),
-        n_components=min(dimension, n - 2),
+        n_components=min(_DIMENSION, n - 2),
         metric="cosine",
         random_state=int(rng.integers(2**31)),
         n_jobs=1,  # A seeded UMAP runs on one thread anyway, and warns unless it is set.
@@ -102,9 +95,7 @@ def _reduce(
         return np.asarray(model.fit_transform(vectors), dtype=np.float64)
 
 
-def _mixture(
-    points: NDArray[np.float64], threshold: float, max_components: int, repair: bool
-) -> list[NDArray[np.int64]]:
+def _mixture(points: NDArray[np.float64], repair: bool) -> list[NDArray[np.int64]]:
     """Members of each component of the mixture with the least BIC, empty components left out."""
     from threadpoolctl import threadpool_limits
 
@@ -112,10 +103,10 @@ def _mixture(
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         # Fits that stop at the iteration limit, or start from fewer distinct points than components, are legitimate.
         warnings.simplefilter("ignore")
-        candidates = range(1, max(2, min(max_components, len(points))))
+        candidates = range(1, max(2, min(_MAX_COMPONENTS, len(points))))
         best = min(candidates, key=lambda count: float(_fit(points, count, _BIC_SEED).bic(points)))
         posteriors = _fit(points, best, _MIXTURE_SEED).predict_proba(points)
-    labels = soft_labels(posteriors, threshold, repair=repair)
+    labels = soft_labels(posteriors, repair=repair)
     return [np.flatnonzero(column).astype(np.int64) for column in labels.T if column.any()]
 
 

@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = [
-    "decoding_information",
-    "one_dimensional_entropy",
-    "tree_entropy",
-]
+__all__ = ["decoding_information", "one_dimensional_entropy"]
 
 
 def one_dimensional_entropy(graph: UndirectedGraph) -> float:
@@ -31,34 +27,6 @@ def one_dimensional_entropy(graph: UndirectedGraph) -> float:
     """
     degrees = graph.degrees()
     return -float(_times_log(degrees / max(graph.volume(), _TINY), degrees, graph.volume()).sum())
-
-
-def tree_entropy(graph: UndirectedGraph, tree: EncodingTree) -> float:
-    """H of a tree, leaves included: bits that say where a random walk steps, given what the tree tells. Less is better.
-
-    Args:
-        graph: The graph.
-        tree: A tree over its vertices.
-
-    Raises:
-        ConfigurationError: The tree has another number of vertices.
-    """
-    _check(graph, tree)
-    degrees, volume = graph.degrees(), graph.volume()
-    total = max(volume, _TINY)
-    above = np.full(graph.size, volume)  # of the lowest node above every vertex
-    entropy = 0.0
-    for level in reversed(tree.labels):
-        values, first = np.unique(level, return_index=True)
-        held, first = level >= 0, first[values >= 0]
-        volumes = np.bincount(level[held], weights=degrees[held], minlength=len(first)).astype(np.float64)
-        ends = level[graph.edges]
-        crossing = (ends[:, 0] != ends[:, 1])[:, None] & (ends >= 0)
-        weights = np.repeat(graph.weights, 2).reshape(-1, 2)
-        cuts = np.bincount(ends[crossing], weights=weights[crossing], minlength=len(first)).astype(np.float64)
-        entropy -= float(_times_log(cuts / total, volumes, above[first]).sum())
-        above[held] = volumes[level[held]]
-    return entropy - float(_times_log(degrees / total, degrees, above).sum())
 
 
 def decoding_information(graph: UndirectedGraph, tree: EncodingTree) -> float:

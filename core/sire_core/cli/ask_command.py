@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -217,6 +216,8 @@ def say_answer(answer: Answer, hint: str = "", *, shown: bool = False) -> None:
 
 def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
     """A reasoning for scripts."""
+    from sire_core.reason.steps import plain_step
+
     answer = trace.answer
     return {
         "question": question,
@@ -226,16 +227,7 @@ def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
         "findings": list(answer.findings),
         "stop": answer.stop,
         "note": answer.note or hint,
-        "steps": [_step_json(step) for step in trace.steps[:-1]],
+        "steps": [plain_step(step, "hits", lambda hit: hit.unit.id, "step") for step in trace.steps[:-1]],
         "hits": [hit_json(hit) for hit in answer.hits],
         "usage": asdict(answer.usage),
     }
-
-
-def _step_json(step: ReasoningStep) -> dict[str, Any]:
-    """A step by name, its hits by their ids."""
-    name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(step).__name__).lower()
-    values = {field: getattr(step, field) for field in step.__dataclass_fields__}
-    if "hits" in values:
-        values["hits"] = [hit.unit.id for hit in values["hits"]]
-    return {"step": name, **values}

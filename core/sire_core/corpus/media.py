@@ -9,7 +9,6 @@ from typing import Any
 
 from sire_core.algorithms.parts import packed
 from sire_core.algorithms.text import count_tokens
-from sire_core.algorithms.wording import count
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.corpus.markdown_blocks import Block, markdown_blocks
 from sire_core.types import Document, Failure, chunk_id
@@ -41,14 +40,6 @@ class MediaCorpus:
     images: int = 0
     described: int = 0
     failures: tuple[Failure, ...] = ()
-
-    def summary(self) -> str:
-        """One line for people."""
-        rest = self.images - self.described
-        return (
-            f"{count(self.tables, 'table')}, {count(self.images, 'image')}: {self.described:,} described by a model, "
-            f"{rest:,} by their alternative text or file name"
-        )
 
 
 def split_media(

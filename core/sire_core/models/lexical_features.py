@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
-__all__ = ["count_words", "gram_keys", "random_signs", "split_words", "stem_keys"]
+__all__ = ["GOLDEN", "count_words", "gram_keys", "mixed", "random_signs", "split_words", "stem_keys"]
 
 _WORD = re.compile(r"\w+")
 _DIACRITIC = re.compile("[\u0300-\u036f]")
@@ -25,6 +25,8 @@ _UNSPACED = re.compile(
 )
 _GRAM_SIZES = (3, 4, 5)
 _BASE = np.uint64(0x100000001B3)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""What is added between two values that `mixed` is to tell apart."""
 
 
 def split_words(text: str) -> list[str]:
@@ -93,7 +95,7 @@ def gram_keys(words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.uint6
         for offset in range(size):
             key = key * _BASE + codes[starts + offset]  # wraps around at 64 bits, as wanted
         owners.append(owner[starts])
-        keys.append(_mix(key))
+        keys.append(mixed(key))
     return np.concatenate(owners).astype(np.int64), np.concatenate(keys)
 
 
@@ -104,8 +106,8 @@ def random_signs(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
     """
     blocks = -(-width // 64)
     with np.errstate(over="ignore"):
-        steps = np.arange(1, blocks + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        bits = _mix(keys[:, None] + steps[None, :]).astype("<u8")
+        steps = np.arange(1, blocks + 1, dtype=np.uint64) * GOLDEN
+        bits = mixed(keys[:, None] + steps[None, :]).astype("<u8")
     unpacked = np.unpackbits(bits.view(np.uint8).reshape(len(keys), blocks * 8), axis=1)[:, :width]
     signs = unpacked.view(np.int8)
     signs *= 2
@@ -113,7 +115,7 @@ def random_signs(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
     return signs.astype(np.float32)
 
 
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The finaliser of SplitMix64: every bit of the input reaches every bit of the output."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

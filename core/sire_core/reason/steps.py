@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Union
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Union
 
 from sire_core.types import Hit
 
@@ -18,6 +20,7 @@ __all__ = [
     "SubQuestion",
     "Thought",
     "Trace",
+    "plain_step",
 ]
 
 StopReason = Literal[
@@ -144,6 +147,22 @@ class Answer:
 
 
 ReasoningStep = Union[Thought, SubQuestion, Retrieved, IntermediateAnswer, AnswerPiece, Answer]
+
+
+def plain_step(step: ReasoningStep, hits: str, shown: Callable[[Hit], Any], kind: str = "type") -> dict[str, Any]:
+    """A step by its name and fields, for JSON; of an answer text and stop reason, the rest stands elsewhere.
+
+    Args:
+        step: The step.
+        hits: How the field with what a search found is called.
+        shown: What a hit becomes there.
+        kind: How the field with the step's name is called.
+    """
+    named = {kind: re.sub(r"(?<!^)(?=[A-Z])", "_", type(step).__name__).lower()}
+    if isinstance(step, Answer):
+        return {**named, "text": step.text, "stop": step.stop}
+    values = {field.name: getattr(step, field.name) for field in fields(step)}
+    return named | {hits if n == "hits" else n: [*map(shown, v)] if n == "hits" else v for n, v in values.items()}
 
 
 @dataclass(frozen=True, slots=True)

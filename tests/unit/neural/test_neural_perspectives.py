@@ -154,7 +154,7 @@ def test_hardening_nests():
     torn = np.array([5, 5, 5, 7, 3, 7])  # the middle and the last pair are ties
     assert repaired_labels([finest, torn])[1].tolist() == [5, 5, 5, 5, 3, 3]
     tree = tree_of(nested_labels(finest, [np.array([0, 0, 1])]), np.array([1, 2, 3, 4, 5, 7]), 8)
-    assert tree.nested() == [[5, 7], [[1, 2], [3, 4]], 0, 6]
+    assert [level.tolist() for level in tree.labels] == [[-1, 0, 0, 1, 1, 2, -1, 2], [-1, 0, 0, 0, 0, -1, -1, -1]]
 
 
 def test_sizes_of_levels():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.aliases import AliasMerges, merge_aliases
+from sire_core.algorithms.aliases import merge_aliases
 from sire_core.extraction.names import cached_key
 from sire_core.organize.graph.passage_names import PassageNames
 
@@ -52,7 +52,7 @@ class Mentions:
 
     entities: Mapping[str, Mapping[str, Mention]]
     triples: Sequence[StatedTriple]
-    merges: AliasMerges
+    merges: Mapping[str, str]
 
 
 def find_mentions(
@@ -84,7 +84,7 @@ def find_mentions(
     entities: dict[str, dict[str, Mention]] = {}
     triples: list[StatedTriple] = []
     for names in said:
-        mentions, stated = resolved(names, merges.canonical, titles.__contains__, skip_types)
+        mentions, stated = resolved(names, merges, titles.__contains__, skip_types)
         for key, mention in mentions.items():
             entities.setdefault(key, {})[names.chunk_id] = mention
         triples += stated
@@ -96,7 +96,7 @@ def merge_names(
     types: Mapping[str, str],
     synonyms: Sequence[tuple[str, str]],
     max_names: int,
-) -> AliasMerges:
+) -> dict[str, str]:
     """Merge what passages call one entity.
 
     Args:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sire_core.models.openai.retry import RetryPolicy
     from sire_core.models.usage import UsageLimits, UsageMeter
 
-__all__ = ["OpenAIChat"]
+__all__ = ["OpenAIChat", "data_url"]
 
 # Reserved for an answer whose length is not bounded.
 _UNBOUNDED_ANSWER = 4096
@@ -230,13 +230,14 @@ def _messages(system: str, user: str, images: Sequence[bytes]) -> list[dict[str,
         return [{"role": "user", "content": system}]
     content: Any = user
     if images:
-        content = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
+        content = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in images]
         if user:
             content.insert(0, {"type": "text", "text": user})
     return [{"role": "system", "content": system}, {"role": "user", "content": content}]
 
 
-def _data_url(image: bytes) -> str:
+def data_url(image: bytes) -> str:
+    """An image as the address of itself."""
     kind = next((name for magic, name in _IMAGE_TYPES if image.startswith(magic)), "png")
     return f"data:image/{kind};base64,{base64.b64encode(image).decode('ascii')}"
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
-    from sire_core.algorithms.aliases import AliasMerges
     from sire_core.derive.rows import Entry
     from sire_core.derive.step import Context
     from sire_core.derive.tables import Table
@@ -48,7 +47,7 @@ class NameMerging:
         names = {name for group in (*groups, *synonyms) if len(group) > 1 for name in group}
         rows = table.entries(names)
         merges = self._merges(groups, rows, synonyms)
-        merged = {name: key for name, key in merges.canonical.items() if name != key}
+        merged = {name: key for name, key in merges.items() if name != key}
         titled = {name for name in merged if any(entry.body[2] for entry in rows.get(name, ()))}
         return merged | {f"{VALUE}{name}": merged[name] for name in titled}
 
@@ -57,7 +56,7 @@ class NameMerging:
         groups: Sequence[tuple[str, ...]],
         rows: Mapping[str, Sequence[Entry]],
         synonyms: Sequence[tuple[str, str]],
-    ) -> AliasMerges:
+    ) -> Mapping[str, str]:
         from sire_core.algorithms.aliases import merge_aliases
 
         first = {name: next((e.body[1] for e in entries if not e.body[2]), "") for name, entries in rows.items()}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from sire_core.algorithms.voting import parse_order
+from sire_core.models.lexical_features import GOLDEN, mixed
 from sire_core.models.prompt_format import numbered
 from sire_core.others import folder_text_error
 from sire_core.protocols import Prompt
@@ -186,10 +187,10 @@ class RandomScorer:
         import hashlib
 
         start = hashlib.blake2b(f"{self.seed}\0{state.query}".encode(), digest_size=8).digest()
-        mixed = np.full(len(state.chains), int.from_bytes(start, "little"), dtype=np.uint64)
+        walked = np.full(len(state.chains), int.from_bytes(start, "little"), dtype=np.uint64)
         for nodes in state.chains.T:
-            mixed = _mix(mixed ^ nodes.astype(np.uint64))
-        values = _mix(mixed[state.owners] ^ state.candidates.astype(np.uint64))
+            walked = mixed((walked ^ nodes.astype(np.uint64)) + GOLDEN)
+        values = mixed((walked[state.owners] ^ state.candidates.astype(np.uint64)) + GOLDEN)
         return np.asarray((values >> np.uint64(40)).astype(np.float64) / 2**24, dtype=np.float32)
 
 
@@ -210,14 +211,6 @@ def count_bits(bits: NDArray[np.uint64]) -> NDArray[np.int64]:
     nibbles = (pairs & _NIBBLES) + ((pairs >> _TWO) & _NIBBLES)
     octets = (nibbles + (nibbles >> _FOUR)) & _OCTETS
     return np.asarray((octets * _SUM) >> _TOP, dtype=np.int64)
-
-
-def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of splitmix64: every bit of the result depends on every bit of the value."""
-    mixed = values + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64)
 
 
 _INSTRUCTIONS = (

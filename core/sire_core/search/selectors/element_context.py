@@ -72,7 +72,5 @@ class ElementContext:
 
 def positions_of(ids: Sequence[str], view: View) -> list[int]:
     """Where units stand in the pool; unknown ids are left out."""
-    place: dict[str, int] = view.derived(
-        "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(view.ids.tolist())}
-    )
-    return [place[found] for found in ids if found in place]
+    places = view.places()
+    return [places[found] for found in ids if found in places]
