@@ -11,9 +11,9 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from langchain_sire.callbacks import call, inner_config
-from langchain_sire.documents import document_id, hit_to_langchain
+from langchain_sire.documents import hit_to_langchain
 from sire_core.reason import RetrieverSource
-from sire_core.types import Hit, Unit, UnitKind
+from sire_core.types import Hit, Unit, UnitKind, digest
 
 __all__ = ["plain_document", "retriever_source", "to_document"]
 
@@ -65,7 +65,10 @@ def _plain(document: Document) -> dict[str, Any]:
 
 
 def _hit(document: Document, place: int) -> _DocumentHit:
-    name, title, source = document_id(document), document.metadata.get("title"), document.metadata.get("source")
+    title, source = document.metadata.get("title"), document.metadata.get("source")
+    # Without an id a passage is known by its text and where it is from: the rest of the metadata may be of the search,
+    # a score for example, and the same passage would take several places of the context.
+    name = digest("langchain", document.page_content, str(source)) if document.id is None else str(document.id)
     unit = Unit(
         id=name,
         kind=UnitKind.CHUNK,

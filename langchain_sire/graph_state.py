@@ -117,7 +117,8 @@ class Progress:
 
         last = self._update["steps"][-1] if self._update["steps"] else {}
         found = self._reads and last.get("type") == "retrieved" and last["number"] > 0
-        self._update["next"] = "answer" if paused.schema is Reading else "read" if found else "think"
+        reads = paused.schema is not None and issubclass(paused.schema, Reading)  # reports are read in a form of it
+        self._update["next"] = "answer" if reads else "read" if found else "think"
 
     def update(self) -> ReasoningState:
         """What the node returns."""

@@ -12,7 +12,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
 from llama_index_sire.models import LLMLike, resolve_llm
-from sire_core.errors import ModelError
+from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import LanguageModel
 from sire_core.search.selectors.rerank import ask_order
@@ -34,15 +34,18 @@ class SireRerank(BaseNodePostprocessor):
     Attributes:
         top_n: How many nodes come back; None means all.
         pool: How many of the first nodes the model sees.
-        llm: A LlamaIndex LLM, a `LanguageModel` of the core, `"settings"` for `Settings.llm`, or None.
+        llm: A LlamaIndex LLM, a `LanguageModel` of the core, `"settings"` for `Settings.llm`, or None. It is not saved
+            with the rest (`to_dict`, pickles): give it again, `SireRerank.from_dict(saved, llm=...)`.
+        asks: Name of the model, which tells a restored rerank that has lost it from one without.
 
     Raises:
-        ConfigurationError: `llm` is another string.
+        ConfigurationError: `llm` is another string; at the first nodes: it was restored without its model.
     """
 
     top_n: int | None = Field(default=None, ge=1, description="How many nodes come back; None means all.")
     pool: int = Field(default=5, ge=1, description="How many of the first nodes the model sees.")
     llm: Any = Field(default=None, exclude=True, description="An LLM, a LanguageModel, 'settings' or None.")
+    asks: str = Field(default="", description="Name of the model, which is not saved.")
 
     _model: LanguageModel | None = PrivateAttr(default=None)
 
@@ -50,6 +53,8 @@ class SireRerank(BaseNodePostprocessor):
         kwargs.update(llm=llm, top_n=top_n, pool=pool)
         super().__init__(**kwargs)
         self._model = resolve_llm(llm)
+        if self._model is not None:
+            self.asks = self._model.fingerprint
 
     @classmethod
     def class_name(cls) -> str:
@@ -70,6 +75,11 @@ class SireRerank(BaseNodePostprocessor):
 
     async def _reranked(self, nodes: list[NodeWithScore], query: QueryBundle | None) -> list[NodeWithScore]:
         model, head = self._model, nodes[: self.pool]
+        if model is None and self.asks:
+            raise ConfigurationError(
+                f"This SireRerank was restored without its model ({self.asks}), which is not saved with it. Give it "
+                "again: SireRerank.from_dict(saved, llm=...)."
+            )
         if model is None or query is None or len(head) < 2:
             return nodes[: self.top_n]
         count = len(nodes) if self.top_n is None else self.top_n

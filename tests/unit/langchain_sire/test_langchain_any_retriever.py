@@ -59,6 +59,30 @@ async def test_their_documents_come_back_as_they_are(words, make, script):
     assert known[result["documents"][0].id].metadata["page"] != "changed"
 
 
+class Scored(Words):
+    """Gives documents without ids, and says in their metadata how well they fit this question, as rerankers do."""
+
+    def _get_relevant_documents(self, query, *, run_manager):
+        found = super()._get_relevant_documents(query, run_manager=run_manager)
+        return [
+            Document(page_content=d.page_content, metadata={**d.metadata, "relevance_score": len(self.asked) + n / 10})
+            for n, d in enumerate(found)
+        ]
+
+
+def test_a_passage_is_one_whatever_a_search_says_of_it(words):
+    result = create_ircot_chain(Scored(documents=words.documents[:4], asked=[]), model(*IRCOT), k=6).invoke(QUESTION)
+    texts = [document.page_content for document in result["documents"]]
+    assert len(texts) == len(set(texts)) > 1
+    assert all("relevance_score" in document.metadata for document in result["documents"])
+
+
+def test_texts_that_are_alike_in_two_files_are_two(words):
+    twice = [Document(page_content="The same words.", metadata={"source": name}) for name in ("a.md", "b.md")]
+    result = create_ircot_chain(Words(documents=twice, asked=[]), model(*IRCOT), k=6).invoke(QUESTION)
+    assert len(result["documents"]) == 2
+
+
 def test_their_runs_stand_below_the_searches(words):
     runs = Runs()
     create_ircot_chain(words, model(*IRCOT)).invoke(QUESTION, {"callbacks": [runs]})

@@ -8,10 +8,15 @@ from langchain_scripted_chat import GOOD, PROMPT, Answer, model
 
 from langchain_sire import SireRetriever, create_ircot_graph
 from langchain_sire.recorded_model import PausedError, RecordedModel
+from sire_core import Index
+from sire_core.data import demo_documents
+from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.structured import UnusableAnswerError
 from sire_core.models.usage import UsageMeter
 from sire_core.protocols import StreamingModel
+from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.scripts import default_script
 
 memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
 
@@ -48,6 +53,38 @@ async def test_pieces_come_before_the_node_ends(retriever, native):
     state = seen[-1][1]
     told = {key: value for key, value in state.items() if key not in ("usage", "replies")}
     assert told == {key: expected[key] for key in told}
+
+
+def reports(call):
+    """Plays a model that writes reports, thinks one step and answers with a finding."""
+    asked = json.dumps(call.schema or {})
+    if "explanation" in asked:
+        finding = {"id": 1, "summary": "Ilse Marrable directed it.", "explanation": ""}
+        return json.dumps({"title": "Films", "summary": "Who made them.", "findings": [finding]})
+    if "sufficient" in asked:
+        shown = json.loads(call.input)["passages"]
+        first = next(passage["number"] for passage in shown if "\n[1] " in passage["text"])
+        answer = {"answer": "In 1931", "citations": [first], "findings": [f"{first}.1"], "sufficient": True}
+        return json.dumps(answer)
+    return '{"reasoning": "It is known.", "search": "DONE"}' if "search" in asked else default_script(call)
+
+
+def test_an_answer_over_reports_is_a_node_of_its_own_too(thread):
+    reader = ScriptedModel(reports)
+    index = Index(recipe="smart", embedder=HashEmbedder(), extractor=RulesExtractor(), language_model=reader)
+    index.build(demo_documents())
+    graph = create_ircot_graph(
+        SireRetriever(index=index, k=6, returns="units"),
+        reader,
+        stream_answer=True,
+        checkpointer=memory.InMemorySaver(),
+        interrupt_before=["answer"],
+    )
+    graph.invoke({"question": QUESTION}, thread)
+    assert graph.get_state(thread).next == ("answer",)
+    pieces = [piece["answer"] for piece in graph.stream(None, thread, stream_mode="custom")]
+    assert "".join(pieces).startswith("In 1931")
+    assert len(graph.get_state(thread).values["findings"]) == 1, "reports were read"
 
 
 async def test_it_says_nothing_unless_it_is_asked_to(retriever):

@@ -1,6 +1,7 @@
 """`SireRerank`: what a language model's numbers do to the order of nodes, and what leaves it alone."""
 
 import asyncio
+import json
 
 import pytest
 from llama_index.core import Settings
@@ -43,8 +44,9 @@ def test_the_model_picks_and_scores_stay_with_the_places(nodes):
     assert [found.score for found in result] == [found.score for found in nodes]
     assert ids(nodes) == ["a", "b", "c", "d"], "the caller's nodes are untouched"
     asked = "\n".join(message.content for message in llm._prompts[0][0])
-    assert "Question: Which?" in asked
-    assert "[2] about c" in asked
+    data = json.loads(asked.partition("<data>\n")[2].partition("\n</data>")[0])
+    assert data["question"] == "Which?"
+    assert data["passages"] == [{"number": n, "text": f"about {name}"} for n, name in enumerate("abcd")]
 
 
 def test_pool_limits_what_the_model_sees_and_top_n_what_comes_back(nodes):
@@ -100,6 +102,19 @@ def test_arguments(nodes):
     assert SireRerank.class_name() == "SireRerank"
     saved = SireRerank(llm=ChatLLM(), top_n=3).to_dict()
     assert (saved["class_name"], saved["top_n"], "llm" in saved) == ("SireRerank", 3, False)
+
+
+def test_a_saved_rerank_says_that_its_model_was_not_saved(nodes):
+    for restored in (
+        SireRerank.from_dict(SireRerank(llm=ChatLLM(answer="1"), top_n=3).to_dict()),
+        SireRerank.from_json(SireRerank(llm=ChatLLM(answer="1"), top_n=3).to_json()),
+    ):
+        with pytest.raises(ConfigurationError, match=r"restored without its model.*llm="):
+            restored.postprocess_nodes(nodes, query_str="Which?")
+    again = SireRerank.from_dict(SireRerank(llm=ChatLLM()).to_dict(), llm=ChatLLM(answer="1"))
+    assert ids(again.postprocess_nodes(nodes, query_str="Which?")) == ["b", "a", "c", "d"]
+    plain = SireRerank.from_dict(SireRerank(top_n=2).to_dict())
+    assert ids(plain.postprocess_nodes(nodes, query_str="Which?")) == ["a", "b"], "it had no model"
 
 
 def test_in_a_query_engine(index_of, question):
