@@ -8,6 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from sire_core.cli.app import app
+from sire_core.errors import RefusalError
+from sire_core.models.openai.retry import RetryPolicy
 from sire_core.testing.scripted_server import ScriptedServer
 from sire_core.testing.scripts import default_script
 
@@ -160,3 +162,29 @@ def test_nothing_that_a_model_was_asked_is_asked_again(dataset, server, tmp_path
 def test_answers_are_kept_only_where_somebody_answers(dataset, server, tmp_path):
     words = ("eval", dataset, "-r", "flat", "--llm", "m", "--base-url", server.base_url)
     assert "--answers keeps" in run(*words, "--answers", tmp_path / "a.jsonl", code=1).stderr
+
+
+def test_what_cannot_be_shown_is_refused_before_anything_is_asked(dataset, server, tmp_path):
+    words = ("eval", dataset, "--llm", "m", "--base-url", server.base_url, "--answer", "single")
+    picture = ("--plot", tmp_path / "p.svg")
+    assert "No published figures for people" in run(*words, "-r", "flat", "--compare", code=1).stderr
+    questions = dataset / "questions.jsonl"
+    rows = [json.loads(line) for line in questions.read_text().splitlines()]
+    questions.write_text("".join(json.dumps({**row, "supporting": []}) + "\n" for row in rows))
+    assert "questions have gold passages" in run(*words, "-r", "flat", *picture, code=1).stderr
+    assert not server.log
+
+
+def test_rows_that_are_finished_outlive_a_recipe_that_fails(dataset, tmp_path, monkeypatch):
+    monkeypatch.setattr(RetryPolicy, "delay", lambda *_: 0.0)
+
+    def failing(call):
+        return script(call) if "sufficient" in call.instructions else RefusalError("no")
+
+    with ScriptedServer(failing) as server:
+        words = ("--llm", "m", "--base-url", server.base_url, "--answer", "single", "--json", tmp_path / "r.json")
+        result = run("eval", dataset, "-r", "sirerag", *words, code=1)
+    rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert [(row["recipe"], row["answers"]["EM"]) for row in rows] == [(n, 100) for n in ("bm25", "dense", "hybrid")]
+    assert "| hybrid " in result.stdout
+    assert "3 rows of it" in result.stderr

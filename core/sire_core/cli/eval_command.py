@@ -16,15 +16,15 @@ from sire_core.cli.eval_groups import (
     ReportOptions,
 )
 from sire_core.cli.eval_models import eval_models
-from sire_core.cli.eval_options import QuestionSelection, check_index, recipe_names
+from sire_core.cli.eval_options import check_index, recipe_names
+from sire_core.cli.eval_results import Results, judged
 from sire_core.cli.evaluation import (
-    judged,
+    BASELINES,
     run_ablations,
     run_clusters,
     run_evaluation,
     run_existing,
     run_repeats,
-    say_size,
 )
 from sire_core.cli.groups import grouped
 from sire_core.cli.models import ModelOptions
@@ -73,6 +73,8 @@ def eval_(
     An index that is there is asked the questions of a file, with the recipes that it holds; nothing is built and the
     folder is only read: sire eval my-index --questions questions.jsonl
     """
+    from sire_core.evaluate.datasets import load_dataset
+
     asked = asking.asked()
     shown.check(compared, asking, answering, measuring, calls.llm)
     check_index(dataset_dir, asked, builds=compared.builds)
@@ -84,67 +86,34 @@ def eval_(
         builder = models.asked if compared.clusters else None if answering.reader_only else models.builder
         options = compared.options(builder, models.folder, native=calls.native, workers=calls.workers)
         config = measuring.config(asking, answering, models.asked, calls.workers)
-        with reporting() as progress:
-            if compared.clusters:
-                _say_clusters(_data(dataset_dir, asked, grouping, progress), options, shown.json_file, progress)
-                return
+        results = Results(shown, ablations=compared.ablations)
+        with results.kept(), reporting() as progress:
             if asked.file is not None:
-                tables = [run_existing(dataset_dir, asked.file, names, options, config, progress, asked.half)]
+                tables = [run_existing(dataset_dir, asked.file, names, options, config, progress, results, asked.half)]
             else:
-                dataset = _data(dataset_dir, asked, grouping, progress)
-                say_size(dataset, config)
-                tables = _tables(dataset, names, options, config, progress, compared)
-        _say(tables, shown, ablations=compared.ablations)
+                dataset = asked.of(load_dataset(dataset_dir))
+                if not compared.clusters:
+                    results.begin(dataset, len(BASELINES) + len(names), config)
+                dataset = _grouped(dataset, grouping, progress)
+                if compared.clusters:
+                    _say_clusters(dataset, options, shown.json_file, progress)
+                    return
+                tables = _tables(dataset, names, options, config, progress, compared, results)
+        results.say(tables)
         if models.judge is not None:
             with reporting() as progress:
                 tables = [judged(table, names, models.judge, progress) for table in tables]
-        _say_more(tables, shown)
+        results.say_more(tables)
 
 
-def _data(place: Path, asked: QuestionSelection, grouped: LanguageModel | None, progress: Progress) -> DataSet:
-    """The data set as it was asked for, its documents cut by a model where there is one."""
-    from sire_core.evaluate.datasets import load_dataset
-
-    dataset = asked.of(load_dataset(place))
-    if grouped is None:
+def _grouped(dataset: DataSet, model: LanguageModel | None, progress: Progress) -> DataSet:
+    """The data set, its documents cut by a model where there is one."""
+    if model is None:
         return dataset
     from sire_core.corpus.sentence_groups import group_sentences
     from sire_core.models.sync import run_sync
 
-    return replace(dataset, documents=tuple(run_sync(group_sentences(dataset.documents, grouped, progress))))
-
-
-def _say(tables: list[list[EvalRow]], shown: ReportOptions, *, ablations: bool) -> None:
-    """Write the rows and print the tables, before anything else may fail."""
-    from sire_core.evaluate.report import format_ablations, format_table
-
-    _write(tables, shown)
-    say("\n\n".join(map(format_ablations if ablations else format_table, tables)))
-
-
-def _write(tables: list[list[EvalRow]], shown: ReportOptions) -> None:
-    from sire_core.evaluate.report import write_rows
-
-    if shown.json_file is not None:
-        write_rows(shown.json_file, [row for table in tables for row in table])
-
-
-def _say_more(tables: list[list[EvalRow]], shown: ReportOptions) -> None:
-    """What was asked for beside the tables; the rows again, with what a judge said."""
-    from sire_core.evaluate.charts import chart
-    from sire_core.evaluate.report import format_analysis, format_comparison, format_groups, write_text
-
-    _write(tables, shown)
-    for found in filter(None, map(format_analysis, tables)):
-        say("\n" + found)
-    if shown.by_type:
-        say("\n" + "\n\n".join(map(format_groups, tables)))
-    if shown.compare:
-        say("\n" + "\n\n".join(map(format_comparison, tables)))
-    if shown.by_kind:
-        _say_kinds([row for table in tables for row in table])
-    if shown.plot is not None:
-        write_text(shown.plot, chart(tables[0]))
+    return replace(dataset, documents=tuple(run_sync(group_sentences(dataset.documents, model, progress))))
 
 
 def _say_clusters(dataset: DataSet, options: IndexOptions, json_file: Path | None, progress: Progress) -> None:
@@ -163,22 +132,11 @@ def _tables(
     config: EvalConfig,
     progress: Progress,
     compared: ComparisonOptions,
+    results: Results,
 ) -> list[list[EvalRow]]:
     """Rows of each paper, or one table of all recipes."""
     if compared.ablations:
-        return [run_ablations(dataset, name, options, config, progress) for name in names]
+        return [run_ablations(dataset, name, options, config, progress, results.table()) for name in names]
     if compared.repeats > 1:
         return [run_repeats(dataset, names, options, config, progress, compared.repeats)]
-    return [run_evaluation(dataset, names, options, config, progress)]
-
-
-def _say_kinds(rows: list[EvalRow]) -> None:
-    say("\nWhat each kind of unit brings: mean number among the first hits, and points of recall it was first to bring")
-    header = f"{'recipe':<12} {'kind':<14} {'hits@5':>7} {'hits@20':>8} {'R@5':>6} {'R@20':>6}"
-    say(header)
-    for row in rows:
-        for kind, value in row.by_kind().items():
-            say(
-                f"{row.setup.recipe:<12} {kind:<14} {value['hits_5']:>7.2f} {value['hits_20']:>8.2f} "
-                f"{value['gold_5']:>6.1f} {value['gold_20']:>6.1f}"
-            )
+    return [run_evaluation(dataset, names, options, config, progress, results.table())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,26 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.cli.evaluation_rows import apart, ask, build, embedder_for, folder_for, shared
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
-from sire_core.cli.output import count, note
+from sire_core.cli.output import note
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from sire_core.cli.eval_results import Results
     from sire_core.evaluate.clusters import ClusterReport
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
-    from sire_core.protocols import LanguageModel, Progress
+    from sire_core.protocols import Progress
     from sire_core.recipes.ablation import Ablation
 
 __all__ = [
     "BASELINES",
-    "judged",
     "run_ablations",
     "run_clusters",
     "run_evaluation",
     "run_existing",
     "run_repeats",
-    "say_size",
     "settings_by_recipe",
 ]
 
@@ -37,8 +36,26 @@ BASELINES = ("bm25", "dense", "hybrid")
 """Rows that are always there: the recipe `flat` with each ranker."""
 
 
+class _Rows:
+    """Rows so far; somebody is told of each."""
+
+    def __init__(self, finished: Callable[[EvalRow], None] | None) -> None:
+        self.found: list[EvalRow] = []
+        self._finished = finished
+
+    def add(self, row: EvalRow) -> None:
+        self.found.append(row)
+        if self._finished is not None:
+            self._finished(row)
+
+
 def run_evaluation(
-    dataset: DataSet, recipes: Sequence[str], options: IndexOptions, config: EvalConfig, progress: Progress
+    dataset: DataSet,
+    recipes: Sequence[str],
+    options: IndexOptions,
+    config: EvalConfig,
+    progress: Progress,
+    finished: Callable[[EvalRow], None] | None = None,
 ) -> list[EvalRow]:
     """Build the baselines and each recipe, and ask all of them the questions.
 
@@ -49,6 +66,7 @@ def run_evaluation(
             them, never to the baselines.
         config: What is measured.
         progress: Told about every batch and question.
+        finished: Told about every row as soon as it is there.
 
     Returns:
         Rows of the baselines, then of the recipes, with intervals against `hybrid`. `build_s` of a recipe is what it
@@ -62,21 +80,21 @@ def run_evaluation(
     from sire_core.evaluate.rows import Setup
 
     given = settings_by_recipe(recipes, options.settings)
-    rows = []
+    rows = _Rows(finished)
     with shared(dataset, replace(options, settings=None)) as common:
         made = replace(common, recipe="flat")
         built = build(dataset, made, progress)
         for ranker in BASELINES:
             asked = replace(made, ranker=ranker, writes=False)
-            rows.append(ask(dataset, Setup(ranker, build_s=built.seconds), asked, config, progress))
+            rows.add(ask(dataset, Setup(ranker, build_s=built.seconds), asked, config, progress))
         for name in recipes:
             with apart(common, kept=options.folder is not None) as own:
                 made = replace(own, recipe=name, settings=given[name])
                 if name != "flat":
                     built = build(dataset, made, progress)
                 setup = Setup(name, build_s=built.seconds, settings=given[name], calls=built.calls)
-                rows.append(ask(dataset, setup, replace(made, writes=False), config, progress))
-    return with_intervals(rows)
+                rows.add(ask(dataset, setup, replace(made, writes=False), config, progress))
+    return with_intervals(rows.found)
 
 
 def settings_by_recipe(recipes: Sequence[str], settings: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
@@ -137,6 +155,7 @@ def run_existing(
     options: IndexOptions,
     config: EvalConfig,
     progress: Progress,
+    results: Results,
     half: str = "all",
 ) -> list[EvalRow]:
     """Ask an index that is there the questions of a file. The folder itself is only read.
@@ -148,6 +167,7 @@ def run_existing(
         options: How the index is searched; settings are those of a search.
         config: What is measured.
         progress: Told about every question.
+        results: Told what is asked, and about every row as soon as it is there.
         half: Which questions of the file: `even`, `odd` or `all`.
 
     Returns:
@@ -174,7 +194,7 @@ def run_existing(
             documents = index.documents()
             index.save(place / "index")
         dataset = load_questions(questions, documents, folder.resolve().name).half(half)
-        say_size(dataset, config)
+        results.begin(dataset, len(BASELINES) + len(names), config)
         if not dataset.measurable:
             raise ConfigurationError(f"No question of {questions} has gold passages ('supporting') or answers.")
         copy = replace(copy, embedder=embedder_for(copy, place / "index"))
@@ -185,47 +205,19 @@ def run_existing(
         asked += [
             (Setup(name, settings=given[name]), replace(copy, recipe=name, settings=given[name])) for name in names
         ]
-        return with_intervals([ask(dataset, setup, found, config, progress) for setup, found in asked])
-
-
-def judged(rows: Sequence[EvalRow], names: Sequence[str], model: LanguageModel, progress: Progress) -> list[EvalRow]:
-    """The rows with what a judge says of their answers beside those of the first recipe (MS-RAG table 4).
-
-    Args:
-        rows: Answered; the baselines among them are compared, too.
-        names: The recipes that were asked for; the first one is what the others are compared with, or the first row
-            where none is among the rows.
-        model: The judge.
-        progress: Told about every pair.
-    """
-    from sire_core.evaluate.judge import compare_answers
-    from sire_core.models.sync import run_sync
-
-    first = next((row for row in rows if names and row.setup.recipe == names[0]), rows[0])
-    found = []
-    for row in rows:
-        if row is first or not row.answered:
-            found.append(row)
-            continue
-        shares = run_sync(compare_answers(row.answered, first.answered, model, progress))
-        if left := int(shares.get("not judged", 0)):
-            judged_pairs = f"{len(row.answered) - left:,} of {count(len(row.answered), 'pair')}"
-            note(
-                f"{row.setup.recipe}: the judge stopped after {judged_pairs}, at --max-calls or --max-tokens", "yellow"
-            )
-        found.append(replace(row, analysis={**row.analysis, "judge": {"against": first.setup.recipe, **shares}}))
-    return found
-
-
-def say_size(dataset: DataSet, config: EvalConfig) -> None:
-    """Say on stderr what is measured on what."""
-    questions = len(dataset.measurable)
-    asked = f"{min(config.limit or questions, questions):,} of {count(questions, 'question')}"
-    note(f"{dataset.name}: {count(len(dataset.documents), 'passage')}, {asked}.")
+        rows = _Rows(results.table())
+        for setup, found in asked:
+            rows.add(ask(dataset, setup, found, config, progress))
+        return with_intervals(rows.found)
 
 
 def run_ablations(
-    dataset: DataSet, recipe: str, options: IndexOptions, config: EvalConfig, progress: Progress
+    dataset: DataSet,
+    recipe: str,
+    options: IndexOptions,
+    config: EvalConfig,
+    progress: Progress,
+    finished: Callable[[EvalRow], None] | None = None,
 ) -> list[EvalRow]:
     """Build every row of a recipe's paper in one folder, and ask all of them the questions.
 
@@ -236,6 +228,7 @@ def run_ablations(
             this recipe has beside its own.
         config: What is measured.
         progress: Told about every batch and question.
+        finished: Told about every row as soon as it is there.
 
     Returns:
         The rows `dense` and `hybrid`, then one per ablation that can be made with these options, with the paper's
@@ -255,7 +248,7 @@ def run_ablations(
     if config.answer is not None and config.depth is None:  # no -k: as many hits as the paper reads
         config = replace(config, answer=replace(config.answer, k=CONTEXT.get(recipe, config.answer.k)))
     baselines = [Ablation("baseline", ranker, "flat", {"ranker": ranker}) for ranker in ("dense", "hybrid")]
-    rows = []
+    rows = _Rows(finished)
     with shared(dataset, replace(options, settings=None)) as common:
         for ablation in (*baselines, *ablations_of(recipe)):
             if missing := _missing(ablation, common, config):
@@ -277,8 +270,8 @@ def run_ablations(
             )
             answer = config.answer and replace(config.answer, **ablation.answer)
             asked = replace(config, answer=answer)
-            rows.append(ask(dataset, setup, replace(made, writes=False), asked, progress))
-    return mark_same(with_tper(with_intervals(rows)))
+            rows.add(ask(dataset, setup, replace(made, writes=False), asked, progress))
+    return mark_same(with_tper(with_intervals(rows.found)))
 
 
 def _missing(ablation: Ablation, options: IndexOptions, config: EvalConfig) -> str:

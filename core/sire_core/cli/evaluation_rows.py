@@ -171,6 +171,9 @@ def _answers(
         )
     if failed:
         note(f"{setup.recipe}: the model failed on {failed:,} of {count(len(answered), 'question')}", "yellow")
+    if unread := sum(found.unread for found in answered):
+        readings = count(unread, "reading of a question", "readings of questions")
+        note(f"{setup.recipe}: D-F1 counts {readings} as 0, for which the model failed", "yellow")
     return answered
 
 

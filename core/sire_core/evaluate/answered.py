@@ -65,6 +65,7 @@ class AnsweredQuestion:
         findings: Share of its citations that are reports (SMART, table 6); None where no report was read, or nothing
             was cited.
         task: Scores that the question's data set alone has; see `task_scores`.
+        unread: Readings of the question for which the model that scores the answer failed; they count as 0.
     """
 
     id: str
@@ -88,3 +89,4 @@ class AnsweredQuestion:
     golds: tuple[str, ...] = ()
     findings: float | None = None
     task: Mapping[str, float] = field(default_factory=dict)
+    unread: int = 0

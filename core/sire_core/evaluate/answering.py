@@ -81,7 +81,8 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
 
     Returns:
         Empty without answers. Beside the means: `interval`, the 95 % intervals of EM and F1; EM, F1 and Acc `by type`;
-        scores that the data set alone has; `recall` and `all`, R@k and all@k of the final context, which for strategies
+        scores that the data set alone has, and where a model makes one for how many readings of questions it failed
+        (`unread`); `recall` and `all`, R@k and all@k of the final context, which for strategies
         that search several times is the merged ranking (MS-RAG section 4.2, IRCoT), for all k up to the number of
         documents that contexts hold.
     """
@@ -117,6 +118,8 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
         scores[f"{name} by type"] = {t: round(100 * value, 1) for t, value in means.items()}
     own = {name: fmean(a.task[name] for a in answered if name in a.task) for a in answered for name in a.task}
     scores |= {name: round(100 * value, 1) for name, value in with_dr(own).items()}
+    if failed := sum(a.unread for a in answered):
+        scores["unread"] = failed
     return scores | _context_recall(answered)
 
 
@@ -172,6 +175,8 @@ async def _answer(
         )
     text = _CITATION.sub("", answer.text).strip() if answer.sufficient else ""
 
+    task, unread = await task_scores(text, question, config.model or index.language_model)
+
     def best(metric: Callable[[str, str], float]) -> float:
         return best_over_golds(metric, text, question.answers)
 
@@ -196,7 +201,8 @@ async def _answer(
         question=question.question,
         golds=question.answers,
         findings=_findings(answer),
-        task=await task_scores(text, question, config.model or index.language_model),
+        task=task,
+        unread=unread,
     )
 
 

@@ -11,7 +11,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.evaluate.bootstrap import Interval, mean_interval
 from sire_core.evaluate.rows import EvalRow
 
-__all__ = ["chart"]
+__all__ = ["chart", "check_chart"]
 
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a6761d", "#56b4e9", "#e69f00", "#555555")
 """Okabe and Ito's, which people who see colours differently can tell apart."""
@@ -58,6 +58,22 @@ class _Panel:
         return parts
 
 
+def check_chart(rows: int, *, with_gold: bool) -> None:
+    """Refuse what no chart can show, before it is measured.
+
+    Args:
+        rows: How many there will be.
+        with_gold: Whether they are of one data set whose questions have gold passages.
+
+    Raises:
+        ConfigurationError: There are too many rows, or there is nothing to show of them.
+    """
+    if not with_gold:
+        raise ConfigurationError("A chart needs the rows of one data set whose questions have gold passages.")
+    if rows > _MOST:
+        raise ConfigurationError(f"A chart of {rows} rows shows nothing; name up to {_MOST - 3} recipes with -r.")
+
+
 def chart(rows: Sequence[EvalRow]) -> str:
     """Quality against the cost of the index and against the time of a query, recall curves, and recall by hops.
 
@@ -70,10 +86,8 @@ def chart(rows: Sequence[EvalRow]) -> str:
     Raises:
         ConfigurationError: There are no rows, too many, of several sets, or without gold passages.
     """
-    if not rows or len({row.dataset for row in rows}) > 1 or not all(row.with_gold for row in rows):
-        raise ConfigurationError("A chart needs the rows of one data set whose questions have gold passages.")
-    if len(rows) > _MOST:
-        raise ConfigurationError(f"A chart of {len(rows)} rows shows nothing; name up to {_MOST - 3} recipes with -r.")
+    one = bool(rows) and len({row.dataset for row in rows}) == 1
+    check_chart(len(rows), with_gold=one and all(row.with_gold for row in rows))
     first = rows[0]
     heading = f"{first.dataset}: {first.passages:,} passages, {len(first.with_gold)} questions"
     width = 2 * _WIDTH + _LEFT + _GAP_X + 20

@@ -61,6 +61,7 @@ _ANSWERS = (
 )
 
 __all__ = [
+    "check_comparison",
     "format_ablations",
     "format_analysis",
     "format_comparison",
@@ -173,19 +174,28 @@ def format_ablations(rows: Sequence[EvalRow]) -> str:
     return "\n".join([f"{_heading(rows)}; figures of the paper: {named or 'none'}", "", *_markdown(lines, 2)])
 
 
+def check_comparison(dataset: str) -> None:
+    """Refuse a comparison with papers that measured something else, before it is made.
+
+    Raises:
+        ConfigurationError: No paper's figures are known for a data set of this name.
+    """
+    if not published_rows(dataset):
+        raise ConfigurationError(
+            f"No published figures for {dataset}; they are known for folders that begin with musique, 2wiki, hotpot or "
+            "multihop."
+        )
+
+
 def format_comparison(rows: Sequence[EvalRow]) -> str:
     """Markdown: our rows and what papers print for a data set, with what both were measured with.
 
     Raises:
         ConfigurationError: No paper's figures are known for the data set.
     """
-    found = published_rows(rows[0].dataset) if rows else []
-    if not found:
-        name = rows[0].dataset if rows else "nothing"
-        raise ConfigurationError(
-            f"No published figures for {name}; they are known for folders that begin with musique, 2wiki, hotpot or "
-            "multihop."
-        )
+    name = rows[0].dataset if rows else "nothing"
+    check_comparison(name)
+    found = published_rows(name)
     metrics = [name for name in _COMPARED if any(name in figures for _, figures in found)]
     lines = []
     for row in rows:

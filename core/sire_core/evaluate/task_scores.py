@@ -7,6 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import normalize_answer
+from sire_core.errors import ModelError
 from sire_core.evaluate.answer import acc, best_over_golds, f1
 
 if TYPE_CHECKING:
@@ -45,31 +46,44 @@ def rouge_l(prediction: str, gold: str) -> float:
     return 2.0 * row[-1] / (len(one) + len(other))
 
 
-async def task_scores(text: str, question: Question, model: LanguageModel | None) -> dict[str, float]:
+async def task_scores(text: str, question: Question, model: LanguageModel | None) -> tuple[dict[str, float], int]:
     """Scores of an answer that its data set alone has, 0 to 1; empty for others.
 
     ASQA: `STR-EM`, `ROUGE-L` (the best over the annotators), and `D-F1`: a model answers every reading of the question
     from the long answer alone, where the paper takes a RoBERTa trained on SQuAD 2.
+
+    Returns:
+        The scores, and for how many readings the model failed, which count as 0.
+
+    Raises:
+        LimitExceededError: A usage limit was reached.
     """
     if question.metadata.get("options"):
-        return {"accuracy": float(text in question.answers)}
+        return {"accuracy": float(text in question.answers)}, 0
     pairs = question.metadata.get("pairs")
     if not isinstance(pairs, list):
-        return {}
+        return {}, 0
     scores = {"STR-EM": string_match(text, [pair["answers"] for pair in pairs])}
     long = question.metadata.get("long")
     if isinstance(long, list) and long:
         scores["ROUGE-L"] = best_over_golds(rouge_l, text, long)
-    if model is not None and text:
-        from sire_core.reason.prompts import READ_FOLLOW_UP, prompt
+    if model is None:
+        return scores, 0
+    read = [await _read(text, pair, model) for pair in pairs] if text else []
+    scores["D-F1"] = sum(score or 0.0 for score in read) / max(len(read), 1)
+    return scores, read.count(None)
 
-        read = []
-        for pair in pairs:
-            asked = prompt(READ_FOLLOW_UP, pair["question"], passage=text)
-            said = (await model.complete(asked, max_tokens=60)).text.strip()
-            read.append(0.0 if said.casefold() == "unknown" else best_over_golds(f1, said, pair["answers"]))
-        scores["D-F1"] = sum(read) / len(read)
-    return scores if "D-F1" in scores or model is None else {**scores, "D-F1": 0.0}
+
+async def _read(text: str, pair: Mapping[str, Any], model: LanguageModel) -> float | None:
+    """F1 of what a model reads from a long answer for one reading of the question; None when it failed."""
+    from sire_core.reason.prompts import READ_FOLLOW_UP, prompt
+
+    asked = prompt(READ_FOLLOW_UP, pair["question"], passage=text)
+    try:
+        said = (await model.complete(asked, max_tokens=60)).text.strip()
+    except ModelError:
+        return None
+    return 0.0 if said.casefold() == "unknown" else best_over_golds(f1, said, pair["answers"])
 
 
 def with_dr(means: Mapping[str, float]) -> dict[str, float]:

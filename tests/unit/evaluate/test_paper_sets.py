@@ -6,7 +6,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
-from sire_core.errors import CorpusError
+from sire_core.errors import CorpusError, RefusalError
 from sire_core.evaluate.answered import AnswerConfig
 from sire_core.evaluate.answering import answer_questions, answer_scores
 from sire_core.evaluate.datasets import DataSet, Question, load_dataset
@@ -259,6 +259,18 @@ def test_asqa_has_long_answers_and_their_scores(tmp_path):
     # By hand: "mira vale painted first" is common to 5 and 8 words.
     assert scores["ROUGE-L"] == pytest.approx(100 * 2 * 4 / (5 + 7), abs=0.05)
     assert scores["DR"] == pytest.approx((scores["ROUGE-L"] * 50) ** 0.5, abs=0.1)
+
+
+def test_a_reading_that_the_model_fails_on_counts_as_nothing_and_is_counted(tmp_path):
+    dataset = load_dataset(written(tmp_path / "ASQA.json", ASQA))
+
+    def script(call):
+        if "paragraph" in call.instructions:
+            return "Mira Vale painted the first one."
+        return "Mira Vale" if "first" in call.fields["question"] else RefusalError("no")
+
+    scores = answer_scores(answers(dataset, script)[0])
+    assert (scores["STR-EM"], scores["D-F1"], scores["unread"]) == (50.0, 50.0, 1)
 
 
 def test_metrics_of_long_answers_by_hand():
