@@ -63,11 +63,7 @@ class DocumentChanges:
         return [document.id for document in given]
 
     def delete_documents(
-        self,
-        ids: Iterable[str] | str | None = None,
-        *,
-        filter: FilterLike = None,
-        missing_ok: bool = False,
+        self, ids: Iterable[str] | str | None = None, *, filter: FilterLike = None, missing_ok: bool = False
     ) -> None:
         """Delete documents and everything derived from them: some ids, or what passes a filter.
 
@@ -84,11 +80,7 @@ class DocumentChanges:
         run_sync(self.adelete_documents(ids, filter=filter, missing_ok=missing_ok))
 
     async def adelete_documents(
-        self,
-        ids: Iterable[str] | str | None = None,
-        *,
-        filter: FilterLike = None,
-        missing_ok: bool = False,
+        self, ids: Iterable[str] | str | None = None, *, filter: FilterLike = None, missing_ok: bool = False
     ) -> None:
         """See `delete_documents`."""
         if (ids is None) == (filter is None):

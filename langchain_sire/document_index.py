@@ -146,11 +146,7 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         return await super().areplace_all(documents)
 
     async def adelete_documents(
-        self,
-        ids: Iterable[str] | str | None = None,
-        *,
-        filter: FilterLike = None,
-        missing_ok: bool = False,
+        self, ids: Iterable[str] | str | None = None, *, filter: FilterLike = None, missing_ok: bool = False
     ) -> None:
         """See `SireRetriever.delete_documents`."""
         await self.aflush()

@@ -75,14 +75,14 @@ class Reasoner:
         """Documents of the final context; None leaves it to the strategy."""
         return self.k if k is None else k
 
-    def about(self, k: int | None = None, where: FilterLike = None) -> dict[str, Any]:
-        """What a trace says of the searches."""
+    def traces(self, k: int | None = None, where: FilterLike = None) -> dict[str, Any]:
+        """How a trace shows the searches; for `traced`."""
         known: dict[str, Any] = {"sire_strategy": self.strategy, "sire_k": self.size(k)}
         if isinstance(self.retriever, SireRetriever):
             narrowed = self.retriever.narrowed(where)
             known["sire_filter"] = None if narrowed is None else str(narrowed)
             known["sire_recipe"] = self._recipe()
-        return known
+        return {"searches": self.searches, "about": known}
 
     def _recipe(self) -> str:
         """Name of the recipe that is searched; empty while nothing is built."""

@@ -124,8 +124,8 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         question, reasoner = question_of(reduce(add, given)), self.reasoner
         steps = reasoner.steps(question, k, filter, stream=streams)
         streamed = False
-        about, callbacks = reasoner.about(k, filter), run_manager.get_child()
-        with closing(traced(steps, callbacks, question, searches=reasoner.searches, about=about)) as walk:
+        callbacks, how = run_manager.get_child(), reasoner.traces(k, filter)
+        with closing(traced(steps, callbacks, question, **how)) as walk:
             for step in walk:
                 streamed |= isinstance(step, AnswerPiece)
                 if kept is not None:
@@ -148,8 +148,8 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         question, reasoner = question_of(reduce(add, [piece async for piece in given])), self.reasoner
         steps = reasoner.steps(question, k, filter, stream=streams)
         streamed = False
-        about, callbacks = reasoner.about(k, filter), run_manager.get_child()
-        async with aclosing(atraced(steps, callbacks, question, searches=reasoner.searches, about=about)) as walk:
+        callbacks, how = run_manager.get_child(), reasoner.traces(k, filter)
+        async with aclosing(atraced(steps, callbacks, question, **how)) as walk:
             async for step in walk:
                 streamed |= isinstance(step, AnswerPiece)
                 if kept is not None:

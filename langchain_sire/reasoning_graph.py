@@ -161,7 +161,7 @@ class _Work:
         callbacks = get_callback_manager_for_config(config)
         try:
             run_sync(_repeat(steps, progress))
-            with closing(traced(steps, callbacks, progress.query, **self._traces())) as walk:
+            with closing(traced(steps, callbacks, progress.query, **self._reasoner.traces())) as walk:
                 for step in walk:
                     if self._note(step, progress):
                         break
@@ -176,7 +176,7 @@ class _Work:
         callbacks = get_async_callback_manager_for_config(config)
         try:
             await _repeat(steps, progress)
-            async with aclosing(atraced(steps, callbacks, progress.query, **self._traces())) as walk:
+            async with aclosing(atraced(steps, callbacks, progress.query, **self._reasoner.traces())) as walk:
                 async for step in walk:
                     if self._note(step, progress):
                         break
@@ -188,9 +188,6 @@ class _Work:
         reasoner = self._reasoner
         reads = reasoner.strategy == "self-ask" and reasoner.searches
         return Progress(node, question_of(state), state, reads=reads, searches=reasoner.searches)
-
-    def _traces(self) -> dict[str, Any]:
-        return {"searches": self._reasoner.searches, "about": self._reasoner.about()}
 
     def _steps(self, node: str, progress: Progress) -> AsyncGenerator[ReasoningStep, None]:
         reasoner, kept = self._reasoner, progress.replies

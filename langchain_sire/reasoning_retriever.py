@@ -55,11 +55,9 @@ class ReasoningRetriever(SireRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         callbacks, reasoner = run_manager.get_child(), self._reasoner(self.asked(options))
-        own = self.called(options)
-        steps = reasoner.steps(query, own.get("k"), own.get("filter"))
-        about = reasoner.about(own.get("k"), own.get("filter"))
+        k, where = map(self.called(options).get, ("k", "filter"))
         documents: list[Document] = []
-        for step in traced(steps, callbacks, query, searches=reasoner.searches, about=about):
+        for step in traced(reasoner.steps(query, k, where), callbacks, query, **reasoner.traces(k, where)):
             dispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
             documents = _evidence(step)
         return documents
@@ -68,11 +66,9 @@ class ReasoningRetriever(SireRetriever):
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         callbacks, reasoner = run_manager.get_child(), self._reasoner(self.asked(options))
-        own = self.called(options)
-        steps = reasoner.steps(query, own.get("k"), own.get("filter"))
-        about = reasoner.about(own.get("k"), own.get("filter"))
+        k, where = map(self.called(options).get, ("k", "filter"))
         documents: list[Document] = []
-        async for step in atraced(steps, callbacks, query, searches=reasoner.searches, about=about):
+        async for step in atraced(reasoner.steps(query, k, where), callbacks, query, **reasoner.traces(k, where)):
             await adispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
             documents = _evidence(step)
         return documents

@@ -64,11 +64,7 @@ class _Searcher:
         self._retriever = retriever
 
     def search(
-        self,
-        query: str,
-        k: int | None = None,
-        filter: Any = None,
-        callbacks: Callbacks = None,
+        self, query: str, k: int | None = None, filter: Any = None, callbacks: Callbacks = None
     ) -> tuple[str, list[Document]]:
         """Search, from sync code."""
         try:
@@ -78,11 +74,7 @@ class _Searcher:
         return cite(found), found
 
     async def asearch(
-        self,
-        query: str,
-        k: int | None = None,
-        filter: Any = None,
-        callbacks: Callbacks = None,
+        self, query: str, k: int | None = None, filter: Any = None, callbacks: Callbacks = None
     ) -> tuple[str, list[Document]]:
         """Search."""
         try:

@@ -15,6 +15,7 @@ from sire_core.algorithms.text import split_sentences
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ModelError
+from sire_core.models.base import concurrency_of
 from sire_core.models.structured import LenientAnswer, LenientLevel, LenientList
 from sire_core.protocols import Prompt
 from sire_core.types import Document, Passage
@@ -71,7 +72,7 @@ async def group_sentences(
         number, start = place
         return await _cut(documents[number].title, sentences[number][start : start + _WINDOW], model)
 
-    workers = int(getattr(model, "concurrency", 8))
+    workers = concurrency_of(model)
     cut = await map_all(one, windows, workers, partial(say, "groups of sentences"))
     passages = dict(zip(windows, cut, strict=True))
     return [

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
+from sire_core.models.base import concurrency_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -216,7 +217,7 @@ async def model_topics(dataset: DataSet, model: LanguageModel, progress: Progres
             _logger.warning("Passage %d has no topic: %s", number, error)
             return ""
 
-    workers = int(getattr(model, "concurrency", 8))
+    workers = concurrency_of(model)
     return await map_all(one, range(len(texts)), workers, progress and partial(progress, "topics"))
 
 

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
+from sire_core.models.base import concurrency_of
 from sire_core.models.structured import LenientAnswer
 from sire_core.protocols import Prompt
 from sire_core.types import UnitKind
@@ -148,7 +149,7 @@ async def missing_triples(
         right = len({i for i in said.correct if 1 <= i <= len(relations)})
         return right, len(said.missing), len(relations) - right
 
-    workers = int(getattr(model, "concurrency", 8))
+    workers = concurrency_of(model)
     counts = await map_all(one, drawn, workers, progress and partial(progress, "missing relations"))
     found = [counted for counted in counts if counted is not None]
     right, missing, wrong = (sum(counted[i] for counted in found) for i in range(3))

@@ -11,6 +11,7 @@ from pydantic import field_validator
 
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
+from sire_core.models.base import concurrency_of
 from sire_core.models.structured import LenientAnswer
 from sire_core.protocols import Prompt
 
@@ -109,7 +110,7 @@ async def compare_answers(
         except ModelError:
             return None
 
-    workers = int(getattr(model, "concurrency", 8))
+    workers = concurrency_of(model)
     judged = await map_all(one, ones, workers, progress and partial(progress, "judge"))
     wins = [found for found in judged if found is not None]
     shares = {name: round(100 * sum(win[name] for win in wins) / len(wins), 1) for name in CRITERIA if wins}

@@ -16,6 +16,7 @@ from sire_core.extraction.answers import EntityAnswer, ExtractionAnswer, ShortFa
 from sire_core.extraction.native import NATIVE, NativeAnswer, with_entities
 from sire_core.extraction.prompts import passage_data, prompts
 from sire_core.extraction.record import validate
+from sire_core.models.base import concurrency_of, told_of
 from sire_core.protocols import ChunkInContext, Prompt
 from sire_core.types import Chunk, Entity, ExtractionRecord
 
@@ -73,7 +74,7 @@ class ModelExtractor:
             raise ConfigurationError(f"native is one of {', '.join(NATIVE)} or None, not {native!r}.")
         self._way = None if native is None else NATIVE[native]
         self._given = given
-        self._workers = int(getattr(language_model, "concurrency", 8)) if concurrency is None else concurrency
+        self._workers = concurrency_of(language_model) if concurrency is None else concurrency
         self._max_chunk_tokens = max_chunk_tokens
         if self._workers < 1 or max_chunk_tokens < 1:
             raise ConfigurationError("concurrency and max_chunk_tokens must be at least 1")
@@ -157,8 +158,7 @@ class ModelExtractor:
         return self._failed(item, reason)
 
     async def _asked(self, items: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
-        bind = getattr(self._model, "with_sources", None)
-        model: LanguageModel = self._model if bind is None else bind([item.chunk.id for item in items])
+        model = told_of(self._model, [item.chunk.id for item in items])
         try:
             if self._way is not None:
                 bounded = [_bounded(item) for item in items]

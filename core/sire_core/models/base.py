@@ -14,7 +14,17 @@ from sire_core.protocols import Completion, ModelRequest, StreamingModel
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel, Prompt
 
-__all__ = ["AnswerParts", "CheckedModel", "ModelBase", "ModelWrapper", "StopCutter", "cut_at", "stream_answer"]
+__all__ = [
+    "AnswerParts",
+    "CheckedModel",
+    "ModelBase",
+    "ModelWrapper",
+    "StopCutter",
+    "concurrency_of",
+    "cut_at",
+    "stream_answer",
+    "told_of",
+]
 
 
 def cut_at(text: str, stop: Sequence[str]) -> str:
@@ -82,6 +92,17 @@ def _texts(stop: Sequence[str]) -> tuple[str, ...]:
     return (stop,) if isinstance(stop, str) else tuple(stop)
 
 
+def concurrency_of(model: LanguageModel) -> int:
+    """How many calls a model takes at once; 8 where it does not say."""
+    return int(getattr(model, "concurrency", _CONCURRENCY))
+
+
+def told_of(model: LanguageModel, chunk_ids: Sequence[str]) -> LanguageModel:
+    """The model, told which chunks it reads if it notes that; see `CachedModel.with_sources`."""
+    bind = getattr(model, "with_sources", None)
+    return model if bind is None else bind(chunk_ids)
+
+
 class ModelBase(ABC):
     """A `StreamingModel` that answers a `ModelRequest`; without a `parts` of its own it gives answers in one piece."""
 
@@ -137,7 +158,7 @@ class ModelWrapper(ModelBase):
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
-        self.concurrency = int(getattr(model, "concurrency", _CONCURRENCY))
+        self.concurrency = concurrency_of(model)
 
     @property
     def fingerprint(self) -> str:

@@ -13,6 +13,7 @@ from sire_core.algorithms.text import count_tokens, truncate_tokens
 from sire_core.algorithms.wording import count
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
+from sire_core.models.base import concurrency_of, told_of
 from sire_core.models.usage import estimate_tokens
 from sire_core.organize.reports.extractive_reports import Report
 from sire_core.protocols import Prompt
@@ -179,11 +180,10 @@ class ModelReports:
         Raises:
             LimitExceededError: A usage limit was reached.
         """
-        return await map_all(self._one, evidence, int(getattr(self._model, "concurrency", 8)), progress)
+        return await map_all(self._one, evidence, concurrency_of(self._model), progress)
 
     async def _one(self, evidence: ReportEvidence) -> Report | Failure:
-        bind = getattr(self._model, "with_sources", None)
-        model: LanguageModel = self._model if bind is None else bind(evidence.chunk_ids)
+        model = told_of(self._model, evidence.chunk_ids)
         words = max(20, round(self._max_tokens * _WORDS_PER_TOKEN))
         prompt = Prompt(_INSTRUCTIONS.format(words=words, findings=self._findings), evidence.data)
         try:

@@ -10,6 +10,7 @@ from sire_core.algorithms.text import split_sentences, tokenize
 from sire_core.algorithms.wording import count
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, ModelError
+from sire_core.models.base import concurrency_of, told_of
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Prompt
 from sire_core.types import Failure, Unit
@@ -62,7 +63,7 @@ class ModelSummarizer:
         self._model = language_model
         self._max_tokens = max_tokens
         self._context_tokens = context_tokens
-        self._workers = int(getattr(language_model, "concurrency", 8)) if concurrency is None else concurrency
+        self._workers = concurrency_of(language_model) if concurrency is None else concurrency
         self._on_failure = on_failure
         self._progress = progress
         if max_tokens < 1 or self._workers < 1 or context_tokens < 3 * max_tokens:
@@ -91,8 +92,7 @@ class ModelSummarizer:
         if not members:
             return "", ()
         chunk_ids = list(dict.fromkeys(name for unit in members for name in unit.chunk_ids))
-        bind = getattr(self._model, "with_sources", None)
-        model: LanguageModel = self._model if bind is None else bind(chunk_ids)
+        model = told_of(self._model, chunk_ids)
         try:
             text = await self._reduce(model, [unit.index_text for unit in members])
         except ModelError as error:

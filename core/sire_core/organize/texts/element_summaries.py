@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
+from sire_core.models.base import concurrency_of, told_of
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Prompt
 from sire_core.types import Failure
@@ -137,7 +138,7 @@ async def summarize_elements(
             what = f"summaries of {len(batch)} elements, first {batch[0].name!r}"
             return {}, Failure(what, f"{type(error).__name__}: {error}"[:500])
 
-    workers = int(getattr(model, "concurrency", 8))
+    workers = concurrency_of(model)
     for summaries, failure in await map_all(one, _batches(elements, texts), workers, progress):
         found.update(summaries)
         failures += [failure] if failure else []
@@ -172,8 +173,7 @@ async def _ask(batch: Sequence[Element], texts: Mapping[str, str], model: Langua
         ],
         "passages": [texts[chunk] for chunk in chunks],
     }
-    bind = getattr(model, "with_sources", None)
-    bound: LanguageModel = model if bind is None else bind(chunks)
+    bound = told_of(model, chunks)
     answer = await bound.complete(Prompt(_INSTRUCTIONS, json.dumps(data, ensure_ascii=False)), schema=ElementSummaries)
     said = {found.id: " ".join(found.summary.split()) for found in answer.parsed.summaries}
     return {element.key: said[i] for i, element in enumerate(batch) if said.get(i)}

@@ -11,6 +11,7 @@ from pydantic import BaseModel, model_validator
 from sire_core.algorithms.text import normalize_answer, tokenize
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
+from sire_core.models.base import concurrency_of, told_of
 from sire_core.organize.texts.joined_facts import BridgeFact
 from sire_core.protocols import Prompt
 from sire_core.types import Failure
@@ -68,11 +69,10 @@ class ModelBridges:
         Raises:
             LimitExceededError: A usage limit was reached.
         """
-        return await map_all(self._one, evidence, int(getattr(self._model, "concurrency", 8)), progress)
+        return await map_all(self._one, evidence, concurrency_of(self._model), progress)
 
     async def _one(self, evidence: BridgeEvidence) -> tuple[BridgeFact, ...] | Failure:
-        bind = getattr(self._model, "with_sources", None)
-        model: LanguageModel = self._model if bind is None else bind(evidence.chunk_ids)
+        model = told_of(self._model, evidence.chunk_ids)
         try:
             answer = await model.complete(Prompt(_INSTRUCTIONS, _data(evidence)), schema=BridgesAnswer)
         except ModelError as error:
