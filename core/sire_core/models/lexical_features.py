@@ -15,14 +15,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
-__all__ = ["GOLDEN", "count_words", "gram_keys", "mixed", "random_signs", "split_words", "stem_keys"]
+__all__ = [
+    "GOLDEN",
+    "WORD_PATTERN",
+    "count_words",
+    "gram_keys",
+    "mixed",
+    "random_signs",
+    "spaced_text",
+    "split_words",
+    "stem_keys",
+]
 
 _WORD = re.compile(r"\w+")
 _DIACRITIC = re.compile("[\u0300-\u036f]")
 # Scripts written without spaces between words: Thai to Khmer, kana, Han.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
-)
+_SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = re.compile(f"[{_SCRIPTS}]+")
+_WRITTEN = re.compile(f"[{_SCRIPTS}\uff66-\uff9f]+")  # half-width kana, too: they are folded to the others
+WORD_PATTERN = rf"(?u)\b\w\w+\b|[{_SCRIPTS}]"
+"""Words of two letters or more, as `bm25s` has them; a character by itself is one in a script without spaces."""
 _GRAM_SIZES = (3, 4, 5)
 _BASE = np.uint64(0x100000001B3)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -47,6 +59,13 @@ def split_words(text: str) -> list[str]:
             start = run.end()
         words += [word[start:]] if start < len(word) else []
     return words
+
+
+def spaced_text(text: str) -> str:
+    """A text for who splits at spaces: runs of a script without them as pairs, see `split_words`; the rest as it is."""
+    if text.isascii():
+        return text
+    return _WRITTEN.sub(lambda run: f" {' '.join(split_words(run.group()))} ", text)
 
 
 def count_words(texts: Sequence[str]) -> tuple[sparse.csr_matrix, list[str]]:

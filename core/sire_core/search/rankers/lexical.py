@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.errors import ConfigurationError
+from sire_core.models.lexical_features import WORD_PATTERN, spaced_text
 from sire_core.search.ranking import ScoredRanking
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from sire_core.filters import Filter
@@ -27,7 +31,8 @@ class Lexical:
     Attributes:
         k1: Saturation of term frequency.
         b: Length normalisation.
-        language: Stop words (`bm25s`) and stemmer (Snowball) of the text.
+        language: Stemmer (Snowball) and, where `bm25s` has them, stop words of the text. Scripts without spaces are
+            read as pairs of characters, whatever the language.
         leave_out: Kinds that are not indexed and count for nothing: their words make no word of the others frequent.
     """
 
@@ -38,6 +43,8 @@ class Lexical:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        if self.language != "english":  # so that declaring a ranker does not load the stemmer
+            _stemmer(self.language)
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter. Units that share no word with the question come last, by position."""
@@ -55,7 +62,7 @@ class Lexical:
         """BM25 score of every unit, `[size]`."""
         if not view.size:
             return np.zeros(0, dtype=np.float32)
-        name = "-".join(("bm25", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
+        name = "-".join(("bm25-2", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
         retriever = view.kept(name, lambda: self._index(view), _save, _load)
         tokenize = view.derived(f"tokenizer-{self.language}", lambda: _tokenizer(self.language))
         indexed = self._indexed(view)
@@ -92,19 +99,38 @@ def _save(retriever: Any, directory: Path) -> None:
     retriever.save(str(directory), show_progress=False)
 
 
-def _tokenizer(language: str) -> Any:
-    import bm25s
+def _stemmer(language: str) -> Any:
     import Stemmer
 
-    stemmer = Stemmer.Stemmer(language)
+    try:
+        return Stemmer.Stemmer(language)
+    except KeyError as error:
+        raise ConfigurationError(
+            f"There is no stemmer for the language {language!r}. Choose one of: {', '.join(Stemmer.algorithms())}. "
+            "Chinese, Japanese and other scripts without spaces need none: leave it out."
+        ) from error
 
-    def tokenize(texts: list[str]) -> list[list[str]]:
+
+def _tokenizer(language: str) -> Callable[[Sequence[str]], list[list[str]]]:
+    import bm25s
+
+    def tokenize(texts: Sequence[str], stop: str | list[str]) -> list[list[str]]:
         tokens: list[list[str]] = bm25s.tokenize(
-            texts, stopwords=language, stemmer=stemmer, return_ids=False, show_progress=False
+            [spaced_text(text) for text in texts],
+            token_pattern=WORD_PATTERN,
+            stopwords=stop,
+            stemmer=stemmer,
+            return_ids=False,
+            show_progress=False,
         )
         return tokens
 
-    return tokenize
+    stemmer = _stemmer(language)
+    try:
+        tokenize([""], language)
+    except ValueError:  # no stop words of this language
+        return partial(tokenize, stop=[])
+    return partial(tokenize, stop=language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +156,11 @@ class TfIdf:
 def _tf_idf(view: View) -> tuple[Any, Any]:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    words = TfidfVectorizer(token_pattern=r"\w+")  # noqa: S106 - what a word is
+    words = TfidfVectorizer(preprocessor=_lowered, token_pattern=r"\w+")  # noqa: S106 - what a word is
     texts = [unit.index_text for unit in view.units(np.arange(view.size))]
     # A pool without a single word still needs a vocabulary.
     return words, words.fit_transform([*texts, "x"])[:-1]
+
+
+def _lowered(text: str) -> str:
+    return spaced_text(text).lower()
