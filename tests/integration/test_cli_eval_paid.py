@@ -94,11 +94,13 @@ def test_what_a_stopped_evaluation_paid_for_is_kept_and_the_next_one_goes_on(dat
     assert not any("TPQ" in row["answers"] for row in again)  # nobody was asked: there is no time to tell
 
 
-def test_a_temporary_folder_goes_when_the_evaluation_ends(dataset, server, tmp_path):
+def test_a_temporary_folder_goes_when_the_evaluation_ends(dataset, server, tmp_path, monkeypatch):
     run("eval", dataset, "-r", "flat", "--answer", "single", "--llm", "m", "--base-url", server.base_url)
     assert not list(tmp_path.glob("sire-eval-*"))
-    run("eval", dataset, "-r", "flat", "--llm", "m", "--embedder", "nope", "--base-url", server.base_url, code=1)
-    assert not list(tmp_path.glob("sire-eval-*"))  # nothing was asked, nothing is left
+    monkeypatch.setattr(RetryPolicy, "delay", lambda *_: 0.0)
+    nobody = run("eval", dataset, "-r", "sirerag", "--llm", "m", "--base-url", "http://127.0.0.1:9/v1", code=1)
+    assert "goes on from there" not in nobody.stderr
+    assert not list(tmp_path.glob("sire-eval-*"))  # nothing was answered, nothing is left
 
 
 def test_a_limit_is_an_error_and_no_wrong_answer(dataset, server, tmp_path):

@@ -22,7 +22,10 @@ def estimate(  # noqa: PLR0917 - typer passes every option by name
     sources: arguments.Sources,
     llm: Annotated[str, typer.Option("--llm", metavar="MODEL", help="The model that would be asked.")],
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="DIR", help="An index folder; what it has stored is deducted.")
+        Path | None,
+        typer.Option(
+            "--to", metavar="DIR", help="An index folder: its documents count, too, and what it has stored is deducted."
+        ),
     ] = None,
     recipe: arguments.RecipeName = None,
     settings: arguments.Settings = None,

@@ -16,6 +16,7 @@ from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sire_core.cli.models import ModelOptions
+    from sire_core.models.usage import UsageMeter
     from sire_core.protocols import LanguageModel
 
 __all__ = ["EvalModels", "eval_models"]
@@ -71,7 +72,7 @@ def eval_models(
         unbounded = replace(calls, llm=judge, max_calls=None, max_tokens=None).model()
         assert unbounded is not None  # it has a name
         judging = unbounded.metered(model.meter, "judge")
-    with _places(to, answers, builds=builds) as (folder, file), closing(AnswerFile(file)) as kept:
+    with _places(to, answers, model.meter, builds=builds) as (folder, file), closing(AnswerFile(file)) as kept:
         yield EvalModels(
             model,
             CachedModel(model, kept, "answers"),
@@ -86,8 +87,10 @@ def _beside(folder: Path) -> Path:
 
 
 @contextmanager
-def _places(to: Path | None, answers: Path | None, *, builds: bool) -> Iterator[tuple[Path | None, Path]]:
-    """Folder of the indexes, and file of the answers."""
+def _places(
+    to: Path | None, answers: Path | None, meter: UsageMeter, *, builds: bool
+) -> Iterator[tuple[Path | None, Path]]:
+    """Folder of the indexes, and file of the answers; temporary ones are kept where something was paid for."""
     if to is not None:
         file = answers or _beside(to)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +102,7 @@ def _places(to: Path | None, answers: Path | None, *, builds: bool) -> Iterator[
     try:
         yield index if builds else None, answers or _beside(index)
     except BaseException:
-        if any(place.iterdir()):
+        if meter.report().total.output_tokens:
             note(
                 f"What the model has answered is kept. The same command goes on from there with: {shlex.join(words)}",
                 "yellow",
