@@ -77,6 +77,14 @@ class SentenceTransformerEmbedder:
         # The tokenizers are not made for two threads at once, and two forward passes only fight for the same cores.
         self._lock = threading.Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, which loads the model by itself."""
+        return {**self.__dict__, "_model": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
     @property
     def spec(self) -> str:
         """What makes this embedder again: `resolve_embedder(spec)`. Batch size and device are left out."""

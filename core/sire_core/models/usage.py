@@ -126,6 +126,15 @@ class UsageMeter:
         self._tokens = 0
         self._reserved = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, which counts on from here by itself; what is under way here is none of its."""
+        with self._lock:
+            return {**self.__dict__, "_stages": dict(self._stages), "_reserved": 0, "_lock": None}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
     def try_reserve(self, tokens: int, stage: str = "") -> Reservation | None:
         """Reserve one call, or return None when its tokens only fit once calls under way give some back.
 

@@ -226,6 +226,8 @@ def test_retrievers_can_be_copied_and_sent_to_other_processes(tmp_path):
     again = pickle.loads(pickle.dumps(retriever))
     expected = whole(retriever.invoke(QUESTION))
     assert whole(again.invoke(QUESTION)) == whole(copy.deepcopy(retriever).invoke(QUESTION)) == expected
+    llm = SireRetriever.load(tmp_path / "i", llm=FakeListChatModel(responses=["0"] * 9), k=3)
+    assert whole(pickle.loads(pickle.dumps(llm)).invoke(QUESTION)) == expected
     memory = SireRetriever.from_documents(pieces(), recipe="flat")
     assert whole(copy.deepcopy(memory).invoke(QUESTION)) == whole(memory.invoke(QUESTION))
     with pytest.raises(Exception, match="Give it a path"):

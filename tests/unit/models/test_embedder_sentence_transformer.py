@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import pickle
 import shutil
 import sys
 from pathlib import Path
@@ -65,6 +66,12 @@ def test_a_folder_that_is_not_there(name, tmp_path, monkeypatch):
         name = str(tmp_path)  # a folder, but of no model
     with pytest.raises(ConfigurationError, match=r"no model folder|holds no sentence-transformers model"):
         SentenceTransformerEmbedder(name)
+
+
+def test_it_can_be_sent_to_another_process(tmp_path):
+    made = SentenceTransformerEmbedder(make_folder(tmp_path / "tiny"), query_prompt="query: ")
+    again = pickle.loads(pickle.dumps(made))
+    assert (again.fingerprint, again.spec, again.dimension) == (made.fingerprint, made.spec, made.dimension)
 
 
 def test_batch_size_below_one():

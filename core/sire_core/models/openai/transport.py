@@ -42,6 +42,9 @@ __all__ = ["OpenAITransport", "UsageSink"]
 
 T = TypeVar("T")
 
+_SECRETS = ("api_key", "admin_api_key", "azure_ad_token", "azure_ad_token_provider", "default_headers", "http_client")
+"""Options of the official client that hold keys, or may."""
+
 _LOCAL_KEY = "unused"  # servers of one's own take any key
 
 
@@ -65,7 +68,7 @@ class UsageSink:
 
 
 class OpenAITransport:
-    """Sends JSON and returns JSON.
+    """Sends JSON and returns JSON. Pickled, it takes no key along: the other process finds it in its environment.
 
     Args:
         base_url: Address of the server; None for OpenAI's own (or the environment's).
@@ -101,10 +104,36 @@ class OpenAITransport:
         self._usage = usage
         self._jitter = retry.jitter()
         self._bounds = bounds
+        self._base_url = base_url
+        self._api_key = api_key
+        self._settings = {"timeout": timeout, "max_retries": 0, **(client_options or {})}
+        self._connect()
+
+    def _connect(self) -> None:
         # A function of the settings alone: one that knew this object would keep it alive.
-        settings = {"timeout": timeout, "max_retries": 0, **(client_options or {})}
-        make = partial(_client, base_url, api_key, settings, bounds)
-        self._clients = LoopClients(make, concurrency)
+        make = partial(_client, self._base_url, self._api_key, self._settings, self._bounds)
+        self._clients = LoopClients(make, self.concurrency)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, with connections of its own.
+
+        Raises:
+            ConfigurationError: A key was given that is not the environment's: a pickle would hold it for all to read.
+        """
+        given = [self._api_key, *(value for name, value in self._settings.items() if name in _SECRETS)]
+        if any(value is not None and value != os.environ.get("OPENAI_API_KEY") for value in given):
+            raise ConfigurationError(
+                "A model that was given its key (api_key, or headers and tokens among client_options) is not sent to "
+                "another process: whoever reads the message would have the key. Set OPENAI_API_KEY in both processes "
+                "and leave the key out, or make the model there."
+            )
+        settings = {name: value for name, value in self._settings.items() if name not in _SECRETS}
+        left = ("_clients", "_api_key", "_settings")
+        return {**{k: v for k, v in self.__dict__.items() if k not in left}, "_settings": settings, "_api_key": None}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._connect()
 
     async def post(
         self,
