@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -82,7 +83,7 @@ def growth(data: Path, size: int, slices: int) -> dict[str, float]:
     embedder from the first slice and fitted it again whenever the corpus had doubled.
     """
     from sire_core.evaluate.datasets import load_dataset
-    from sire_core.evaluate.retrieval import recall_prov
+    from sire_core.evaluate.retrieval import provenance_ranking, recall_at_k
 
     data_set = load_dataset(data / "2wikimultihopqa")
     chosen: set[str] = set()
@@ -96,8 +97,8 @@ def growth(data: Path, size: int, slices: int) -> dict[str, float]:
     given = [document for document in data_set.documents if document.id in chosen]
 
     def recall(index: Index) -> float:
-        found = [recall_prov(index.search(q.question, 20, returns="units"), q.supporting, 5) for q in asked]
-        return 100 * sum(found) / len(found)
+        found = [(index.search(q.question, 20, returns="units"), q.supporting) for q in asked]
+        return 100 * fmean(recall_at_k(provenance_ranking(hits), gold, 5) for hits, gold in found)
 
     with Index(recipe="sirerag", chunker=None) as grown, Index(recipe="sirerag", chunker=None) as whole:
         start = time.process_time()

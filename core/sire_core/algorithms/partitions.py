@@ -52,24 +52,22 @@ def modularity(graph: UndirectedGraph, labels: Labels) -> float:
     return 2 * float(graph.weights[inside].sum()) / graph.volume() - float((shares**2).sum())
 
 
-def label_entropy(labels: Labels, *, base: float = 2.0) -> float:
-    """Entropy of the sizes of clusters; 0 for a single one or none.
+def label_entropy(labels: Labels) -> float:
+    """Entropy of the sizes of clusters, in bits; 0 for a single one or none.
 
     Args:
         labels: Any integers.
-        base: Of the logarithm: 2 for bits, e for nats.
     """
     counts = np.unique(labels, return_counts=True)[1]
-    return _entropy(counts, base)
+    return _entropy(counts)
 
 
-def mutual_information(first: Labels, second: Labels, *, base: float = 2.0) -> float:
-    """What the cluster in one partition tells about the cluster in the other.
+def mutual_information(first: Labels, second: Labels) -> float:
+    """What the cluster in one partition tells about the cluster in the other, in bits.
 
     Args:
         first: Any integers.
         second: As many.
-        base: Of the logarithm: 2 for bits, e for nats.
 
     Returns:
         At least 0, at most the smaller of both entropies.
@@ -78,7 +76,7 @@ def mutual_information(first: Labels, second: Labels, *, base: float = 2.0) -> f
         ConfigurationError: Different numbers of labels.
     """
     one, two, both = _counts(first, second)
-    return max(0.0, _entropy(one, base) + _entropy(two, base) - _entropy(both, base))
+    return max(0.0, _entropy(one) + _entropy(two) - _entropy(both))
 
 
 def normalized_mutual_information(first: Labels, second: Labels) -> float:
@@ -94,8 +92,8 @@ def normalized_mutual_information(first: Labels, second: Labels) -> float:
         ConfigurationError: Different numbers of labels.
     """
     one, two, both = _counts(first, second)
-    entropies = _entropy(one, 2) + _entropy(two, 2)
-    return 1.0 if entropies == 0 else min(1.0, max(0.0, 2 * (entropies - _entropy(both, 2)) / entropies))
+    entropies = _entropy(one) + _entropy(two)
+    return 1.0 if entropies == 0 else min(1.0, max(0.0, 2 * (entropies - _entropy(both)) / entropies))
 
 
 def information_beyond_chance(first: Labels, second: Labels) -> float:
@@ -148,9 +146,9 @@ def corrected_information(first: Labels, second: Labels) -> float:
     return min(1.0, beyond / most) if most > 0 else 0.0
 
 
-def _entropy(counts: NDArray[np.int64], base: float) -> float:
+def _entropy(counts: NDArray[np.int64]) -> float:
     shares = counts / max(1, int(counts.sum()))
-    return abs(float((shares * np.log(shares)).sum())) / math.log(base)
+    return abs(float((shares * np.log(shares)).sum())) / math.log(2)
 
 
 def _counts(first: Labels, second: Labels) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

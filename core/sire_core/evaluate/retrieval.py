@@ -17,8 +17,6 @@ __all__ = [
     "ndcg_at_k",
     "provenance_ranking",
     "recall_at_k",
-    "recall_literal",
-    "recall_prov",
     "reciprocal_rank",
 ]
 
@@ -61,16 +59,6 @@ def recall_at_k(ranking: Sequence[str | None], gold: Collection[str], k: int) ->
     """
     wanted = _wanted(gold)
     return len(wanted.intersection(_first(ranking, k))) / len(wanted)
-
-
-def recall_prov(hits: Iterable[Hit], gold: Collection[str], k: int) -> float:
-    """R@k by provenance: hits expanded to documents, each once, cut at `k`."""
-    return recall_at_k(provenance_ranking(hits), gold, k)
-
-
-def recall_literal(hits: Iterable[Hit], gold: Collection[str], k: int) -> float:
-    """R@k where units made from several documents occupy slots and credit nothing; see `literal_ranking`."""
-    return recall_at_k(literal_ranking(hits), gold, k)
 
 
 def all_at_k(ranking: Sequence[str | None], gold: Collection[str], k: int) -> float:

@@ -9,8 +9,6 @@ from sire_core.evaluate.retrieval import (
     literal_ranking,
     provenance_ranking,
     recall_at_k,
-    recall_literal,
-    recall_prov,
     reciprocal_rank,
 )
 from sire_core.types import Hit, Unit, UnitKind
@@ -41,16 +39,16 @@ HITS = [hit("bridge", "d2", "d1"), hit("chunk", "d1"), hit("aku", "d4"), hit("ch
 
 def test_provenance_expands_in_order_and_removes_duplicates():
     assert provenance_ranking(HITS) == ["d2", "d1", "d4", "d3"]
-    assert recall_prov(HITS, ["d1", "d3"], 2) == 0.5
-    assert recall_prov(HITS, ["d1", "d3"], 4) == 1
+    assert recall_at_k(provenance_ranking(HITS), ["d1", "d3"], 2) == 0.5
+    assert recall_at_k(provenance_ranking(HITS), ["d1", "d3"], 4) == 1
 
 
 def test_literal_keeps_slots_of_units_from_several_documents_and_credits_them_nothing():
     assert literal_ranking(HITS) == [None, "d1", "d4", "d3"]
-    assert recall_literal(HITS, ["d2"], 5) == 0
-    assert recall_literal(HITS, ["d1", "d3"], 2) == 0.5
-    assert recall_literal(HITS, ["d1", "d3"], 3) == 0.5
-    assert recall_literal(HITS, ["d1", "d3"], 4) == 1
+    assert recall_at_k(literal_ranking(HITS), ["d2"], 5) == 0
+    assert recall_at_k(literal_ranking(HITS), ["d1", "d3"], 2) == 0.5
+    assert recall_at_k(literal_ranking(HITS), ["d1", "d3"], 3) == 0.5
+    assert recall_at_k(literal_ranking(HITS), ["d1", "d3"], 4) == 1
 
 
 def test_oracle_X7_bridging_facts_cost_recall_and_knowledge_units_have_theirs():
@@ -62,13 +60,13 @@ def test_oracle_X7_bridging_facts_cost_recall_and_knowledge_units_have_theirs():
         hit("aku", "d2"),
         hit("aku", "d1"),
     ]
-    assert [recall_literal(ranked, ["d1", "d2"], k) for k in (1, 2, 3, 4)] == [0, 0.5, 0.5, 1]
+    assert [recall_at_k(literal_ranking(ranked), ["d1", "d2"], k) for k in (1, 2, 3, 4)] == [0, 0.5, 0.5, 1]
     without = [found for found in ranked if found.unit.kind == "aku"]
-    assert [recall_literal(without, ["d1", "d2"], k) for k in (1, 2, 3)] == [0.5, 1, 1]
+    assert [recall_at_k(literal_ranking(without), ["d1", "d2"], k) for k in (1, 2, 3)] == [0.5, 1, 1]
 
 
 def test_nothing_found_and_nothing_wanted():
-    assert recall_prov([], ["d1"], 5) == reciprocal_rank([], ["d1"]) == all_at_k([], ["d1"], 5) == 0
+    assert recall_at_k(provenance_ranking([]), ["d1"], 5) == reciprocal_rank([], ["d1"]) == all_at_k([], ["d1"], 5) == 0
     for metric in (
         lambda: recall_at_k(["a"], [], 5),
         lambda: all_at_k(["a"], [], 5),
@@ -98,4 +96,4 @@ def test_recall_grows_with_k_and_bounds_the_others(hits, gold, k):
 @given(hit_lists, st.sets(documents, min_size=1), st.integers(1, 8))
 def test_on_chunks_alone_literal_is_provenance(hits, gold, k):
     chunks = [hit("chunk", found.doc_ids[0]) for found in hits]
-    assert recall_literal(chunks, gold, k) == recall_prov(chunks, gold, k)
+    assert recall_at_k(literal_ranking(chunks), gold, k) == recall_at_k(provenance_ranking(chunks), gold, k)
