@@ -89,6 +89,32 @@ def test_the_path_shows_the_sentence() -> None:
         assert step.ids[-1] == passages["tobin"]
 
 
+def test_the_sentence_is_found_behind_a_first_line_that_is_one() -> None:
+    """A question above its answer: the line is what the passage is called, and no sentence of it."""
+    from sire_core.recipes import sire
+
+    asked: list[str] = []
+
+    class Recording(HashEmbedder):
+        async def embed(self, texts: Sequence[str], kind: str = "document") -> NDArray[np.float32]:
+            asked.extend(texts if kind == "query" else ())
+            return await super().embed(texts, kind)
+
+    line = "Which ship did the Baltic Line lose in 1911?"
+    told = "Her captain on that last voyage was Olaf Brandt of Riga."
+    pages = [
+        Document("lost", f"{line}\nThe Northern Wren of the Baltic Line was lost off Gotland in a storm. {told}"),
+        Document("olaf", "Olaf Brandt sailed for thirty years. His mother was Marta Krumin, a weaver.", "Olaf Brandt"),
+    ]
+    question = "Who was the mother of the captain of the Northern Wren on her last voyage?"
+    with Index(recipe=sire(read_steps=9), embedder=Recording()) as index:
+        index.build(pages)
+        paths = {hit.doc_ids[0]: hit.path for hit in index.search(question, 2)}
+    [step] = [step for step in paths["olaf"] if step.step == "entity"]
+    assert step.note == f"names Olaf Brandt: {told}"
+    assert f"{question} {told}" in asked
+
+
 def test_only_allowed_passages_are_walked() -> None:
     documents = tuple(replace(page, metadata={"open": page.id != "orla"}) for page in PAGES)
     with Index(recipe="sire") as index:

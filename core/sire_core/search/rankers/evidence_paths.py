@@ -11,7 +11,7 @@ from sire_core.algorithms.wording import excerpt
 from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_index import EvidenceIndex
 from sire_core.search.rankers.evidence_question import Leads, QuestionEvidence
-from sire_core.search.rankers.evidence_texts import name_words, passage_headings, passage_sentences
+from sire_core.search.rankers.evidence_texts import name_words, passage_headings, titled_sentences
 from sire_core.search.rankers.evidence_weights import Weights
 from sire_core.search.ranking import ScoredRanking, best_first
 from sire_core.settings import check_settings, setting
@@ -189,7 +189,7 @@ class _Ways:
 def _sentence(view: View, index: EvidenceIndex, passage: int, sentence: int) -> str:
     """The text of a sentence of a passage."""
     [unit] = view.units([int(index.chunks[passage])])
-    return passage_sentences(unit.text)[sentence - int(index.sentences.of(passage)[0])]
+    return titled_sentences(unit.title, unit.text)[1][sentence - int(index.sentences.of(passage)[0])]
 
 
 class _Reasons:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.text import split_sentences
-from sire_core.corpus.sections import SEPARATOR, plain_heading
+from sire_core.corpus.sections import SEPARATOR, plain_heading, title_line
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.models.lexical_features import split_words
 
@@ -24,6 +24,7 @@ __all__ = [
     "passage_headings",
     "passage_sentences",
     "phrase_keys",
+    "titled_sentences",
 ]
 
 LONGEST_NAME = 8
@@ -43,6 +44,15 @@ _LONGEST_HEADING = 90
 _HEADING_WORDS = 12
 _OPENING = 160
 _OPENING_WORDS = 9
+
+
+def titled_sentences(title: str, text: str) -> tuple[str, list[str]]:
+    """What a passage is called, by itself or in its first line, and the sentences of the rest of its text.
+
+    Numbers of sentences count these, wherever they are kept.
+    """
+    title, rest = (title, text) if title else title_line(text)
+    return title, passage_sentences(rest)
 
 
 def passage_sentences(text: str) -> list[str]:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.lists import Lists
-from sire_core.corpus.sections import title_line
 from sire_core.extraction.subjects import base_title
 from sire_core.models.lexical_features import split_words
-from sire_core.search.rankers.evidence_texts import name_words, opening_name, passage_headings, passage_sentences
+from sire_core.search.rankers.evidence_texts import name_words, opening_name, passage_headings, titled_sentences
 from sire_core.search.rankers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -101,9 +100,8 @@ class PassageWords:
             found = passage_headings(unit.title, unit.text)
             headings += [list(map(number, name_words(heading))) for heading in found]
             heading_counts.append(len(found))
-            title, text = (unit.title, unit.text) if unit.title else title_line(unit.text)
-            names.append(" ".join((base_title(title) if title else opening_name(text)).split()))
-            pieces = passage_sentences(text)
+            title, pieces = titled_sentences(unit.title, unit.text)
+            names.append(" ".join((base_title(title) if title else opening_name(unit.text)).split()))
             sentences.append(len(pieces))
             before = len(words)
             for place, piece in enumerate((title, *pieces)):
