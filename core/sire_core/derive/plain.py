@@ -58,10 +58,10 @@ class PlainDerivation:
         """Derive everything again and compare."""
         import asyncio
 
-        return await asyncio.to_thread(self._organize, change, view) if change else Delta()
+        # Also what changes no id of a chunk, as metadata do: the function is given whole passages.
+        return await asyncio.to_thread(self._organize, view) if change or view.touched(change) else Delta()
 
-    def _organize(self, change: Change, view: BuildView) -> Delta:
-        del change
+    def _organize(self, view: BuildView) -> Delta:
         chunks = {chunk.id: chunk for chunk in view.chunks}
         records = view.records() if self.needs_records else {}
         passages = [

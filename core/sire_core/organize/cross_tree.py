@@ -63,7 +63,7 @@ class CrossTree(OrganizerBase):
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Bring the summaries up to date; only those whose members changed are written again."""
-        if not change:
+        if not (change or (self.hierarchy and view.touched(change))):  # metadata says which passages are overviews
             return Delta()
         state = view.state()
         number = {chunk.id: i for i, chunk in enumerate(view.chunks)}

@@ -63,7 +63,7 @@ class SimilarityTree(OrganizerBase):
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Bring the summaries up to date; only those whose passages changed are written again."""
-        if not change:
+        if not (change or (self.hierarchy and view.touched(change))):  # metadata says which passages are overviews
             return Delta()
         state = view.state()
         leaves, overviews = by_abstractiveness(view) if self.hierarchy else (view.chunk_units, ())

@@ -197,7 +197,10 @@ class BuildView(Protocol):
         """Sequence number of a chunk's document, which a document keeps, and the chunk's position in it."""
 
     def touched(self, change: Change) -> Collection[str]:
-        """Ids of chunk units that come, change or go with a change, and of those whose records changed."""
+        """Ids of chunk units that come, change or go with a change, and of those whose records changed.
+
+        Whoever reads a passage's metadata asks here: a change of metadata alone is no `Change`, which names chunks.
+        """
 
     def tables(self) -> TableStore:
         """Tables of the organizer's steps, as of the last commit."""

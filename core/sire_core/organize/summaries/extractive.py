@@ -101,9 +101,10 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
     Returns:
         Row numbers in the order of choice; the first choice is made even when it alone is over the budget.
     """
-    similarity = np.asarray((vectors @ vectors.T).todense(), dtype=np.float32)
-    # The centroid's cosine with a row, up to a common factor, is the row's mean similarity.
-    relevance = similarity.mean(axis=1)
+    # A row's mean similarity with all rows is, up to a common factor, its cosine with their centroid. Similarities
+    # themselves are worked out for chosen rows only: those of all pairs do not fit into memory for a whole book.
+    centroid = np.asarray(vectors.sum(axis=0, dtype=np.float64)).ravel() / max(1, len(lengths))
+    relevance = vectors @ centroid
     relevance = relevance / max(float(relevance.max()), 1e-9)
     redundancy = np.zeros(len(lengths), dtype=np.float32)
     open_ = np.ones(len(lengths), dtype=bool)
@@ -120,7 +121,7 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
         chosen.append(best)
         open_[best] = False
         left -= int(lengths[best])
-        redundancy = np.maximum(redundancy, similarity[best])
+        redundancy = np.maximum(redundancy, (vectors @ vectors[best].T).toarray().ravel())
 
 
 def _sentences(unit: Unit) -> list[str]:
