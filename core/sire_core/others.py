@@ -56,9 +56,10 @@ def refuse_folder_text(name: str, value: str) -> None:
 
 
 def folder_text_error(name: str, value: str) -> ConfigurationError:
-    """What to say of a setting that only an index folder names."""
+    """What to say of a setting that only an index folder names. Its text is quoted, and in no command to be copied."""
     return ConfigurationError(
         f"{name} names {str(value)!r}, but only this index folder says so, and a folder does not decide whom a search "
-        f"asks or what it loads. If you want it, say it yourself: --set {name}={value}, or from Python the recipe, "
-        f"Index(path, recipe=recipe_by_name(NAME, ..., {name}={str(value)!r})). Else search with other settings."
+        f"asks or what it loads. If you know it, and want it to have your questions (a server has your key then, too), "
+        f"say it yourself: --set {name}=..., or from Python the recipe, Index(path, recipe=recipe_by_name(NAME, "
+        f"{name}=...)). Else search without it, for example with --set rerank=none or --set scorer=heuristic."
     )

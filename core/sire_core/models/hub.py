@@ -35,9 +35,9 @@ def hub_options(name: str, *, download: bool = True) -> dict[str, Any]:
             return {"local_files_only": True}
     if not download:
         raise ConfigurationError(
-            f"This index names the embedding model {name}, which is not on this machine, and a folder does not decide "
-            f"what is downloaded. If you want it, give it once yourself: --embedder st:{name}, or Index(path, "
-            f"embedder='st:{name}')."
+            f"This index names the embedding model {name!r}, which is not on this machine, and a folder does not "
+            "decide what is downloaded. If you know it, give it once yourself: --embedder st:NAME, or Index(path, "
+            "embedder='st:NAME')."
         )
     missing = getattr(hub.errors, "RepositoryNotFoundError", ())
     for place in places:

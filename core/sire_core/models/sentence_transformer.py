@@ -206,9 +206,9 @@ def _refuse_code(folder: Path) -> None:
     modules = _read_json(folder / "modules.json", [])
     if not isinstance(modules, list) or not all(_is_plain(folder, module) for module in modules):
         raise ConfigurationError(
-            f"This index names the model folder {folder}, whose modules may bring code of their own, and an index does "
-            f"not decide what is run. If you trust it, give it yourself: --embedder st:{folder}, or Index(path, "
-            f"embedder='st:{folder}')."
+            f"This index names the model folder {str(folder)!r}, whose modules may bring code of their own, and an "
+            "index does not decide what is run. If you trust it, give it yourself: --embedder st:FOLDER, or "
+            "Index(path, embedder='st:FOLDER')."
         )
 
 

@@ -73,7 +73,7 @@ async def test_what_the_hub_knows_is_downloaded(loaded):
 
 async def test_what_only_an_index_names_is_not_downloaded(loaded):
     loaded.there, loaded.cached = ("org/model", "org/other"), ("org/other",)
-    with pytest.raises(ConfigurationError, match=r"not on this machine.*--embedder st:org/model"):
+    with pytest.raises(ConfigurationError, match=r"not on this machine.*--embedder st:NAME"):
         await resolve_embedder(FolderText("st:org/model")).embed(["x"])
     with pytest.raises(ConfigurationError, match="far enough"):
         await resolve_embedder(FolderText("st:org/other")).embed(["x"])
