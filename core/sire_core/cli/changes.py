@@ -100,8 +100,9 @@ def run_change(
 def _check_whole(index: Index, corpus: LoadedDocuments) -> None:
     """Refuse to remove documents that may be in what could not be read."""
     given = {document.id for document in corpus.documents}
-    gone = [name for name in index.view().pool.document_ids() if name not in given]
-    found = {name: place for name in gone if (place := corpus.may_hold(name)) is not None}
+    gone = index.documents(name for name in index.view().pool.document_ids() if name not in given)
+    files = {document.id: document.metadata.get("source") == document.id for document in gone}
+    found = {name: place for name, own in files.items() if (place := corpus.may_hold(name, a_file=own)) is not None}
     if found:
         shown = ", ".join(f"{name} (in {place})" for name, place in list(found.items())[:3])
         more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""

@@ -57,13 +57,18 @@ class LoadedDocuments:
     duplicates: Mapping[str, str] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
 
-    def may_hold(self, doc_id: str) -> str | None:
+    def may_hold(self, doc_id: str, *, a_file: bool = False) -> str | None:
         """What could not be used and may have held a document; None when nothing may.
 
         The id of a file's document is the file's name, or begins with it; records bring ids of their own.
+
+        Args:
+            doc_id: The document.
+            a_file: Whether it was a file of its own: then it was no record of another file.
         """
         for name in self.unread:
-            if name.lower().endswith(_RECORDS) or name == "." or (doc_id.startswith(name) and _ends(doc_id, name)):
+            record = not a_file and name.lower().endswith(_RECORDS)
+            if record or name == "." or (doc_id.startswith(name) and _ends(doc_id, name)):
                 return name
         return None
 

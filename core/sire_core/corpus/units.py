@@ -11,7 +11,15 @@ from sire_core.filters import comparable
 from sire_core.protocols import Delta
 from sire_core.types import Chunk, Unit, UnitKind
 
-__all__ = ["CorpusUpdate", "PassageChange", "chunk_units", "chunks_after", "documents_after", "passage_change"]
+__all__ = [
+    "CorpusUpdate",
+    "PassageChange",
+    "chunk_units",
+    "chunks_after",
+    "differs",
+    "documents_after",
+    "passage_change",
+]
 
 
 def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
@@ -101,13 +109,13 @@ def passage_change(update: CorpusUpdate) -> PassageChange:
     staying = {unit.id for unit in new}
     was, now = ({chunk: unit.chunk_ids for unit in units for chunk in unit.chunk_ids} for units in (old, new))
     delta = Delta(
-        put_units=tuple(unit for unit in new if unit.id not in known or _differs(unit, known[unit.id])),
+        put_units=tuple(unit for unit in new if unit.id not in known or differs(unit, known[unit.id])),
         drop_units=tuple(unit for unit in known if unit not in staying),
     )
     return PassageChange(delta, frozenset(chunk for chunk in now if chunk in was and was[chunk] != now[chunk]))
 
 
-def _differs(unit: Unit, other: Unit) -> bool:
+def differs(unit: Unit, other: Unit) -> bool:
     """Whether two versions differ; `1` and `True` in metadata do, which Python takes for equal."""
     both = unit.metadata, other.metadata
     return unit != other or (both[0] is not both[1] and comparable(both[0]) != comparable(both[1]))

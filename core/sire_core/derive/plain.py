@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sire_core.corpus.units import differs
 from sire_core.derive.rows import PassageInput
 from sire_core.protocols import Delta
 from sire_core.types import unit_id
@@ -74,7 +75,7 @@ class PlainDerivation:
         known = {unit.id: unit for unit in view.units()}
         linked = {(edge.kind, edge.source, edge.target): edge for edge in view.edges()}
         return Delta(
-            put_units=tuple(unit for unit in units.values() if known.get(unit.id) != unit),
+            put_units=tuple(unit for unit in units.values() if unit.id not in known or differs(unit, known[unit.id])),
             drop_units=tuple(found for found in known if found not in units),
             put_edges=tuple(edge for ends, edge in edges.items() if linked.get(ends) != edge),
             drop_edges=tuple(edge for ends, edge in linked.items() if ends not in edges),

@@ -56,26 +56,32 @@ def tolerant_json(text: str) -> Any:
 def _candidates(text: str) -> Iterator[str]:
     """Where the value may stand, most likely first; most answers need the first only."""
     yield text
-    bare = _without_thinking(text).strip()
-    fenced = [match.group(1) for match in _FENCE.finditer(bare)]
-    yield from sorted(fenced, key=len, reverse=True)[:4]
-    yield from _outermost(bare)
+    # An end of thinking without a beginning: that stood in the prompt, and what came before is a draft. Or the tag is a
+    # stray one, behind the answer or in it.
+    for bare in dict.fromkeys((_without_thinking(text, opened=True), _without_thinking(text, opened=False))):
+        fenced = [match.group(1) for match in _FENCE.finditer(bare)]
+        yield from sorted(fenced, key=len, reverse=True)[:4]
+        yield from _outermost(bare)
 
 
-def _without_thinking(text: str) -> str:
-    """The text without its thinking blocks.
+def _without_thinking(text: str, *, opened: bool) -> str:
+    """The text without its thinking blocks; one that never ends stays, since the answer may be in it.
 
-    One that never ends stays, since the answer may be in it; one that only ends was opened in the prompt.
+    Args:
+        text: An answer.
+        opened: Whether an end without a beginning ends a block that began before the answer; else it stays.
     """
     kept: list[str] = []
-    start, opened = 0, -1
+    start, begin = 0, -1
     for tag in _THINKING.finditer(text):
         if not tag["end"]:
-            opened = tag.start() if opened < 0 else opened
-        else:
-            kept = [*kept, text[start:opened]] if opened >= 0 else []
-            start, opened = tag.end(), -1
-    return "".join((*kept, text[start:]))
+            begin = tag.start() if begin < 0 else begin
+        elif begin >= 0:
+            kept.append(text[start:begin])
+            start, begin = tag.end(), -1
+        elif opened:
+            kept, start = [], tag.end()
+    return "".join((*kept, text[start:])).strip()
 
 
 def _loads(text: str) -> Any:

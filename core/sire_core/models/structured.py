@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError, model_validator
 
-from sire_core.clean_text import clean_text
+from sire_core.clean_text import clean_text, clean_value
 from sire_core.errors import ModelError, RefusalError
 from sire_core.models.json_answers import tolerant_json
 from sire_core.models.loops import loop_at, with_one_round, without_loop, without_rest
@@ -166,8 +166,10 @@ def _as_far(answer: Completion, schema: type[BaseModel], *ways: Callable[[str], 
     for way in ways:
         text = way(answer.text)
         if text is not None:
-            with suppress(ValidationError):
-                return replace(answer, text=text, parsed=schema.model_validate_json(text), finish="stop")
+            with suppress(ValueError, RecursionError):  # of JSON and of the schema
+                value = clean_value(json.loads(text))
+                said = json.dumps(value, ensure_ascii=False)
+                return replace(answer, text=said, parsed=schema.model_validate(value), finish="stop")
     return None
 
 

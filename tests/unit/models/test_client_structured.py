@@ -39,6 +39,9 @@ TEXT = json.dumps(GOOD)
         f'<think>maybe {{"title": "no, this is a longer wrong one, much longer than the true one, really, see how long it is"}}</think>{TEXT}',
         f'Maybe {{"title": "no, this is a longer wrong one, much longer than the true one, really, see how long"}}\n</think>\n{TEXT}',
         f"<think>a</think> then {{}} </think>{TEXT}",
+        f"{TEXT}\n</think>",
+        f"<think>x</think>\n{TEXT}\n</think>",
+        f"```json\n{TEXT}\n```\n</think>",
     ],
 )
 def test_tolerant_json_reads_what_models_write(answer: str) -> None:
@@ -64,6 +67,12 @@ def test_tolerant_json_reads_what_models_write(answer: str) -> None:
 def test_tolerant_json_never_completes_what_was_cut_off(answer: str) -> None:
     with pytest.raises(ValueError):
         tolerant_json(answer)
+
+
+def test_a_tag_in_a_value_is_no_end_of_thinking() -> None:
+    value = {"a": "uses the </think> tag"}
+    for answer in (json.dumps(value), f"```json\n{json.dumps(value)}\n```", f"Sure: {json.dumps(value)}"):
+        assert tolerant_json(answer) == value
 
 
 def test_halves_of_surrogate_pairs_and_nul_never_get_in() -> None:
