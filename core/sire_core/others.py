@@ -60,6 +60,8 @@ def folder_text_error(name: str, value: str) -> ConfigurationError:
     return ConfigurationError(
         f"{name} names {str(value)!r}, but only this index folder says so, and a folder does not decide whom a search "
         f"asks or what it loads. If you know it, and want it to have your questions (a server has your key then, too), "
-        f"say it yourself: --set {name}=..., or from Python the recipe, Index(path, recipe=recipe_by_name(NAME, "
-        f"{name}=...)). Else search without it, for example with --set rerank=none or --set scorer=heuristic."
+        f"say it yourself: --set {name}=..., or from Python Index(path, recipe=recipe_of(path, {name}=...)) with "
+        f"recipe_of of sire_core.recipes, which keeps the other settings of the folder (recipe_of(path, NAME, ...) for "
+        "another recipe than its latest). Else search without it, for example with --set rerank=none or --set "
+        "scorer=heuristic."
     )

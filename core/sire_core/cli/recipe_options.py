@@ -50,10 +50,10 @@ def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Man
     """
     if not settings and name is None:
         return None
-    from sire_core.recipes.base import DEFAULT_RECIPE
+    from sire_core.recipes.base import DEFAULT_RECIPE, recipe_by_name
 
     known = name or (manifest.recipes[-1].name if manifest.recipes else DEFAULT_RECIPE)
-    return _made(known, settings, {}) if settings else _named(known)
+    return recipe_by_name(known, **settings) if settings else _named(known)
 
 
 def recipe_to_search(
@@ -76,12 +76,14 @@ def recipe_to_search(
     given = {**settings, **({} if ranker is None else {"ranker": ranker})}
     if not given or not manifest.generation:
         return recipe_to_build(name, given, manifest)
+    from sire_core.recipes.base import recipe_with
+
     if name is not None:
         _named(name)
     built = manifest.find(None, name or "")
     if ranker is not None:
         _check_ranker(built.name)
-    made = _made(built.name, given, built.config)
+    made = recipe_with(built.name, given, built.config)
     if not any(found.builds_like(made) for found in manifest.recipes):
         raise ConfigurationError(_not_built(built, given))
     return made
@@ -92,19 +94,6 @@ def _named(name: str) -> str:
     from sire_core.recipes import recipe_by_name
 
     return recipe_by_name(name).name
-
-
-def _made(name: str, given: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:
-    """The recipe with these settings; other ones that would be idle beside them have their defaults."""
-    from sire_core.recipes import recipe_by_name
-    from sire_core.settings import UnusedSettingError
-
-    try:
-        return recipe_by_name(name, **{**others, **given})
-    except UnusedSettingError as error:
-        if error.name in given or error.name not in others:
-            raise
-        return _made(name, given, {key: value for key, value in others.items() if key != error.name})
 
 
 def _check_ranker(name: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
 from sire_core.others import FolderText
-from sire_core.settings import check_settings, refuse_unused, setting
+from sire_core.settings import UnusedSettingError, check_settings, refuse_unused, setting
 
 if TYPE_CHECKING:
     from sire_core.protocols import Ranker, Recipe
@@ -23,6 +23,7 @@ __all__ = [
     "recipe_as_built",
     "recipe_by_name",
     "recipe_of",
+    "recipe_with",
     "register",
     "remember",
 ]
@@ -88,16 +89,48 @@ def recipe_by_name(name: str, **settings: Any) -> Recipe:
     return REGISTRY[name](**settings)
 
 
-def recipe_of(folder: str | os.PathLike[str] | None) -> Recipe:
-    """The latest recipe of an index folder with its settings; the default where there is none, or no folder."""
+def recipe_with(name: str, given: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:
+    """The recipe with these settings; other ones that would be idle beside them have their defaults.
+
+    Args:
+        name: Name in the registry.
+        given: Settings that were said.
+        others: Settings that hold where nothing else was said.
+
+    Raises:
+        ConfigurationError: As `recipe_by_name`.
+    """
+    try:
+        return recipe_by_name(name, **{**others, **given})
+    except UnusedSettingError as error:
+        if error.name in given or error.name not in others:
+            raise
+        return recipe_with(name, given, {key: value for key, value in others.items() if key != error.name})
+
+
+def recipe_of(folder: str | os.PathLike[str] | None, name: str = "", /, **settings: Any) -> Recipe:
+    """A recipe of an index folder with the settings that it was built with, for `Index(folder, recipe=...)`.
+
+    What the folder names of models, servers and files is not asked, loaded or read until it is said here:
+    `recipe_of(folder, rerank_model="...")`. Where nothing was built, or without a folder, a recipe of the registry.
+
+    Args:
+        folder: The index folder.
+        name: Which of its recipes; the latest when left out.
+        **settings: Settings with other values, or said again.
+
+    Raises:
+        ConfigurationError: It was not built here, is not known in this process, or has no such setting or value.
+    """
+    from sire_core.configuration import registered_recipe
     from sire_core.storage.folder import Folder
     from sire_core.storage.manifest import Manifest
 
     manifest = Manifest() if folder is None else Manifest.from_json(Folder(folder).read_manifest())
     if not manifest.recipes:
-        return recipe_by_name(DEFAULT_RECIPE)
-    built = manifest.find(None)
-    return recipe_by_name(built.name, **built.config)
+        return recipe_by_name(name or DEFAULT_RECIPE, **settings)
+    known = registered_recipe(manifest.find(None, name))
+    return recipe_with(known.name, settings, known.config) if settings else known
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.others import FolderText
 from sire_core.protocols import Recipe
 from sire_core.recipes.base import register
-from sire_core.settings import Chosen, Part, check_settings, setting
+from sire_core.settings import Chosen, Part, UnusedSettingError, check_settings, setting
 
 if TYPE_CHECKING:
     from sire_core.search.chains.scorers import ChainScorer
@@ -40,7 +40,9 @@ class ChainScoring:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.checkpoint and self.scorer != "neural":
-            raise ConfigurationError(f"A checkpoint is the neural scorer's; say scorer='neural', not {self.scorer!r}.")
+            raise UnusedSettingError(
+                "checkpoint", f"A checkpoint is the neural scorer's; say scorer='neural', not {self.scorer!r}."
+            )
 
 
 @register

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from langchain_sire import (
 from langchain_sire.documents import from_texts
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
-from sire_core.recipes import indexrag
+from sire_core.recipes import indexrag, recipe_by_name
 from sire_core.storage.uuids import from_uuid
 
 PEOPLE = ["Mira Vale", "Anna Berg", "Tom Hale", "Ida Moor"]
@@ -97,6 +98,13 @@ def test_a_retriever_searches_the_mirrored_store(store, tmp_path):
     retriever = SireRetriever(index=Index(tmp_path / "i", recipe=over_vector_store("flat", store)), k=4)
     found = retriever.invoke("Who was a painter?")
     assert {document.metadata["title"] for document in found} == {f"No. {i}" for i in range(4)}
+
+
+def test_a_recipe_that_this_process_was_given_is_known_over_a_store_too(store, tmp_path):
+    recipe = replace(recipe_by_name("flat"), name="of-mine")
+    SireRetriever.from_texts(["Mira painted."], path=tmp_path / "i", recipe=recipe, vector_store=store).index.close()
+    opened = SireRetriever.load(tmp_path / "i", vector_store=store)
+    assert [document.page_content for document in opened.invoke("Who?")] == ["Mira painted."]
 
 
 def test_ids_are_uuids_and_units_are_found_by_them(store):
