@@ -13,6 +13,7 @@ from sire_core.recipes import REGISTRY
 from sire_core.search.rankers.evidence_index import EvidenceIndex
 from sire_core.search.rankers.evidence_question import OWN, QuestionEvidence
 from sire_core.search.rankers.hybrid import Hybrid
+from sire_core.testing.hash_embedder import HashEmbedder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,3 +115,22 @@ def test_paths_and_chains_rank_together() -> None:
     ) as index:
         index.build(cut("book"))
         assert index.search(QUESTION, 1)[0].doc_ids == ("0",)
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_passages_of_one_title_lead_to_the_nearest_of_them_alone(filtered: bool) -> None:
+    """A book in many passages has one title: all pairs of them would be steps, and a search take as long."""
+    texts = [f"Chapter {n} tells of whale number {n} and of the mast." for n in range(150)]
+    with Index(embedder=HashEmbedder()) as index:
+        index.build([Document(f"d{n}", text, "Moby Dick") for n, text in enumerate(texts)])
+        view = index.view()
+        found = EvidenceIndex.of(view)
+        cosines = np.linspace(0.0, 1.0, len(found.chunks)).astype(np.float32)
+        allowed = np.arange(len(found.chunks)) % 2 == 0 if filtered else None
+        evidence = QuestionEvidence("Which whale is told of?", found, cosines, view.matrix, allowed, 10)
+        first = np.array([0, 4, 148])
+        steps = evidence.leads(first, np.zeros(3), 40)
+        best = np.flatnonzero(np.ones(150) if allowed is None else allowed)[-40:]
+        for passage in first.tolist():
+            led = np.unique(steps.targets[steps.sources == passage])
+            assert led.tolist() == [other for other in best.tolist() if other != passage]

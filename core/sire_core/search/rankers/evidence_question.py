@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.grouping import ranges
 from sire_core.search.rankers.evidence_links import linked_entities
 from sire_core.search.rankers.evidence_words import QuestionWords, largest
 from sire_core.search.ranking import best_first
@@ -46,6 +47,7 @@ cosine of both, 1 / how many passages are about the name, 1 / names of the first
 1 / how many others mention it."""
 _CONSTANT, _DEPTH = 61.0, 50  # of reciprocal ranks
 _LEAST_SHARE = -8.0
+_MOST_ABOUT = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,21 +141,26 @@ class QuestionEvidence:
         Args:
             sources: First passages, distinct.
             shares: Log share of each among all candidates.
-            widest: Names that more passages mention lead only to those that are about them.
+            widest: Names that more passages mention lead only to those that are about them; at most to so many, and no
+                fewer than 40: those nearest to the question.
         """
         index = self.index
         places, sentences, entities, counts = self._named_in(sources)
-        held, holders = index.holders.take(entities)
-        about = index.own[holders] == entities[held]
-        others = np.bincount(held[~about], minlength=len(entities))
-        titles = np.bincount(held[about], minlength=len(entities))
-        keep = (about | (index.holders.lengths(entities)[held] <= widest)) & (holders != sources[places[held]])
-        if self._allowed is not None:
-            keep &= self._allowed[holders]
-        held, targets, about = held[keep], holders[keep], about[keep]
+        names, number = np.unique(entities, return_inverse=True)
+        mentioned = index.holders.lengths(names)
+        of_name, holders = index.holders.take(names)
+        about = index.own[holders] == names[of_name]
+        titles = np.bincount(of_name[about], minlength=len(names))[number]
+        others = np.bincount(of_name[~about], minlength=len(names))[number]
+        kept = self._followed(of_name, holders, about | (mentioned[of_name] <= widest), max(widest, _MOST_ABOUT))
+        ends = np.cumsum(np.bincount(of_name[kept], minlength=len(names)))
+        lengths = np.diff(ends, prepend=0)[number]
+        held, followed = np.arange(len(entities)).repeat(lengths), kept[ranges((ends[number] - lengths), lengths)]
+        other = holders[followed] != sources[places[held]]
+        held, targets, about = held[other], holders[followed][other], about[followed][other]
         from_place = places[held]
         mask, target_masks = self.texts.passages[sources][from_place], self.texts.passages[targets]
-        rarity = np.log1p(len(index.chunks) / np.maximum(1, index.holders.lengths(entities))) / self._rarity
+        rarity = (np.log1p(len(index.chunks) / np.maximum(1, mentioned)) / self._rarity)[number]
         first, second = self._vectors[index.chunks[sources]], self._vectors[index.chunks[targets]]
         features = np.array(
             [
@@ -174,6 +181,17 @@ class QuestionEvidence:
             ]
         ).T
         return Leads(sources[from_place], sentences[held], entities[held], targets, features)
+
+    def _followed(self, names: Ints, holders: Ints, keep: BoolArray, most: int) -> Ints:
+        """Places in `holders` of those that steps lead to, of each name at most so many."""
+        kept = np.flatnonzero(keep if self._allowed is None else keep & self._allowed[holders])
+        # A book in a thousand passages has one title: every passage would lead to all others.
+        crowded = np.flatnonzero(np.bincount(names[kept])[names[kept]] > most)
+        if len(crowded):
+            order = crowded[np.lexsort((-self._cosines[holders[kept[crowded]]], names[kept[crowded]]))]
+            group = names[kept[order]]
+            kept = np.delete(kept, order[np.arange(len(order)) - np.searchsorted(group, group) >= most])
+        return kept
 
     def _named_in(self, sources: Ints) -> tuple[Ints, Ints, Ints, Ints]:
         """Names of passages: place of the passage, the name's sentence that covers most of the question, the entity.
