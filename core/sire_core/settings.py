@@ -49,6 +49,7 @@ def setting(
     low: float | None = None,
     high: float | None = None,
     above: float | None = None,
+    wording: bool = False,
 ) -> T:
     """A field of a component with what it may be; `check_settings` refuses everything else.
 
@@ -58,8 +59,10 @@ def setting(
         low: Smallest number allowed.
         high: Largest number allowed.
         above: Numbers must be larger than this.
+        wording: Whether a text is words for a question, or to be looked up; it names no model, host or file, and a page
+            may set it.
     """
-    bounds = {"choices": tuple(choices), "low": low, "high": high, "above": above}
+    bounds = {"choices": tuple(choices), "low": low, "high": high, "above": above, "wording": wording}
     return field(default=default, metadata=bounds)
 
 
@@ -196,10 +199,12 @@ class Chosen:
 
 def _refuse_page_text(declared: Field[Any], name: str, value: Any) -> None:
     """A free text may name a model, its server or a file: those who see a page do not decide about these."""
-    if isinstance(value, PageText) and "str" in _names(declared) and not declared.metadata.get("choices"):
+    told = declared.metadata
+    if isinstance(value, PageText) and "str" in _names(declared) and not (told.get("choices") or told.get("wording")):
         raise ConfigurationError(
-            f"{name} cannot be set on this page: it takes any text, and a page sets numbers, switches and choices "
-            "only. Use the command line (--set) or Python."
+            f"{name} cannot be set on this page: it may name a model, a server or a file, and a page sets numbers, "
+            f"switches and choices only. Say it where the page is started (sire explore DIR --set {name}=...), or in "
+            "Python."
         )
 
 

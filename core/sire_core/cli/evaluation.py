@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sire_core.cli.evaluation_rows import apart, ask, build, embedder_for, folder_for, shared
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.cli.output import note
+from sire_core.cli.recipe_options import settings_had
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -105,13 +106,7 @@ def settings_by_recipe(recipes: Sequence[str], settings: Mapping[str, Any] | Non
     """
     from sire_core.recipes import recipe_by_name
 
-    given = dict(settings or {})
-    known = {name: recipe_by_name(name).config for name in recipes}
-    for key, value in given.items():
-        if recipes and not any(key in config for config in known.values()):
-            recipe_by_name(recipes[0], **{key: value})  # says which settings there are
-            raise ConfigurationError(f"None of {', '.join(recipes)} has a setting {key!r}; see: sire recipes.")
-    chosen = {name: {key: value for key, value in given.items() if key in config} for name, config in known.items()}
+    chosen = settings_had(recipes, settings or {})
     for name, own in chosen.items():
         recipe_by_name(name, **own)
     return chosen

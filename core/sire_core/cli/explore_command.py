@@ -32,10 +32,12 @@ def explore(
     ] = "127.0.0.1",
     allow: arguments.Allow = None,
     embedder: arguments.Embedder = None,
+    settings: arguments.SearchSettings = None,
 ) -> None:
     """Show an index as a local web page. With the paths from questions to hits, documents, entities and trees.
 
-    Nothing is changed, and nothing is loaded from elsewhere. Needs the extra `explore`.
+    Nothing is changed, and nothing is loaded from elsewhere. What --set says holds in every search of the page, in the
+    recipes that have it, where the page sets nothing else. Needs the extra `explore`.
 
     Example: sire explore my-index
     """
@@ -44,12 +46,14 @@ def explore(
     from sire_core.explore.server import serve
 
     model = answering.model()
+    said = parse_settings(settings)
 
-    def opened(recipe: str, settings: Sequence[str]) -> Index:
+    def opened(recipe: str, on_page: Sequence[str]) -> Index:
         options = IndexOptions(
             folder=folder,
             recipe=recipe or None,
-            settings=of_page(parse_settings(settings)),
+            settings=of_page(parse_settings(on_page)),
+            beneath=said,
             embedder=embedder,
             language_model=model,
             allow=allow,

@@ -48,6 +48,7 @@ class IndexOptions:
         folder: The index folder; None keeps it in memory.
         recipe: Name of a recipe.
         settings: Settings of the recipe; for a search those that decide how is searched.
+        beneath: For a search, settings of all recipes that have them, where `settings` say nothing else.
         ranker: Ranker that replaces the recipe's own, in searches.
         embedder: See `resolve_embedder`.
         extractions: File of recorded extractions.
@@ -67,6 +68,7 @@ class IndexOptions:
     folder: Path | None = None
     recipe: str | None = None
     settings: Mapping[str, Any] | None = None
+    beneath: Mapping[str, Any] | None = None
     ranker: str | None = None
     embedder: Embedder | str | None = None
     extractions: Path | None = None
@@ -138,7 +140,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         recipe = recipe_to_build(options.recipe, given, manifest)
     else:
         check_folder(options.folder)
-        recipe = recipe_to_search(options.recipe, given, options.ranker, manifest)
+        recipe = recipe_to_search(options.recipe, given, options.ranker, manifest, options.beneath)
     return Index(
         options.folder,
         recipe=recipe,

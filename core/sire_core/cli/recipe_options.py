@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Recipe
     from sire_core.storage.manifest import BuiltRecipe, Manifest
 
-__all__ = ["parse_settings", "recipe_to_build", "recipe_to_search"]
+__all__ = ["parse_settings", "recipe_to_build", "recipe_to_search", "settings_had"]
 
 
 def parse_settings(given: Sequence[str] | None) -> dict[str, Any]:
@@ -57,7 +57,11 @@ def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Man
 
 
 def recipe_to_search(
-    name: str | None, settings: Mapping[str, Any], ranker: str | None, manifest: Manifest
+    name: str | None,
+    settings: Mapping[str, Any],
+    ranker: str | None,
+    manifest: Manifest,
+    beneath: Mapping[str, Any] | None = None,
 ) -> Recipe | str | None:
     """The recipe that a search means; settings that are not given are those that it was built with.
 
@@ -66,6 +70,7 @@ def recipe_to_search(
         settings: `--set`.
         ranker: `--ranker`.
         manifest: Of the folder.
+        beneath: Settings that hold in every recipe that has them, where `settings` say nothing else.
 
     Returns:
         As `recipe_to_build`.
@@ -74,19 +79,44 @@ def recipe_to_search(
         ConfigurationError: As `recipe_to_build`; or a setting decides what is built, and that was not built.
     """
     given = {**settings, **({} if ranker is None else {"ranker": ranker})}
-    if not given or not manifest.generation:
+    if not (given or beneath) or not manifest.generation:
         return recipe_to_build(name, given, manifest)
-    from sire_core.recipes.base import recipe_with
+    from sire_core.recipes.base import REGISTRY, recipe_with
 
     if name is not None:
         _named(name)
     built = manifest.find(None, name or "")
+    held = dict.fromkeys(found.name for found in manifest.recipes if found.name in REGISTRY)
+    below = settings_had(tuple(held), beneath or {}).get(built.name, {})
+    if not (given or below):
+        return name
     if ranker is not None:
         _check_ranker(built.name)
-    made = recipe_with(built.name, given, built.config)
+    made = recipe_with(built.name, below, built.config)
+    made = recipe_with(built.name, given, made.config) if given else made
     if not any(found.builds_like(made) for found in manifest.recipes):
-        raise ConfigurationError(_not_built(built, given))
+        raise ConfigurationError(_not_built(built, {**below, **given}))
     return made
+
+
+def settings_had(recipes: Sequence[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The settings that each recipe has, of those that were given.
+
+    Args:
+        recipes: Names in the registry.
+        given: Settings by name.
+
+    Raises:
+        ConfigurationError: No recipe has one of them.
+    """
+    from sire_core.recipes import recipe_by_name
+
+    known = {name: recipe_by_name(name).config for name in recipes}
+    for key, value in given.items():
+        if recipes and not any(key in config for config in known.values()):
+            recipe_by_name(recipes[0], **{key: value})  # says which settings there are
+            raise ConfigurationError(f"None of {', '.join(recipes)} has a setting {key!r}; see: sire recipes.")
+    return {name: {key: value for key, value in given.items() if key in config} for name, config in known.items()}
 
 
 def _named(name: str) -> str:

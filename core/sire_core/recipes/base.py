@@ -149,7 +149,7 @@ class PoolRanker:
 
     ranker: str = setting("dense", choices=("dense", "bm25", "tfidf", "hybrid", "late"))
     ann_threshold: int | None = setting(None, low=1)
-    instruction: str = ""
+    instruction: str = setting("", wording=True)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -1,13 +1,22 @@
 """From command-line options to an index."""
 
 import json
+from functools import partial
 
 import pytest
+from typer.testing import CliRunner
 
+from sire_core import Index
+from sire_core.cli.app import app
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.cli.recipe_options import parse_settings
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.explore.explorer import Asking
+from sire_core.models.sync import run_sync
+from sire_core.others import FolderText, of_page
+from sire_core.recipes import recipe_by_name
+from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Document
 
 DOCUMENTS = [
@@ -155,3 +164,67 @@ def test_another_ranker_keeps_the_settings_that_the_recipe_was_built_with(tmp_pa
         steps = {step.step for hit in index.search("maps", 5) for step in hit.path}
     assert any(step.startswith("words:") for step in steps)
     assert not any(step.startswith("vector:") for step in steps)
+
+
+@pytest.fixture
+def asked_on_page(tmp_path, monkeypatch):
+    """Searches of the page of `sire explore`, as started with some words, over `flat` and a `sire` that names a model."""
+    asked = []
+
+    def chat(name):
+        asked.append(name)
+        return ScriptedModel(["0"] * 9)
+
+    monkeypatch.setattr("sire_core.models.openai.named._chat_model", chat)
+    theirs = {"rerank": FolderText("model"), "rerank_model": FolderText("their@http://127.0.0.1:9/v1")}
+    for recipe in (recipe_by_name("flat"), recipe_by_name("sire", max_names=4, **theirs)):
+        with Index(tmp_path / "ix", recipe=recipe) as index:
+            index.build(DOCUMENTS)
+
+    def searches(words, *askings):
+        def serve(explorer, *_):
+            for asking in askings:
+                assert run_sync(explorer.ask(asking)).hits
+
+        monkeypatch.setattr("sire_core.explore.server.serve", serve)
+        asked.clear()
+        result = CliRunner().invoke(app, ["explore", str(tmp_path / "ix"), *words])
+        return result.exit_code, " ".join(result.output.split()), list(asked)
+
+    return searches
+
+
+def test_what_explore_is_told_holds_in_every_search_of_the_page(asked_on_page):
+    ask = partial(Asking, "Who founded Brackwater Press?")
+    code, said, _ = asked_on_page((), ask())
+    assert (code, "--set rerank_model=..." in said) == (1, True)
+    said = ("--set", "rerank_model=mine")
+    askings = (
+        ask(),
+        ask(recipe="sire"),
+        ask(recipe="flat"),
+        ask(settings="rerank_named=1"),
+        ask(settings="rerank=none"),
+    )
+    assert asked_on_page(said, *askings) == (0, "", ["mine"] * 3)
+    code, said, asked = asked_on_page(said, ask(settings="rerank_model=theirs"))
+    assert (code, asked) == (1, [])
+    assert "cannot be set on this page" in said
+    assert "sire explore DIR --set rerank_model=..." in said
+    for words, reason in (("damping=0.5", "no setting 'damping'"), ("max_names=9", "decides what is built")):
+        code, said, _ = asked_on_page(("--set", words))
+        assert (code, reason in said) == (1, True), said
+
+
+def test_a_page_may_set_words_that_name_nobody():
+    for recipe, settings in (
+        ("flat", {"instruction": "briefly"}),
+        ("indexrag", {"instruction": "briefly"}),
+        ("sirerag", {"instruction": "briefly"}),
+        ("smart", {"perspective": "1", "cap": "third"}),
+    ):
+        assert {**recipe_by_name(recipe, **of_page(settings)).config, **settings} == recipe_by_name(
+            recipe, **settings
+        ).config
+    with pytest.raises(ConfigurationError, match="cap is one of third or a whole number of at least 0 or None"):
+        recipe_by_name("smart", **of_page({"cap": "half"}))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.text import count_tokens
-from sire_core.errors import ConfigurationError, QueryError
+from sire_core.errors import QueryError
 from sire_core.search.selectors.report_lines import BESIDE, WithoutReports
 from sire_core.search.selectors.report_trees import ReportTrees
 from sire_core.settings import check_settings, setting
@@ -51,20 +51,17 @@ class ReportSelector:
             It is no part of what is built: one index serves searches of every perspective.
 
     Raises:
-        ConfigurationError: `cap` is none of these.
+        ConfigurationError: A value is not allowed.
     """
 
-    cap: int | str | None = "third"
+    cap: int | str | None = setting("third", choices=("third",), low=0)
     overlap: float = setting(_OVERLAP, low=0.0)
     cap_tokens: int | None = setting(None, low=1)
     bring: bool = False
-    perspective: str = ""
+    perspective: str = setting("", wording=True)
 
     def __post_init__(self) -> None:
         check_settings(self)
-        number = isinstance(self.cap, int) and not isinstance(self.cap, bool) and self.cap >= 0
-        if not number and self.cap not in ("third", None):
-            raise ConfigurationError(f"cap is 'third', a number of reports or None, not {self.cap!r}.")
 
     async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:
         """Return a ranking whose first `k` are the context; with `cap=None` it is longer.
