@@ -76,7 +76,7 @@ class SentenceChunker:
     @property
     def fingerprint(self) -> str:
         """Names the method and its settings; equal fingerprints cut a text at the same places."""
-        return f"sections-1(max={self.max_tokens},overlap={self.overlap_tokens})"
+        return f"sections-2(max={self.max_tokens},overlap={self.overlap_tokens})"
 
     def split(self, text: str) -> list[str]:
         """Cut a text into chunks.

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Block", "block_runs", "markdown_blocks"]
+__all__ = ["Block", "block_runs", "code_end", "markdown_blocks"]
 
 # No part of an image may hold the beginning of another one, so that nothing is read twice.
 _IMAGE = re.compile(
     r"!\[(?P<alt>[^\[\]\n]*)\]\(\s*<?(?P<target>(?:(?!!\[)[^)\s>])+)>?(?:\s+[\"'](?P<title>[^\"'\n]*)[\"'])?\s*\)"
 )
 _RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
-_FENCES = ("```", "~~~")
+# Behind the backticks of a fence stands no other backtick: "```x``` is short" is code within a line.
+_FENCE = re.compile(r"[ \t]*(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<mark>`{3,}(?=[^`]*$)|~{3,})")
+_DEEP = 4
+"""Columns from which a fence can only stand within an item of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ def block_runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     plain: list[str] = []
     place = 0
     while place < len(lines):
-        stop, kind = _code(lines, place), "code"
+        stop, kind = code_end(lines, place), "code"
         if stop == place:
             stop, kind = _table(lines, place), "table"
         if stop == place:
@@ -102,14 +105,31 @@ def block_runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
         yield "text", plain
 
 
-def _code(lines: list[str], start: int) -> int:
-    """Where the fenced code that starts at a line ends; `start` when none starts there."""
-    mark = lines[start].lstrip()[:3]
-    if mark not in _FENCES:
+def code_end(lines: Sequence[str], start: int) -> int:
+    """Where the fenced code that starts at a line ends; `start` when none starts there.
+
+    Code goes on to a fence of the same character that is at least as long and has nothing behind it, else to the end:
+    a longer fence can show a shorter one. Code within an item of a list ends with the item, too.
+
+    Args:
+        lines: Of a Markdown text.
+        start: Number of a line.
+    """
+    opened = _FENCE.match(lines[start])
+    if opened is None:
         return start
+    mark = opened["mark"]
+    column = len(lines[start][: opened.start("mark")].expandtabs(_DEEP))
+    within = bool(opened["item"]) or column >= _DEEP
     for place in range(start + 1, len(lines)):
-        if lines[place].strip().startswith(mark):
-            return place + 1
+        line = lines[place]
+        bare = line.strip()
+        if bare.startswith(mark) and not bare.strip(mark[0]):
+            indent = line[: line.index(mark[0])].expandtabs(_DEEP)
+            if len(indent) < column + _DEEP:
+                return place + 1
+        if within and bare and not line[0].isspace():
+            return place
     return len(lines)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from sire_core.corpus.markdown_blocks import code_end
 
 __all__ = [
     "SEPARATOR",
@@ -17,6 +20,7 @@ __all__ = [
     "section_title",
     "sections_of_markdown",
     "title_line",
+    "without_comments",
 ]
 
 SEPARATOR = " > "
@@ -24,7 +28,6 @@ SEPARATOR = " > "
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t]*$")
-_FENCE = re.compile(r" {0,3}(```|~~~)")
 _ANCHOR = re.compile(r"<a (?:id|name)=[\"']?[^<>\"']{0,200}[\"']?\s*/?>(?:</a>)?")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[#:.][^{}\s]{1,100}(?: [^{}\n]{0,100})?\}[ \t]*$")
 _LINK = re.compile(r"!?\[[^\[\]]{0,200}\]\([^()\s]{0,500}\)")
@@ -88,29 +91,48 @@ def clean_markdown(text: str) -> str:
     lines = text.split("\n")
     if lines[0].strip() == "---":
         lines = lines[_front_matter(lines) :]
+    return "\n".join(_kept(lines, _tidied))
+
+
+def without_comments(text: str) -> str:
+    """The text without HTML comments, and without lines that hold nothing else.
+
+    A comment that is never closed stays as it is, and so does one in code. One that begins in the middle of a line
+    has to end in its paragraph: prose that speaks of `<!--` is no comment.
+    """
+    return "\n".join(_kept(text.split("\n"), lambda line: line)) if "<!--" in text else text
+
+
+def _kept(lines: list[str], tidied: Callable[[str], str | None]) -> list[str]:
+    """Lines without comments; outside of code each is tidied, and left out when that leaves nothing."""
+    comments = _Comments(lines)
     kept: list[str] = []
-    fence, comment = "", False
-    for line in lines:
-        if not fence and not comment and line.startswith(("    ", "\t")) and (not kept or _indented(kept[-1])):
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        if line.startswith(("    ", "\t")) and (not kept or _indented(kept[-1])):
             kept.append(line)  # code that is set off by its indentation
+            place += 1
             continue
-        if fence or (not comment and _FENCE.match(line)):
-            closes = fence and line.strip().startswith(fence)
-            fence = "" if closes else fence or line.lstrip()[:3]
-            kept.append(line)
+        if (stop := code_end(lines, place)) > place:
+            kept += lines[place:stop]
+            place = stop
             continue
-        _, seen, rest = line.partition("-->") if comment else ("", "", line)
-        if comment and not seen:
-            continue
-        cleaned, comment = _without_comments(rest)
-        cleaned = _without_anchors(cleaned)
-        if (cleaned == line or cleaned.strip()) and not _navigates(cleaned):
-            kept.append(cleaned)
-    return "\n".join(kept)
+        rests, place = comments.left_out(place)
+        for rest in rests:
+            cleaned = tidied(rest)
+            if cleaned is not None and (cleaned == line or cleaned.strip()):
+                kept.append(cleaned)
+    return kept
 
 
 def _indented(line: str) -> bool:
     return not line.strip() or line.startswith(("    ", "\t"))
+
+
+def _tidied(line: str) -> str | None:
+    cleaned = _without_anchors(line)
+    return None if _navigates(cleaned) else cleaned
 
 
 def _without_anchors(line: str) -> str:
@@ -158,26 +180,70 @@ def _front_matter(lines: Sequence[str]) -> int:
     return 0
 
 
-def _without_comments(line: str) -> tuple[str, bool]:
-    """A line without comments, and whether one goes on behind it; code between backticks keeps them."""
-    kept: list[str] = []
-    place = 0
-    start = line.find("<!--")
-    while start >= 0:
-        code = _INLINE_CODE.search(line, place, start + 600) if line.find("`", place, start) >= 0 else None
-        if code is not None and code.start() < start:
-            kept.append(line[place : code.end()])
-            place = code.end()
-            start = start if place <= start else line.find("<!--", place)
-            continue
-        end = line.find("-->", start + 4)
-        kept.append(line[place:start])
-        if end < 0:
-            return "".join(kept), True
-        place = end + 3
-        start = line.find("<!--", place)
-    kept.append(line[place:])
-    return "".join(kept), False
+class _Comments:
+    """Where comments end; lines are looked through once, however many comments they begin and never close."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        seen = any("<!--" in line for line in lines)
+        self._lines = lines
+        self._closing = [number for number, line in enumerate(lines) if "-->" in line] if seen else []
+        self._breaks = [number for number, line in enumerate(lines) if _ends_paragraph(line)] if self._closing else []
+        self._searched = -1  # a line with no further end of a comment
+
+    def left_out(self, place: int) -> tuple[list[str], int]:
+        """What is left of a line, and of the one that its last comment ends in; and the number of the next line."""
+        line = self._lines[place]
+        if not self._closing:
+            return [line], place + 1
+        rests: list[str] = []
+        left: list[str] = []
+        bare, at = True, 0
+        start = _opening(line, 0)
+        while start >= 0:
+            bare = bare and not line[at:start].strip()
+            found = self._end(place, start, bare)
+            if found is None:
+                bare, start = False, _opening(line, start + 4)
+                continue
+            left.append(line[at:start])
+            if found[0] > place:
+                rests.append("".join(left))
+                left, line = [], self._lines[found[0]]
+            place, at = found
+            start = _opening(line, at)
+        left.append(line[at:])
+        return [*rests, "".join(left)], place + 1
+
+    def _end(self, place: int, start: int, bare: bool) -> tuple[int, int] | None:
+        """Line and column behind a comment; None when it is never closed."""
+        if place != self._searched:
+            end = self._lines[place].find("-->", start + 4)
+            if end >= 0:
+                return place, end + 3
+            self._searched = place
+        following = bisect_right(self._closing, place)
+        if following == len(self._closing):
+            return None
+        closing = self._closing[following]
+        ends_before = bisect_right(self._breaks, place) < bisect_right(self._breaks, closing)
+        return (closing, self._lines[closing].find("-->") + 3) if bare or not ends_before else None
+
+
+def _ends_paragraph(line: str) -> bool:
+    bare = line.strip()
+    return not bare or bare.startswith(("```", "~~~"))
+
+
+def _opening(line: str, place: int) -> int:
+    """Where the next comment begins; code between backticks is none."""
+    start = line.find("<!--", place)
+    while start >= 0 and line.find("`", place, start) >= 0:
+        code = _INLINE_CODE.search(line, place, start + 600)
+        if code is None or code.start() > start:
+            break
+        place = code.end()
+        start = start if place <= start else line.find("<!--", place)
+    return start
 
 
 def _navigates(line: str) -> bool:
@@ -215,14 +281,14 @@ def _close(found: list[MarkdownSection], path: Sequence[tuple[int, str]], part: 
 
 def _runs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
     """Lines one by one, with the level and words of the heading that each is; 0 for all others."""
-    fence, place = "", 0
+    place = 0
     while place < len(lines):
+        if (stop := code_end(lines, place)) > place:
+            yield 0, "", list(lines[place:stop])
+            place = stop
+            continue
         line = lines[place]
-        if fence:
-            fence = "" if line.strip().startswith(fence) else fence
-        elif opened := _FENCE.match(line):
-            fence = opened.group(1)
-        elif _stands_apart(lines, place):
+        if _stands_apart(lines, place):
             match = _HEADING.match(line)
             if match and (heading := plain_heading(line[match.end() :])):
                 yield len(match.group(1)), heading, [line]

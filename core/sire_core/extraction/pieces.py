@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sire_core.corpus.markdown_blocks import code_end
+from sire_core.corpus.sections import without_comments
+
 __all__ = ["Piece", "pieces_of", "without_markup"]
 
-_FENCE = re.compile(r" {0,3}(```|~~~)")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
@@ -47,17 +49,6 @@ def pieces_of(text: str) -> list[Piece]:
     return [Piece(kind, cleaned) for kind, found in _pieces(without_comments(text)) if (cleaned := _clean(kind, found))]
 
 
-def without_comments(text: str) -> str:
-    """The text without HTML comments; one that is never closed stays."""
-    kept: list[str] = []
-    place = 0
-    while (start := text.find("<!--", place)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
-        kept.append(text[place:start])
-        place = end + 3
-    kept.append(text[place:])
-    return "".join(kept)
-
-
 def without_markup(text: str) -> str:
     """Prose without link targets, tags, anchors and emphasis; what they mark stays."""
     if "](" in text or "][" in text:
@@ -81,11 +72,10 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
     place = 0
     while place < len(lines):
         line = lines[place]
-        if fence := _FENCE.match(line):
+        if (stop := code_end(lines, place)) > place:
             yield from _closed(prose)
-            stop = _fence_end(lines, place, fence.group(1))
-            yield "code", "\n".join(lines[place + 1 : stop])
-            place = stop + 1
+            yield "code", "\n".join(_within_fences(lines[place:stop]))
+            place = stop
             continue
         line = line[quote.end() :] if (quote := _QUOTE.match(line)) else line
         bare = line.strip()
@@ -114,17 +104,14 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
     yield from _closed(prose)
 
 
+def _within_fences(lines: list[str]) -> list[str]:
+    return lines[1:-1] if lines[-1].strip(" \t`~") == "" else lines[1:]
+
+
 def _closed(prose: list[str]) -> Iterator[tuple[str, str]]:
     if prose:
         yield "prose", " ".join(prose)
         prose.clear()
-
-
-def _fence_end(lines: list[str], start: int, mark: str) -> int:
-    for place in range(start + 1, len(lines)):
-        if lines[place].strip().startswith(mark):
-            return place
-    return len(lines)
 
 
 def _stands_alone(lines: list[str], place: int) -> bool:

@@ -5,8 +5,10 @@ import time
 import pytest
 
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
+from sire_core.corpus.markdown_blocks import block_runs
 from sire_core.corpus.readers import read_documents
 from sire_core.corpus.sections import clean_markdown, sections_of_markdown
+from sire_core.extraction.pieces import Piece, pieces_of
 from sire_core.types import Document, Passage
 
 PAGE = """---
@@ -68,7 +70,18 @@ def test_readers_see_no_comments_front_matter_anchors_or_navigation():
         ("It starts with `<!--` here.\n\nMore.", None),
         ("`a <!-- b --> c` and <!-- gone -->that", "`a <!-- b --> c` and that"),
         ("Code:\n\n    <!-- begin -->\n    x", None),
-        ("<!-- a -->`b`<!-- c", "`b`"),
+        ("<!-- a -->`b`<!-- c", "`b`<!-- c"),
+        ("A comment starts with <!-- and ends later.\n\nThe captain was Ivo Tarn.", None),
+        (
+            "It starts with <!-- here.\n\nThe captain.\n\n<!-- gone -->\nIvo.",
+            "It starts with <!-- here.\n\nThe captain.\n\nIvo.",
+        ),
+        ("It starts with <!-- here:\n```\n<!-- kept -->\n```", None),
+        ("<!-- one\n\ntwo -->Three <!-- four\nfive --> six", "Three \n six"),
+        ("<!-- never closed\n\nThe captain.", None),
+        ("````\n```\n````\nIvo <!-- gone -->Tarn", "````\n```\n````\nIvo Tarn"),
+        ("```bash\n<!-- kept -->\n``` no end\n<!-- kept -->", None),
+        ("```code``` in a line\n<!-- gone -->\nIvo", "```code``` in a line\nIvo"),
         ("---\n\n# Title\n\nNote: read this.\n\n---\nTail.", None),
         ("---\ntitle: Queues\n# note\n---\nTail.", None),
         ("---\ntitle: Queues\ntags:\n  - a\n- b\n---\nTail.", "Tail."),
@@ -113,6 +126,33 @@ def test_headings_make_paths_outside_of_code():
     ]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "````md\n```\n# No heading\n````",
+        "~~~\n```\n# No heading\n~~~~",
+        "```\n# No heading\n    ```\n# Nor this\n```",
+        "- ```\n  # No heading\n  ```",
+        "1. Do:\n    ```\n    # No heading",
+        "```text``` is code in a line",
+    ],
+)
+def test_a_fence_ends_where_markdown_ends_it(code):
+    text = f"# Queue\n\n{code}\n\nIvo Tarn.\n\n## Order\n\nFirst come, first served."
+    if not code.endswith("# No heading"):
+        assert "Ivo Tarn." in [
+            block for kind, lines in block_runs(text.split("\n")) for block in lines if kind == "text"
+        ]
+        assert Piece("prose", "Ivo Tarn.") in pieces_of(text)
+    assert [section.path for section in sections_of_markdown(text)] == [("Queue",), ("Queue", "Order")]
+    assert pieces_of(text)[-2:] == [Piece("heading", "Order"), Piece("prose", "First come, first served.")]
+
+
+def test_what_reads_pieces_leaves_out_the_same_comments():
+    text = "```\n<!-- kept -->\n```\n\nIvo <!-- gone\nand gone --> Tarn.\n\nIt starts with <!-- here."
+    assert [piece.text for piece in pieces_of(text)] == ["<!-- kept -->", "Ivo Tarn.", "It starts with <!-- here."]
+
+
 def test_chunks_carry_the_path_that_all_of_their_text_stands_under():
     assert [title for title, _ in titles(PAGE, max_tokens=40, overlap_tokens=0)] == [
         "Queue",
@@ -155,7 +195,26 @@ def test_a_framework_splitters_chunks_keep_their_headers_and_are_not_cut_again(m
 
 
 @pytest.mark.parametrize(
-    "piece", ["#", "# ", "<!--", "-->", "```", "[a](b)", "<a id=", "{#", "|", "---\n", "=\n", "`", "*", "`a` "]
+    "piece",
+    [
+        "#",
+        "# ",
+        "<!--",
+        "-->",
+        "```",
+        "[a](b)",
+        "<a id=",
+        "{#",
+        "|",
+        "---\n",
+        "=\n",
+        "`",
+        "*",
+        "`a` ",
+        "- ```",
+        "<!--\n-->",
+        "--><!--",
+    ],
 )
 def test_cleaning_and_cutting_are_linear(piece):
     def seconds(length):
