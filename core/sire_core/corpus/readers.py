@@ -21,10 +21,11 @@ from sire_core.corpus.files import (
     parse_json,
     read_text,
 )
+from sire_core.corpus.front_matter import front_matter
 from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.merging import DocumentPool
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
-from sire_core.corpus.sections import clean_markdown, front_matter, sections_of_markdown
+from sire_core.corpus.sections import clean_markdown, sections_of_markdown
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
 
@@ -82,7 +83,8 @@ def read_documents(
     """Read text, Markdown, HTML, JSON Lines and JSON files, and folders of them; with the extra `files` many more.
 
     A file of prose is one document: the id is its path below the folder that was given (or one of `roots`), the title
-    that of its page, else the first heading or the file's name; `metadata["source"]` is the path again, for filters.
+    that of its page, else the first heading or the file's name; `metadata["source"]` is the path again, for filters
+    (a field `source` in the front matter of a page becomes `page_source`).
     Markdown loses comments, front matter, anchors and lines of navigation, HTML whatever is not content. PDF, DOCX,
     PPTX, XLSX, CSV, RST, EPUB, EML and others are converted (`sire_core.corpus.conversion.CONVERTED`). Lines of a JSON
     Lines file (items of a JSON list) are documents `{"id", "title", "text" or "chunks", "metadata"}`; further
@@ -166,6 +168,8 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
         title, text = html_to_markdown(text)
     elif suffix in _MARKDOWN:
         fields = front_matter(text)
+        if "source" in fields:  # a filter for the path has to find every page
+            fields.setdefault("page_source", fields.pop("source"))
         title, text = str(fields.pop("title", "")), clean_markdown(text)
     else:
         return _titled(file, text, "", headings=False)
@@ -184,7 +188,7 @@ def _titled(
     file: SourceFile, text: str, title: str, fields: Mapping[str, Any] | None = None, *, headings: bool = True
 ) -> FoundRecord:
     """A document with a title: its own, else its first heading or the file's name."""
-    metadata = {"source": file.name, **(fields or {})}
+    metadata = {**(fields or {}), "source": file.name}
     if not title and headings:
         title = next((heading for section in sections_of_markdown(text) for heading in section.path[:1] if heading), "")
         title = title if _SAYS.search(title) else ""  # "3.2.0" or a date opens a page, but is not what it is about

@@ -7,13 +7,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from sire_core.corpus.front_matter import front_matter_end
 from sire_core.corpus.markdown_blocks import code_end
 
 __all__ = [
     "SEPARATOR",
     "MarkdownSection",
     "clean_markdown",
-    "front_matter",
     "is_cut",
     "path_of",
     "plain_heading",
@@ -35,8 +35,6 @@ _BETWEEN_LINKS = re.compile(r"[\s|\u00b7\u2022\u2039\u203a\u00ab\u00bb<>*/,\u219
 _MARKS = re.compile(r"`|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)|<[^<>]{0,200}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,500}\)")
 _LEVEL = re.compile(r"[Hh](?:eader|eading)?[ _]?([1-6])")
 _LONGEST_LINE = 2_000
-_FIELD = re.compile(r"([A-Za-z_][\w.-]{0,60})\s{0,3}:(?=\s|$)")
-_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 _INLINE_CODE = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)")
 _LONGEST_TITLE = 100
 _TITLE_WORDS = 14
@@ -89,9 +87,7 @@ def clean_markdown(text: str) -> str:
     Code keeps every character. Text without any of these comes back as it is.
     """
     lines = text.split("\n")
-    if lines[0].strip() == "---":
-        lines = lines[_front_matter(lines) :]
-    return "\n".join(_kept(lines, _tidied))
+    return "\n".join(_kept(lines[front_matter_end(lines) :], _tidied))
 
 
 def without_comments(text: str) -> str:
@@ -140,44 +136,6 @@ def _without_anchors(line: str) -> str:
         return line
     line = _ANCHOR.sub("", line) if "<a " in line else line
     return _ATTRIBUTES.sub("", line) if line.endswith("}") else line
-
-
-def front_matter(text: str) -> dict[str, str | int | float | bool]:
-    """Single values of the front matter of a Markdown page (`title: Queues`), by name; lists and tables are left out.
-
-    Whole numbers, decimal numbers and true or false become such; everything else is text, without its quotes.
-    """
-    lines = text.split("\n", 201)
-    found: dict[str, str | int | float | bool] = {}
-    if lines[0].strip() == "---":
-        for line in lines[1 : max(1, _front_matter(lines) - 1)]:
-            if match := _FIELD.match(line):
-                name, value = match.group(1), line[match.end() :].strip()
-                quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-                if quoted or (value and value[0] not in "[{|>&*!#"):
-                    found[name] = value[1:-1] if quoted else _plain_value(value)
-    return found
-
-
-def _plain_value(value: str) -> str | int | float | bool:
-    value = value.split(" #", 1)[0].rstrip()
-    if value in ("true", "false"):
-        return value == "true"
-    if _NUMBER.fullmatch(value):
-        return float(value) if "." in value else int(value)
-    return value
-
-
-def _front_matter(lines: Sequence[str]) -> int:
-    """Number of lines of front matter with its marks; 0 when the first rule is just a rule."""
-    for place, line in enumerate(lines[1:200], start=1):
-        if line.strip() in ("---", "..."):
-            return place + 1 if place > 1 else 0
-        if line.strip() and not line.startswith((" ", "\t", "- ")) and not _FIELD.match(line):
-            return 0
-        if place == 1 and not _FIELD.match(line):
-            return 0
-    return 0
 
 
 class _Comments:

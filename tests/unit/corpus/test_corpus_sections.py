@@ -83,7 +83,12 @@ def test_readers_see_no_comments_front_matter_anchors_or_navigation():
         ("```bash\n<!-- kept -->\n``` no end\n<!-- kept -->", None),
         ("```code``` in a line\n<!-- gone -->\nIvo", "```code``` in a line\nIvo"),
         ("---\n\n# Title\n\nNote: read this.\n\n---\nTail.", None),
-        ("---\ntitle: Queues\n# note\n---\nTail.", None),
+        ("---\n# Title\n\nNote: read this.\n\n---\nTail.", None),
+        ("---\nThe captain said: go.\n---\nTail.", None),
+        ("---\ntitle: Queues\nProse goes on.\n---\nTail.", None),
+        ("+++\nJust a line.\n+++\nTail.", None),
+        ("---\ntitle: Queues\n# note\n---\nTail.", "Tail."),
+        ("---\ntags: [\n  a\n]\n\nmore:\n-\n  b: c\n---\nTail.", "Tail."),
         ("---\ntitle: Queues\ntags:\n  - a\n- b\n---\nTail.", "Tail."),
     ],
 )
@@ -108,6 +113,27 @@ def test_front_matter_gives_title_and_metadata(tmp_path):
         "draft": False,
     }
     assert document.text.startswith("# Overview")
+
+
+@pytest.mark.parametrize(
+    ("block", "title", "fields"),
+    [
+        ("---\n# Feel free\n\nlayout: home\ntitle: Welcome\n---", "Welcome", {"layout": "home"}),
+        ('---\n"title": "Quoted" # so\n\'by\': Ann\n---', "Quoted", {"by": "Ann"}),
+        ("---\nlast updated: 2024\nPage Owner: Ann\ntitle: Queues\n---", "Queues", {
+            "last updated": 2024, "Page Owner": "Ann",
+        }),
+        ('+++\n# of Hugo\ntitle = "Queues"\nweight = 3\ndraft = false\ntags = ["a"]\n[params]\nx = 1\n+++', "Queues", {
+            "weight": 3, "draft": False,
+        }),
+        ("---\ntitle: Queues\nsource: https://heron.example\n---", "Queues", {"page_source": "https://heron.example"}),
+    ],
+)  # fmt: skip
+def test_front_matter_as_people_write_it(tmp_path, block, title, fields):
+    (tmp_path / "page.md").write_text(f"{block}\nIt was designed by Ann Hask.\n", encoding="utf-8")
+    [document] = read_documents([tmp_path]).documents
+    assert (document.title, document.metadata) == (title, {"source": "page.md", **fields})
+    assert document.text.strip() == "It was designed by Ann Hask."
 
 
 def test_a_number_is_no_title(tmp_path):
