@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from html.parser import HTMLParser
+
+from sire_core.corpus.html_rules import (
+    HIDDEN_ROLES,
+    UNENDED_MARKS,
+    Landmarks,
+    UnendedError,
+    fence_around,
+    without_comment_marks,
+    without_long_numbers,
+    without_unended,
+)
 
 __all__ = ["html_to_markdown"]
 
 _SKIPPED = frozenset(
-    "script style nav footer aside form svg template noscript iframe button select dialog object canvas audio "
+    "script style nav footer svg template noscript iframe button select textarea datalist dialog object canvas audio "
     "video".split()
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = frozenset(
-    "p div section article main header ul ol dl dt dd figure figcaption blockquote details summary address body".split()
+    "p div section article main header ul ol dl dt dd figure figcaption blockquote details summary address body "
+    "form fieldset aside".split()
 )
 _CELLS = ("td", "th")
 _GROUPS = ("tbody", "thead", "tfoot")
-_ENDS_P = "pre table hr nav footer aside form dialog center menu fieldset hgroup search".split()
+_ENDS_P = "pre table hr nav footer dialog center menu hgroup search".split()
 _ENDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys([*_BLOCKS, *_HEADINGS, *_ENDS_P], ("p",)),
     "li": ("li", "p"),
@@ -40,34 +53,48 @@ _WALLS = {
 }
 """Elements that a tag inside of them ends nothing outside of."""
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_NAVIGATION = re.compile(
-    r"(?:^|[\s_-])(?:nav|navbar|navigation|breadcrumbs?|sidebar|toc|menu|pagination|skip-link|headerlink|cookie)"
-    r"(?:$|[\s_-])",
-    re.IGNORECASE,
-)
+_NAMED_BY_BUTTONS = (*_HEADINGS, "summary", "dt")
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
 def html_to_markdown(page: str) -> tuple[str, str]:
     """Convert a page.
 
-    Left out are scripts, styles, forms, comments, what is hidden, and navigation: its elements, its roles, and classes
-    and ids that say so. Linear in the length of the page; broken HTML loses no text outside of these.
+    Left out are scripts, styles, controls, comments, what is hidden, and navigation: its elements, its roles, and
+    classes and ids that say so, unless the page's content stands in their element, or nothing else would be left.
+    Linear in the length of the page; broken HTML loses no text outside of these.
 
     Returns:
         The title of the page (empty when it has none) and its body as Markdown.
     """
-    reader = _Reader()
-    reader.feed(page)
-    reader.close()
-    return reader.finished()
+    page = without_long_numbers(page)
+    found, navigation = _read(page, frozenset())
+    if navigation:
+        title, text = _read(page, navigation)[0]
+        return (title, text) if text else found
+    return found
+
+
+def _read(page: str, left_out: frozenset[int]) -> tuple[tuple[str, str], frozenset[int]]:
+    """Title and Markdown of a page without some of its elements, and the elements that are navigation."""
+    reader = _Reader(left_out)
+    try:
+        reader.feed(page)
+        reader.close()
+    except UnendedError as error:
+        reader.go_on(without_unended(error.rest))
+    return reader.finished(), reader.landmarks.navigation()
 
 
 class _Reader(HTMLParser):
     """Collects lines of Markdown while the parser goes through a page."""
 
-    def __init__(self) -> None:
+    def __init__(self, left_out: frozenset[int]) -> None:
         super().__init__(convert_charrefs=True)
+        self.landmarks = Landmarks()
+        self._left_out = left_out
+        self._number = 0  # of the elements that began
+        self._unended: int | None = 0
         self._lines: list[str] = []
         self._text: list[str] = []
         self._title: list[str] = []
@@ -80,11 +107,42 @@ class _Reader(HTMLParser):
         self._row: list[str] | None = None
         self._rows = 0
 
+    def parse_starttag(self, i: int) -> int:
+        """Read `<p ..>`."""
+        return self._ended(i, super().parse_starttag(i))
+
+    def parse_endtag(self, i: int) -> int:
+        """Read `</p>`."""
+        return self._ended(i, super().parse_endtag(i))
+
+    def parse_comment(self, i: int, report: bool = True) -> int:
+        """Read `<!-- .. -->`."""
+        return self._ended(i, super().parse_comment(i, report))
+
+    def parse_pi(self, i: int) -> int:
+        """Read `<?..>`."""
+        return self._ended(i, super().parse_pi(i))
+
     def parse_html_declaration(self, i: int) -> int:
         """Read `<!...>`; what is in square brackets there is a comment to HTML, where the parser would raise."""
         if self.rawdata.startswith("<![", i):
-            return self.parse_bogus_comment(i)
-        return super().parse_html_declaration(i)
+            return self._ended(i, self.parse_bogus_comment(i))
+        return self._ended(i, super().parse_html_declaration(i))
+
+    def _ended(self, start: int, end: int) -> int:
+        """Count the marks without an end: the parser looks for the end of each in all the rest of the page."""
+        if end < 0 and self._unended is not None:
+            self._unended += 1
+            if self._unended > UNENDED_MARKS:
+                raise UnendedError(self.rawdata[start:])
+        return end
+
+    def go_on(self, rest: str) -> None:
+        """Read the rest of a page, whose marks all have ends."""
+        self.reset()
+        self._unended = None
+        self.feed(rest)
+        self.close()
 
     def finished(self) -> tuple[str, str]:
         """Title and Markdown."""
@@ -98,13 +156,16 @@ class _Reader(HTMLParser):
         ended = [place for name in _ENDS.get(tag, ()) if (place := self._place(name)) is not None]
         if ended:
             self._close(min(ended))
+        attributes = dict(attrs)
+        self._number += 1
         if tag in _VOID:
-            self._void(tag, dict(attrs))
+            self._void(tag, attributes)
             return
         if self._skips_from is None:
-            if self._hides(tag, dict(attrs)):
+            if self._number in self._left_out or self._hides(tag, attributes):
                 self._skips_from = len(self._open)
             else:
+                self.landmarks.begin(len(self._open), self._number, tag, attributes)
                 self._begin(tag)
         for name in (tag, _BLOCK)[: 1 + (tag in _BLOCK_TAGS)]:
             self._places[name].append(len(self._open))
@@ -128,6 +189,7 @@ class _Reader(HTMLParser):
                 self._end(tag)
             elif self._skips_from == len(self._open):
                 self._skips_from = None
+        self.landmarks.close(place)
 
     def _begin(self, tag: str) -> None:
         """Begin an element that is read."""
@@ -167,7 +229,9 @@ class _Reader(HTMLParser):
         elif tag in _CELLS and self._row is not None:
             self._row.append(self._taken().replace("|", "\\|"))
         elif tag == "pre" and self._code is not None:
-            self._lines += ["", "```", "".join(self._code).strip("\n"), "```", ""]
+            code = "".join(self._code).strip("\n")
+            fence = fence_around(code)
+            self._lines += ["", fence, code, fence, ""]
             self._code = None
         elif tag in ("tr", "table"):
             self._end_row()
@@ -176,6 +240,7 @@ class _Reader(HTMLParser):
                 self._lines.append("")
         elif tag in _HEADINGS or tag in ("li", *_CELLS):
             self._flush()
+            self._prefix = ""  # an empty one marks nothing behind it
         elif tag in _BLOCKS:
             self._break()
 
@@ -199,20 +264,22 @@ class _Reader(HTMLParser):
         elif tag == "hr":
             self._flush()
 
-    def _hides(self, tag: str, attributes: dict[str, str | None]) -> bool:
-        if tag in _SKIPPED or "hidden" in attributes or attributes.get("aria-hidden") == "true":
+    def _hides(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
+        if tag == "button" and any(self._places[name] for name in _NAMED_BY_BUTTONS):
+            # what opens a part of a page is its name, unless it stands behind one
+            return any(letter.isalpha() for text in self._text[-20:] for letter in text)
+        if tag == "aside" and not self.landmarks.in_content:  # in the content it is a note
             return True
-        if attributes.get("role") in ("navigation", "banner", "contentinfo", "search"):
+        if tag in _SKIPPED or (tag == "label" and self._places["form"]):
             return True
-        if tag in ("body", "main", "article", "html"):
-            return False
-        marks = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-        return tag in ("div", "ul", "ol", "a", "section", "header", "p") and bool(_NAVIGATION.search(marks))
+        if attributes.get("role") != "tabpanel" and ("hidden" in attributes or attributes.get("aria-hidden") == "true"):
+            return True  # but one of several panels shows at a time
+        return attributes.get("role") in HIDDEN_ROLES
 
     def _taken(self) -> str:
         text = _SPACE.sub(" ", "".join(self._text)).strip()
         self._text.clear()
-        return text
+        return without_comment_marks(text)
 
     def _break(self) -> None:
         """Keep apart what stands in two blocks; those in a cell are on one line."""

@@ -1,0 +1,114 @@
+"""Pages of HTML as sites make them: what is content, and what only looks like navigation."""
+
+import time
+
+import pytest
+
+from sire_core.corpus.html import html_to_markdown
+from sire_core.corpus.sections import clean_markdown, sections_of_markdown
+
+
+def read(page):
+    return html_to_markdown(page)[1]
+
+
+THEMES = {
+    "sphinx_rtd_theme": """<body class="wy-body-for-nav"><div class="wy-grid-for-nav">
+<nav class="wy-nav-side"><div class="wy-side-scroll">other</div></nav>
+<section class="wy-nav-content-wrap"><nav class="wy-nav-top">other</nav><div class="wy-nav-content">
+<div role="navigation">other</div><div role="main"><section id="menu"><h1>Welcome<a class="headerlink">other</a></h1>
+<p>kept</p></section></div></div></section></div>""",
+    "Genesis": """<div class="site-inner"><div class="content-sidebar-wrap"><main><h1>Welcome</h1><p>kept</p></main>
+<aside class="sidebar">other</aside></div></div>""",
+    "a container": '<div class="container no-sidebar"><h1>Welcome</h1><p>kept</p></div>',
+    "an id": '<div id="page" class="layout-sidebar-right"><h1>Welcome</h1><p>kept</p></div>',
+    "main": """<div class="sidebar"><article>other</article></div><div class="sidebar"><main><h1>Welcome</h1><p>kept</p>
+</main><div class="menu">other</div></div>""",
+    "article": '<div class="nav"><article><h1>Welcome</h1><p>kept</p></article><ul class="main-menu"><li>other</ul></div>',
+    "h1": '<div id="sidebar"><h1>Welcome</h1><p>kept</p></div><div class="left-sidebar">other</div>',
+    "nothing else": '<div class="menu"><h2>Welcome</h2><p>kept</p><nav>other</nav></div>',
+    "Material": """<div class="md-sidebar md-sidebar--primary">other</div><div class="md-sidebar__inner">other</div>
+<article><h1>Welcome</h1><div class="rustdoc-breadcrumbs">other</div><p>kept</p></article>""",
+}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_an_element_that_holds_the_content_is_no_navigation(theme):
+    found = read(THEMES[theme])
+    assert found.replace("## ", "# ") == "# Welcome\n\nkept"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    ["<a ", "<a b='", "<a b='>' ", "<!--", "<![", "<?a", "</a ", "<b c=\"d e='", "<p>x<!--<a b='", "<a'='", "&#9"],
+)
+def test_marks_without_ends_take_no_more_than_linear_time(parts):
+    def seconds(number):
+        page = f"<p>first</p>{parts * (number // len(parts))}"
+        start = time.process_time()
+        assert read(page).startswith("first")
+        return time.process_time() - start
+
+    assert seconds(160_000) < 8 * max(seconds(40_000), 0.05)
+
+
+def test_marks_without_ends_lose_no_text():
+    text = read("<p>first <a " * 20 + "<p class='x y' hidden>secret</p><!-- c --><b title=\"a\">last</b> a < b <p>end")
+    assert text.count("first") == 20
+    assert "last a < b" in text
+    assert text.endswith("end")
+    assert "secret" not in text
+
+
+def test_a_number_of_thousands_of_digits_is_no_character():
+    assert read(f"<p>Alma &#{'9' * 5_000}; and &#{'0' * 5_000}65; left.") == "Alma \ufffd and A left."
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<h2><button>Who founded it?</button></h2><p>Petra.<button>Copy</button>", "## Who founded it?\n\nPetra."),
+        ("<h2>1. <button>Who?</button><button>Copy</button></h2>Petra.", "## 1. Who?\n\nPetra."),
+        ("<h2>Who?<button>Copy</button></h2>Petra.", "## Who?\n\nPetra."),
+        ("<details><summary><button>Who?</button></summary>Petra.</details>", "Who?\n\nPetra."),
+        ("<dl><dt><button>Who?</button></dt><dd>Petra.</dd></dl>", "Who?\n\nPetra."),
+        ("<h2><a id='x'></a></h2><p>Petra.", "Petra."),
+        ("<ul><li></li></ul><p>Petra.", "Petra."),
+        ("<ul><li><p>One.</p></li><li><ul><li>Two.</li></ul></li></ul><p>Petra.", "- One.\n- Two.\n\nPetra."),
+        ("<h2></h2><table><tr><td>a</td></tr></table><p>Petra.", "| a |\n| --- |\n\nPetra."),
+    ],
+)
+def test_headings_and_items_mark_their_own_text_only(page, text):
+    assert read(page) == text
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        (
+            """<form id="aspnetForm"><input type="hidden" value="x"><h1>Mill</h1><p>Alma.</p><label>other</label>
+<textarea>other</textarea><select><option>other</select><button>other</button></form>After""",
+            "# Mill\n\nAlma.\n\nAfter",
+        ),
+        ("<label>npm</label><div role='tabpanel' hidden>npm i<p hidden>other</p></div>", "npm\n\nnpm i"),
+        ("<main>a<aside class='note'>b</aside><aside class='toc-sidebar'>other</aside></main>", "a\n\nb"),
+        ("<article>a<aside>b</aside></article><aside class='note'>other</aside>", "a\n\nb"),
+    ],
+)
+def test_forms_panels_and_notes_are_content(page, text):
+    assert read(page) == text
+
+
+@pytest.mark.parametrize("code", ["Write\n```\ncode", "```\n~~~~\na", "  ````\n# no heading\n\n```", "~~~\na", "```"])
+def test_no_line_of_code_ends_its_fence(code):
+    markdown = clean_markdown(read(f"<pre>{code}</pre><h2>History</h2><p>Petra founded it.</p>"))
+    assert [section.path for section in sections_of_markdown(markdown)] == [(), ("History",)]
+    assert code in markdown
+
+
+def test_words_that_look_like_a_comment_are_words():
+    markdown = read(
+        "<p>It starts with &lt;!-- in HTML, as in <code>&lt;!-- a</code>.</p><pre>&lt;!-- b</pre><p>Petra.</p>"
+    )
+    assert markdown == "It starts with &lt;!-- in HTML, as in `<!-- a`.\n\n```\n<!-- b\n```\n\nPetra."
+    assert clean_markdown(markdown) == markdown
