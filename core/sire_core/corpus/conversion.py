@@ -20,6 +20,14 @@ CONVERTED = (
 )
 """Suffixes that need the extra `files`."""
 
+_BYTE_ORDER_MARK = re.compile(r"\A([\s|]*)\ufeff")
+_NO_TITLE = re.compile(
+    r"microsoft (?:word|excel|powerpoint)(?: - .*)?|untitled(?:[ _-]?(?:document|presentation|spreadsheet))?[ _-]?\d*"
+    r"|powerpoint[ -]pr[eéä]sentation|(?:document|presentation)[ _-]?\d*"
+    r"|.*\.(?:pdf|docx?|docm|dotx?|odt|rtf|pptx?|odp|xlsx?|xlsm|ods|csv|tsv|txt|md|html?|tex|dvi|indd|qxd|wpd|eps|tmp)",
+    re.IGNORECASE,
+)
+"""What programs write as the title of a file that nobody gave one."""
 _UNDERLINE = re.compile(r"\n{3,}")
 
 
@@ -31,7 +39,8 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
         max_bytes: Most bytes that its content and its text may have when they are unpacked.
 
     Returns:
-        Its title (of the file's own metadata, empty for none) and its text as Markdown.
+        Its title (of the file's own metadata, empty for none and for what a program wrote there) and its text as
+        Markdown.
 
     Raises:
         CorpusError: The extra is missing, or the file cannot be converted; the message is the reason alone.
@@ -50,11 +59,14 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
     if len(found.content) > max_bytes:
         raise CorpusError(f"its text is longer than max_bytes={max_bytes:,}; raise max_bytes or split the file")
     text = clean_text(found.content).replace("\r\n", "\n").replace("\r", "\n")
+    text = _BYTE_ORDER_MARK.sub(r"\1", text)  # Excel begins "CSV UTF-8" with one, and it stays in the first cell
     if not text.strip():
         raise CorpusError("holds no text; a scanned document needs text recognition first")
     metadata = dict(found.metadata)
-    title = metadata.get("title") or metadata.get("subject") or ""
-    return clean_text(" ".join(str(title).split())), _UNDERLINE.sub("\n\n", text).strip()
+    title = " ".join(str(metadata.get("title") or "").split())
+    title = "" if _NO_TITLE.fullmatch(title) else title
+    title = title or " ".join(str(metadata.get("subject") or "").split())
+    return clean_text(title), _UNDERLINE.sub("\n\n", text).strip()
 
 
 _BLOCK = 1 << 20

@@ -148,6 +148,48 @@ def test_files_of_many_types_become_documents_with_titles(tmp_path):
     assert [Path(failure.where).name for failure in found.failures] == ["broken.docx"]
 
 
+def pdf(title):
+    """A page that says so, and a title in its metadata."""
+    says = b"BT /F1 12 Tf 20 90 Td (A worker claims jobs of the lease pool.) Tj ET"
+    parts = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(says), says),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        b"<</Title(%s)>>" % title.encode(),
+    ]
+    made, places = b"%PDF-1.4\n", []
+    for number, part in enumerate(parts, start=1):
+        places.append(len(made))
+        made += b"%d 0 obj\n%s\nendobj\n" % (number, part)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    end = b"trailer<</Size 7/Root 1 0 R/Info 6 0 R>>\nstartxref\n%d\n%%%%EOF\n" % len(made)
+    return made + b"xref\n0 7\n0000000000 65535 f \n" + table + end
+
+
+NO_TITLES = ["Microsoft Word - Draft 3", "untitled", "PowerPoint Presentation", "Document1", "final v2.docx"]
+
+
+@pytest.mark.parametrize("title", ["Leases of Node.js", "Untitled Poems", "Document Retrieval", *NO_TITLES])
+def test_a_title_that_a_program_wrote_is_none(tmp_path, title):
+    pytest.importorskip("kreuzberg")
+    (tmp_path / "leases.pdf").write_bytes(pdf(title))
+    (document,) = read_documents(tmp_path).documents
+    assert "A worker claims jobs" in document.text
+    assert document.title == ("leases" if title in NO_TITLES else title)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.csv", "Pool,Threads\r\nlease,4"), ("a.tsv", '"Pool"\tThreads\r\nlease\t4')]
+)
+def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path, name, content):
+    pytest.importorskip("kreuzberg")
+    (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + content.encode())
+    (document,) = read_documents(tmp_path).documents
+    assert document.text.startswith("| Pool | Threads |")
+
+
 def test_without_the_extra_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "kreuzberg", None)
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4")
