@@ -87,10 +87,7 @@ def _whole(node: LlamaIndexDocument, title_key: str, chunker: SentenceChunker | 
     text, metadata = node.get_content(metadata_mode=MetadataMode.NONE), plain_metadata(node.metadata)
     about = _about(node)
     cut: list[Passage] = []
-    end = 0
-    for piece in [text] if chunker is None else chunker.split(text):
-        start = text.find(piece, max(0, end - len(piece)))  # pieces may overlap
-        end = start + len(piece)
+    for start, end, piece in [(0, len(text), text)] if chunker is None else chunker.slices(text):
         places = {"start_char_idx": start, "end_char_idx": end}
         cut.append(Passage(piece, metadata={NODE_KEY: json.dumps({**about, **places}, sort_keys=True)}))
     return Document(node.node_id, "", _title(metadata, title_key), metadata, tuple(cut) if text.strip() else ())

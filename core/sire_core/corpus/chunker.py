@@ -21,14 +21,28 @@ from sire_core.corpus.sections import (
 from sire_core.errors import ConfigurationError
 from sire_core.types import Chunk, Document, Passage, chunk_id
 
-__all__ = ["SentenceChunker", "chunk_document", "joined"]
+__all__ = ["SentenceChunker", "Slice", "chunk_document", "joined"]
 
 # As `count_tokens`, but a run of word characters counts once per sixteen: without this a line of base64 or of a
 # language without spaces would be a single token, and a chunk of any length.
 _TOKEN = re.compile(r"\w{1,16}|[^\w\s]")
 _CLAUSE = re.compile(r"\S.*?(?:[,;:](?=\s)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]|\Z)", re.DOTALL)
 _WORD = re.compile(r"\S+")
-_LONGEST_OVERLAP = 2_000
+_LINE = re.compile(r"[^\n]+")
+
+
+class Slice(NamedTuple):
+    """A chunk and where it was cut.
+
+    Attributes:
+        start: Place of its first character in the text.
+        end: Place behind its last one.
+        text: What stands there; in front of it the header of the table that goes on here.
+    """
+
+    start: int
+    end: int
+    text: str
 
 
 class _Span(NamedTuple):
@@ -36,6 +50,7 @@ class _Span(NamedTuple):
     end: int
     tokens: int
     whole: bool
+    head: str = ""  # of the table that goes on here: a chunk that begins with the span repeats it
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +59,8 @@ class SentenceChunker:
 
     A chunk is a slice of the text, from its first sentence to its last, so punctuation and inner whitespace stay as
     they were (RAPTOR's splitter re-joins sentences and loses them). A sentence longer than a chunk is
-    cut after `, ; :`, then between words, then inside a word.
+    cut after `, ; :`, then between words, then inside a word. A table or fenced code longer than a chunk is cut between
+    its lines, and every chunk of such a table begins with its header, unless that takes half of a chunk.
 
     Attributes:
         max_tokens: Largest chunk, in tokens of `sire_core.algorithms.text.count_tokens` (words longer than sixteen
@@ -82,21 +98,30 @@ class SentenceChunker:
         """Cut a text into chunks.
 
         Returns:
-            Slices of `text` in order, none blank. Every character that is not whitespace is in at least one of them.
+            Slices of `text` in order, none blank; in front of those that go on with a table, its header. Every
+            character that is not whitespace is in at least one of them.
         """
-        chunks: list[str] = []
+        return [piece.text for piece in self.slices(text)]
+
+    def slices(self, text: str) -> Iterator[Slice]:
+        """Cut a text into chunks, and tell where.
+
+        Args:
+            text: What `split` cuts.
+        """
         window: list[_Span] = []
         tokens = 0
         for span in self._spans(text):
             if tokens + span.tokens > self.max_tokens:
-                chunks.append(text[window[0].start : window[-1].end])
+                yield _slice(text, window)
                 window = self._overlap(window, span.tokens)
                 tokens = sum(kept.tokens for kept in window)
+            if not window:
+                tokens = _count(span.head)
             window.append(span)
             tokens += span.tokens
         if window:
-            chunks.append(text[window[0].start : window[-1].end])
-        return chunks
+            yield _slice(text, window)
 
     def _overlap(self, window: list[_Span], needed: int) -> list[_Span]:
         budget = min(self.overlap_tokens, self.max_tokens - needed)
@@ -108,45 +133,77 @@ class SentenceChunker:
 
     def _spans(self, text: str) -> Iterator[_Span]:
         end = 0
-        for sentence in _units(text):
-            start = text.index(sentence, end)
-            end = start + len(sentence)
+        for kind, unit in _units(text):
+            start = text.index(unit, end)
+            end = start + len(unit)
             tokens = _count(text, start, end)
             if tokens <= self.max_tokens:
                 yield _Span(start, end, tokens, whole=True)
+            elif kind == "text":
+                yield from self._pieces(text, start, end, self.max_tokens)
             else:
-                yield from self._pieces(text, start, end)
+                yield from self._lines(text, start, end, table=kind == "table")
 
-    def _pieces(self, text: str, start: int, end: int) -> Iterator[_Span]:
+    def _lines(self, text: str, start: int, end: int, *, table: bool) -> Iterator[_Span]:
+        """Lines of a table or of code; the first row of a table stays with the header."""
+        lines = [line for line in map(_bare, _LINE.finditer(text, start, end)) if line[0] < line[1]]
+        head = text[start : lines[1][1]] if table else ""
+        taken = _count(head)
+        if head and taken <= self.max_tokens // 2:
+            first = next((stop for _, stop in lines[2:3] if _count(text, start, stop) <= self.max_tokens), None)
+            stop = first or start + len(head)
+            yield _Span(start, stop, _count(text, start, stop), whole=False)
+            lines = lines[3 if first else 2 :]
+        else:
+            head, taken = "", 0
+        for left, right in lines:
+            tokens = _count(text, left, right)
+            if tokens <= self.max_tokens - taken:
+                yield _Span(left, right, tokens, whole=False, head=head)
+            else:
+                for piece in self._pieces(text, left, right, self.max_tokens - taken):
+                    yield piece._replace(head=head)
+
+    def _pieces(self, text: str, start: int, end: int, room: int) -> Iterator[_Span]:
         for clause in _CLAUSE.finditer(text, start, end):
             tokens = _count(text, *clause.span())
-            if tokens <= self.max_tokens:
+            if tokens <= room:
                 yield _Span(*clause.span(), tokens, whole=False)
                 continue
             for word in _WORD.finditer(text, *clause.span()):
                 tokens = _count(text, *word.span())
-                if tokens <= self.max_tokens:
+                if tokens <= room:
                     yield _Span(*word.span(), tokens, whole=False)
                     continue
                 for token in _TOKEN.finditer(text, *word.span()):
                     yield _Span(*token.span(), 1, whole=False)
 
 
-def _units(text: str) -> Iterator[str]:
-    """What is not cut as long as it fits: sentences, fenced code, tables."""
+def _slice(text: str, window: Sequence[_Span]) -> Slice:
+    start, end, head = window[0].start, window[-1].end, window[0].head
+    return Slice(start, end, f"{head}\n{text[start:end]}" if head else text[start:end])
+
+
+def _bare(line: re.Match[str]) -> tuple[int, int]:
+    """Where a line begins, with its indentation, and ends without what is blank."""
+    return line.start(), line.start() + len(line[0].rstrip())
+
+
+def _units(text: str) -> Iterator[tuple[str, str]]:
+    """What is not cut as long as it fits, with its kind: sentences (`text`), fenced code (`code`), tables (`table`)."""
     if "```" not in text and "~~~" not in text and "|" not in text:
-        yield from split_sentences(text)
+        yield from (("text", sentence) for sentence in split_sentences(text))
         return
     for kind, lines in block_runs(text.split("\n")):
         block = "\n".join(lines)
         if kind == "text":
-            yield from split_sentences(block)
+            yield from (("text", sentence) for sentence in split_sentences(block))
         elif block.strip():
-            yield block.strip()
+            yield kind, block.strip()
 
 
-def _count(text: str, start: int, end: int) -> int:
-    return len(_TOKEN.findall(text, start, end))
+def _count(text: str, start: int = 0, end: int | None = None) -> int:
+    return len(_TOKEN.findall(text, start, len(text) if end is None else end))
 
 
 def chunk_document(document: Document, chunker: SentenceChunker | None = None) -> tuple[Chunk, ...]:
@@ -168,26 +225,57 @@ def chunk_document(document: Document, chunker: SentenceChunker | None = None) -
     return tuple(_chunk(document, position, passage) for position, passage in enumerate(kept))
 
 
-def joined(passages: Sequence[Passage]) -> str:
-    """Passages as the text that they were cut from: whole sentences that a chunk repeats of the one before stand once.
+def joined(passages: Sequence[Passage], chunker: SentenceChunker | None) -> str:
+    """Passages as the text that they were cut from: what a chunk repeats of the one before stands once.
 
-    Passages with ids of their own were not cut here, and stay as they are.
+    That are whole sentences, as many as the chunker repeats, and the header of a table that goes on. Passages that the
+    chunker would not have cut where they end, and those with ids of their own, stay as they are.
+
+    Args:
+        passages: Of a document, in order.
+        chunker: What cut it; None when nothing did.
     """
     parts = [passage.text for passage in passages[:1]]
     for before, passage in pairwise(passages):
-        shared = 0 if passage.id else _repeated(before.text, passage.text)
-        parts.append(passage.text[shared:] if shared else f"\n\n{passage.text}")
+        if chunker is None or passage.id:
+            parts.append(f"\n\n{passage.text}")
+        elif head := _repeated_head(before.text, passage.text, chunker):
+            parts.append(passage.text[len(head) :])
+        else:
+            shared = _repeated(before.text, passage.text, chunker)
+            parts.append(passage.text[shared:] if shared else f"\n\n{passage.text}")
     return "".join(parts)
 
 
-def _repeated(before: str, text: str) -> int:
-    """Length of the sentences that end one chunk and begin the next; both hold more than these."""
-    end, place, starts = before[-_LONGEST_OVERLAP:], 0, []
-    for unit in _units(end):
-        starts.append(end.index(unit, place))
-        place = starts[-1] + len(unit)
-    shared = [len(end) - start for start in starts[1:] if text.startswith(end[start:])]
-    return next((length for length in shared if text[length : length + 1].isspace()), 0)
+def _repeated_head(before: str, text: str, chunker: SentenceChunker) -> str:
+    """The header of the table that one chunk ends with and the next one goes on with; else nothing."""
+    lines = text.split("\n", 3)
+    head = "\n".join(lines[:2])
+    if len(lines) < 3 or head not in before or _count(before) + _count(lines[2]) <= chunker.max_tokens:
+        return ""
+    kind, last = list(block_runs(before.split("\n")))[-1]
+    return head if kind == "table" and "\n".join(last[:2]).strip() == head else ""
+
+
+def _repeated(before: str, text: str, chunker: SentenceChunker) -> int:
+    """Length of the sentences that end one chunk and begin the next: the most of them that the chunker repeats."""
+    units = [unit for _, unit in _units(before)]
+    start, tokens = len(before), 0
+    held = _count(before)
+    for number in range(len(units) - 1, 0, -1):
+        start = before.rindex(units[number], 0, start)
+        tokens += _count(units[number])
+        if tokens > chunker.overlap_tokens:
+            return 0
+        shared = before[start:]
+        if not text.startswith(shared) or not text[len(shared) : len(shared) + 1].isspace():
+            continue
+        needed = _count(next(_units(text[len(shared) :]))[1])
+        further = tokens + _count(units[number - 1])
+        most = number == 1 or further > chunker.overlap_tokens or further + needed > chunker.max_tokens
+        if most and held + needed > chunker.max_tokens:
+            return len(shared)
+    return 0
 
 
 def _passages(document: Document, chunker: SentenceChunker | None) -> Sequence[Passage]:
@@ -216,7 +304,7 @@ def _cut(text: str, chunker: SentenceChunker) -> list[tuple[tuple[str, ...], str
     """Chunks with their paths."""
     sections = sections_of_markdown(clean_markdown(text))
     pieces = []
-    for group in packed(sections, lambda section: _count(section.text, 0, len(section.text)), chunker.max_tokens // 2):
+    for group in packed(sections, lambda section: _count(section.text), chunker.max_tokens // 2):
         path = _shared([section.path for section in group])
         pieces += [(path, part) for part in chunker.split("\n\n".join(section.text for section in group))]
     return pieces

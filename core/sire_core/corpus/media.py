@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from sire_core.algorithms.parts import packed
-from sire_core.algorithms.text import count_tokens
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.corpus.markdown_blocks import Block, markdown_blocks
 from sire_core.types import Document, Failure, chunk_id
@@ -88,7 +86,7 @@ class _Splitter:
                 pieces += [(text, {}) for text in self._chunker.split(block.text)]
             elif block.kind == "table":
                 self.tables += 1
-                pieces += [(text, {"kind": "table"}) for text in _rows(block.text, self._chunker.max_tokens)]
+                pieces += [(text, {"kind": "table"}) for text in self._chunker.split(block.text)]
             else:
                 pieces.append(self._image(document.id, block))
         entries = [
@@ -107,11 +105,3 @@ class _Splitter:
         name = PurePosixPath(block.reference).stem.replace("-", " ").replace("_", " ")
         text = f"Image: {block.text or name}" + (f"\n{said}" if said else "")
         return text, {"kind": "image", "reference": block.reference, "described_by": described_by}
-
-
-def _rows(table: str, limit: int) -> list[str]:
-    """A table in pieces of at most `limit` tokens, each with the header; a longer row stays whole."""
-    lines = table.split("\n")
-    header, body = lines[:2], lines[2:]
-    room = limit - sum(map(count_tokens, header))
-    return ["\n".join((*header, *piece)) for piece in list(packed(body, count_tokens, room)) or [[]]]

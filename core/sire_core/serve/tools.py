@@ -207,14 +207,15 @@ class IndexTools:
         return ToolResult(answer_text(answer, shown), AskOutput.of(answer, shown, **self._searched(asked)))
 
     async def _fetch(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
-        from sire_core.corpus.chunker import joined
+        from sire_core.corpus.chunker import SentenceChunker, joined
 
         asked = read_arguments(FetchArguments, given)
         found = self._index.documents([asked.doc_id])
         if not found:
             raise QueryError(self._no_document(asked.doc_id))
         document = found[0]
-        whole = joined(document.passages)
+        chunker = self._index.chunker
+        whole = joined(document.passages, SentenceChunker() if isinstance(chunker, str) else chunker)
         part = whole[asked.start : asked.start + asked.length]
         end = asked.start + len(part)
         output = FetchOutput(

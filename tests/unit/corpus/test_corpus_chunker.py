@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.algorithms.text import count_tokens, split_sentences
-from sire_core.corpus.chunker import SentenceChunker, chunk_document
+from sire_core.corpus.chunker import SentenceChunker, chunk_document, joined
 from sire_core.errors import ConfigurationError
-from sire_core.types import Document, chunk_id
+from sire_core.types import Document, Passage, chunk_id
 
 PROSE = (
     'The mill burned in 1790. It was rebuilt by Dr. Ames; nobody asked why!\n\n"Was it cheap?" she said.  '
@@ -117,6 +117,62 @@ def test_text_without_spaces_is_cut_at_its_own_punctuation():
         "\u4e16\u754c\u3002",
         "\u518d\u89c1",
     ]
+
+
+HEAD = "| Name | Room |\n|---|---|"
+ROWS = [f"| Person, the {number}th | Office {number} |" for number in range(40)]
+STAFF = "\n".join([HEAD, *ROWS])
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"), [("", ""), ("The staff. All of it.\n\n", "\n\nThat was all. It is of 2024.")]
+)
+def test_a_long_table_is_cut_between_rows_and_repeats_its_header(before, behind):
+    chunker = SentenceChunker(60, 8)
+    chunks = chunker.split(f"{before}{STAFF}{behind}")
+    assert len(chunks) > 5
+    assert all(count_tokens(chunk) <= 60 for chunk in chunks)
+    assert all(chunk.startswith(HEAD) for chunk in chunks[1:])
+    assert [line for chunk in chunks for line in chunk.split("\n") if line.startswith("| Person")] == ROWS
+    assert joined([Passage(chunk) for chunk in chunks], chunker) == f"{before}{STAFF}{behind}"
+
+
+def test_a_row_or_a_header_longer_than_a_chunk_is_cut_within_the_limit():
+    chunks = SentenceChunker(30, 0).split(f"{HEAD}\n| {'word ' * 60}| 1 |\n| Ann | 2 |")
+    assert all(chunk.startswith(HEAD) and count_tokens(chunk) <= 30 for chunk in chunks)
+    assert sum(chunk.count("word") for chunk in chunks) == 60
+    wide = "| a | b | c | d |\n|---|---|---|---|\n| 1 | 2 | 3 | 4 |\n| 5 | 6 | 7 | 8 |"
+    chunks = SentenceChunker(18, 0).split(wide)
+    assert all(count_tokens(chunk) <= 18 for chunk in chunks)
+    assert "".join(chunks).count("| 5 | 6 | 7 | 8 |") == "".join(chunks).count("| a | b | c | d |") == 1
+
+
+def test_long_code_is_cut_between_its_lines():
+    code = "\n".join(["```python", *(f"    call({number}, {number}, {number})" for number in range(30)), "```"])
+    chunks = SentenceChunker(40, 8).split(f"See this.\n\n{code}\n\nThat was it.")
+    assert len(chunks) > 5
+    cut = [line for chunk in chunks for line in chunk.split("\n")]
+    assert [line for line in cut if "call" in line] == code.split("\n")[1:-1]
+
+
+def test_slices_tell_where_a_chunk_was_cut():
+    for piece in SentenceChunker(60, 8).slices(STAFF):
+        assert piece.text.removeprefix(f"{HEAD}\n") == STAFF[piece.start : piece.end].removeprefix(f"{HEAD}\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"Verse {number // 3}. Amen. Amen. Amen. " for number in range(60)).strip(),
+        " ".join(["GET /health 200."] * 300),
+        " ".join(f"Sentence {number} of the log, as it is." for number in range(90)),
+        "\n\n".join(f"## Part {number}\n\n" + "It rained. " * 40 + "Amen." for number in range(4)),
+    ],
+)
+def test_joined_chunks_are_the_text_even_where_it_repeats_itself(text):
+    for chunker in (SentenceChunker(50, 16), SentenceChunker(50, 0), SentenceChunker(64, 40)):
+        passages = [Passage(chunk.text) for chunk in chunk_document(Document("d", text), chunker)]
+        assert joined(passages, chunker).split() == text.split()
 
 
 @pytest.mark.parametrize("text", ["", " \n\t "])
