@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.filters import Filter
     from sire_core.models.usage import UsageLimits
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Progress, Recipe, Runner, UnitStore
+    from sire_core.protocols import (
+        Embedder,
+        Extractor,
+        LanguageModel,
+        Mirror,
+        Progress,
+        Recipe,
+        Runner,
+        UnitStore,
+        WrapModel,
+    )
     from sire_core.storage.manifest import BuiltRecipe, Manifest
 
 __all__ = ["Configuration", "registered_recipe"]
@@ -40,6 +50,7 @@ class Configuration:
     lock_timeout: float = 10.0
     allow: Filter | None = None
     runner: Runner | str | None = None
+    named_models: WrapModel | None = None
 
     def __post_init__(self) -> None:
         if self.workers < 1:

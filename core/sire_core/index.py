@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sire_core.models.prices import Price
     from sire_core.models.usage import UsageLimits
     from sire_core.pipeline.estimate import Estimate
-    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner, UnitStore
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner, UnitStore, WrapModel
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
 
@@ -66,6 +66,8 @@ class Index:
         runner: Who does a build's work that falls into parts: None this process; `ray` tasks of Ray on this machine or
             on the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` those of another one (extra `ray`); or a `Runner`. The
             index is the same.
+        named_models: Makes of a model that a setting names (`rerank_model`) the one that searches ask instead: one that
+            counts, bounds or keeps what it is asked, for example. None asks the named one.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Index:
         lock_timeout: float = 10.0,
         allow: FilterLike = None,
         runner: Runner | str | None = None,
+        named_models: WrapModel | None = None,
     ) -> None:
         configuration = Configuration(
             path=Path(path) if path is not None else None,
@@ -107,6 +110,7 @@ class Index:
             lock_timeout=lock_timeout,
             allow=parse_filter(allow),
             runner=runner,
+            named_models=named_models,
         )
         self._begin(configuration)
 

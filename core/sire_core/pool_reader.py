@@ -116,10 +116,10 @@ class PoolReader:
         recipe = self._configuration.recipe_object or registered_recipe(built)
         if embedder is not None:
             recipe.check_embedder(embedder)
-        model = self._configuration.language_model
+        model, wrap = self._configuration.language_model, self._configuration.named_models
         later = LaterReads(library.store, commit, tuple(built.owners))
         before = None if self._reader is None else self._reader[1]
-        return PoolView(pool, embedder, model, later.edges, later.notes, self._vectors(), before), recipe
+        return PoolView(pool, embedder, model, later.edges, later.notes, self._vectors(), before, wrap), recipe
 
     def _embedder(self, manifest: Manifest) -> Any:
         from sire_core.models.embedders import restore

@@ -114,6 +114,35 @@ def test_a_limit_is_an_error_and_no_wrong_answer(dataset, server, tmp_path):
     assert set(asked_of(server).values()) == {1}
 
 
+def test_a_file_of_answers_that_was_named_is_what_a_stopped_evaluation_goes_on_from(dataset, server, tmp_path):
+    words = ("eval", dataset, "-r", "flat", "--answer", "single", "--llm", "m", "--base-url", server.base_url)
+    words += ("--reader-only", "--answers", tmp_path / "mine.jsonl")
+    said = " ".join(run(*words, "--max-calls", 2, code=1).stderr.split())
+    assert "goes on from there with" not in said
+    assert "mine.jsonl. To go on, run the same command again." in said
+    assert not list(tmp_path.glob("sire-eval-*"))
+    assert "100.0" in run(*words).stdout
+    assert set(asked_of(server).values()) == {1}
+
+
+def test_a_model_that_a_setting_names_obeys_the_limit(dataset, server, tmp_path):
+    words = ("eval", dataset, "-r", "sire", "--set", "rerank=model", "--set", f"rerank_model=r@{server.base_url}")
+    words += ("--answer", "single", "--llm", "m", "--base-url", server.base_url, "--reader-only", "--workers", 1)
+    run(*words)
+    models = [call.call.body["model"] for call in server.log]
+    before = models.index("r")  # the baselines' answers
+    assert models.count("r") == len(NAMES)
+    server.log.clear()
+    words += ("--answers", tmp_path / "a.jsonl", "--json", tmp_path / "r.json")
+    run(*words, "--max-calls", before + 2, code=1)
+    assert [call.call.body["model"] for call in server.log][before:] == ["r", "r"]
+    run(*words)
+    assert set(asked_of(server).values()) == {1}
+    assert len(server.log) == len(models)
+    row = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))[-1]
+    assert row["calls"] == {"search": 1}
+
+
 def test_a_judge_shares_the_limit_and_what_stands_before_it_is_written(dataset, server, tmp_path):
     words = ("eval", dataset, "-r", "msrag,pagerank", "--answer", "single", "--reader-prompt", "paper", "--reader-only")
     words += ("--llm", "m", "--base-url", server.base_url, "--judge", "big", "--workers", 1, "-k", 2)
@@ -144,10 +173,12 @@ def test_a_judge_shares_the_limit_and_what_stands_before_it_is_written(dataset, 
         ("--sentence-groups", "--clusters"),
         ("-r", "msrag", "--errors", "--missing-edges", 3, "--sentence-groups"),
         ("-r", "msrag", "--set", "rerank=model"),
+        ("-r", "msrag", "--set", "rerank=model", "--set", "rerank_model=r", "--answer", "single", "--reader-only"),
     ],
-    ids=["groups-and-topics", "analyses", "searches"],
+    ids=["groups-and-topics", "analyses", "searches", "searches-that-ask-another"],
 )
 def test_nothing_that_a_model_was_asked_is_asked_again(dataset, server, tmp_path, words):
+    words = [f"{word}@{server.base_url}" if word == "rerank_model=r" else word for word in words]
     words = ("eval", dataset, *words, "--llm", "m", "--base-url", server.base_url, "--to", tmp_path / "new" / "ix")
     run(*words, "--json", tmp_path / "one.json")
     assert set(asked_of(server).values()) == {1}

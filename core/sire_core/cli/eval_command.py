@@ -85,6 +85,7 @@ def eval_(
         grouping = models.asked if asking.sentence_groups else None
         builder = models.asked if compared.clusters else None if answering.reader_only else models.builder
         options = compared.options(builder, models.folder, native=calls.native, workers=calls.workers)
+        options = replace(options, named_models=models.named)
         config = measuring.config(asking, answering, models.asked, calls.workers)
         results = Results(shown, ablations=compared.ablations)
         with results.kept(), reporting() as progress:

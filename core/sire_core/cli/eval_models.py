@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from sire_core.cli.models import ModelOptions
     from sire_core.models.usage import UsageMeter
-    from sire_core.protocols import LanguageModel
+    from sire_core.protocols import LanguageModel, WrapModel
 
 __all__ = ["EvalModels", "eval_models"]
 
@@ -31,12 +32,15 @@ class EvalModels:
         asked: The same model for everything else (groups of sentences, topics, searches, answers, analyses); what it
             answers is kept in a file.
         judge: Compares answers; kept there, and counted with the others.
+        named: Makes of a model that a setting names one that is kept there, and counted with the others; None without
+            `--llm`, whose limits hold for all.
         folder: Where indexes are built; None takes a temporary folder.
     """
 
     builder: LanguageModel | None
     asked: LanguageModel | None
     judge: LanguageModel | None
+    named: WrapModel | None
     folder: Path | None
 
 
@@ -60,12 +64,13 @@ def eval_models(
     """
     from sire_core.evaluate.answer_file import AnswerFile
     from sire_core.models.caching import CachedModel
+    from sire_core.models.metering import with_meter
 
     model = calls.model()
     if model is None:
         if answers is not None:
             raise ConfigurationError("--answers FILE keeps what a model answers; it needs --llm MODEL.")
-        yield EvalModels(None, None, None, to)
+        yield EvalModels(None, None, None, None, to)
         return
     judging = None
     if judge is not None:
@@ -77,6 +82,7 @@ def eval_models(
             model,
             CachedModel(model, kept, "answers"),
             None if judging is None else CachedModel(judging, kept, "judge"),
+            cache(lambda named: CachedModel(with_meter(named, model.meter, "search"), kept, "search")),
             folder,
         )
 
@@ -99,15 +105,19 @@ def _places(
     place = Path(tempfile.mkdtemp(prefix="sire-eval-"))
     index = place / "index"
     words = ["--to", str(index)] if builds else ["--answers", str(_beside(index))]
+    elsewhere = answers is not None and not builds  # nothing is in the temporary folder
     try:
         yield index if builds else None, answers or _beside(index)
     except BaseException:
-        if meter.report().total.output_tokens:
+        paid = meter.report().total.output_tokens
+        if paid and elsewhere:
+            note(f"What the model has answered is kept in {answers}. To go on, run the same command again.", "yellow")
+        elif paid:
             note(
                 f"What the model has answered is kept. The same command goes on from there with: {shlex.join(words)}",
                 "yellow",
             )
-        else:
+        if elsewhere or not paid:
             shutil.rmtree(place, ignore_errors=True)
         raise
     shutil.rmtree(place, ignore_errors=True)

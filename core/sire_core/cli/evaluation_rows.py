@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -96,9 +97,11 @@ def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfi
     from sire_core.models.sync import run_sync
     from sire_core.models.usage import UsageMeter
 
-    meter = UsageMeter()
+    meter, named = UsageMeter(), options.named_models
+    counted = partial(with_meter, meter=meter)
+    options = replace(options, named_models=lambda model: counted(model if named is None else named(model)))
     if options.language_model is not None and config.model is not None:
-        options = replace(options, language_model=with_meter(config.model, meter))
+        options = replace(options, language_model=counted(config.model))
     with open_index(options) as index:
         stats = index.stats()
         # The first search opens the pool and makes the inverted index: not the time of a query.

@@ -14,7 +14,7 @@ from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.index import Index
-    from sire_core.protocols import Embedder, LanguageModel, Progress
+    from sire_core.protocols import Embedder, LanguageModel, Progress, WrapModel
     from sire_core.storage.manifest import BuiltRecipe, Manifest
 
 _ORDER = "The index folder comes first, as in: sire query DIR QUESTION, sire add DIR SRC..."
@@ -63,6 +63,7 @@ class IndexOptions:
         writes: Whether the index is going to be changed.
         allow: What its readers may see.
         runner: Who does the work that falls into parts.
+        named_models: As in `Index`.
     """
 
     folder: Path | None = None
@@ -83,6 +84,7 @@ class IndexOptions:
     writes: bool = False
     allow: str | None = None
     runner: str | None = None
+    named_models: WrapModel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         extraction="native" if options.native else "joint",
         allow=options.allow,
         runner=options.runner,
+        named_models=options.named_models,
     )
 
 

@@ -52,6 +52,7 @@ class PoolView:
         load_notes: Reads notes of the pool's organizers whose keys begin with a text, likewise.
         vectors: The user's own store, where it finds what is nearest; None scans the vectors of the pool.
         before: The view of the generation before, for what is carried over.
+        named_models: Makes of a model that a setting names the one that is asked; None takes it as it is.
     """
 
     def __init__(
@@ -63,11 +64,13 @@ class PoolView:
         load_notes: Callable[[str], Mapping[str, bytes]],
         vectors: VectorIndex | None = None,
         before: PoolView | None = None,
+        named_models: WrapModel | None = None,
     ) -> None:
         self.pool = pool
         self._embedder = embedder
         self._language_model = language_model
         self._wraps: tuple[WrapModel, ...] | None = ()
+        self._named_models = named_models
         self._load_edges = load_edges
         self._load_notes = load_notes
         self._vectors = vectors
@@ -137,7 +140,8 @@ class PoolView:
             return None
         from sire_core.models.openai.named import named_model
 
-        return self._wrapped(named_model(setting, name))
+        model: LanguageModel = named_model(setting, name)
+        return self._wrapped(model if self._named_models is None else self._named_models(model))
 
     def _wrapped(self, model: LanguageModel | None) -> LanguageModel | None:
         if model is None or self._wraps is None:
