@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sire_core.cli.models import ModelOptions
+    from sire_core.models.caching import AnswerStore
     from sire_core.models.usage import UsageMeter
     from sire_core.protocols import LanguageModel, WrapModel
 
@@ -64,7 +65,6 @@ def eval_models(
     """
     from sire_core.evaluate.answer_file import AnswerFile
     from sire_core.models.caching import CachedModel
-    from sire_core.models.metering import with_meter
 
     model = calls.model()
     if model is None:
@@ -82,9 +82,21 @@ def eval_models(
             model,
             CachedModel(model, kept, "answers"),
             None if judging is None else CachedModel(judging, kept, "judge"),
-            cache(lambda named: CachedModel(with_meter(named, model.meter, "search"), kept, "search")),
+            partial(_kept_once, {}, model.meter, kept),
             folder,
         )
+
+
+def _kept_once(
+    made: dict[LanguageModel, LanguageModel], meter: UsageMeter, kept: AnswerStore, named: LanguageModel
+) -> LanguageModel:
+    """What a model answers is kept; the same object for the same model, so that equal prompts at a time are one."""
+    from sire_core.models.caching import CachedModel
+    from sire_core.models.metering import with_meter
+
+    if named not in made:
+        made[named] = CachedModel(with_meter(named, meter, "search"), kept, "search")
+    return made[named]
 
 
 def _beside(folder: Path) -> Path:
