@@ -7,9 +7,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sire_core.corpus.front_matter import front_matter_end
-from sire_core.corpus.markdown_blocks import code_end
-
 __all__ = [
     "SEPARATOR",
     "MarkdownSection",
@@ -86,6 +83,8 @@ def clean_markdown(text: str) -> str:
 
     Code keeps every character. Text without any of these comes back as it is.
     """
+    from sire_core.corpus.front_matter import front_matter_end  # here: those who search only need titles
+
     lines = text.split("\n")
     return "\n".join(_kept(lines[front_matter_end(lines) :], _tidied))
 
@@ -101,6 +100,8 @@ def without_comments(text: str) -> str:
 
 def _kept(lines: list[str], tidied: Callable[[str], str | None]) -> list[str]:
     """Lines without comments; outside of code each is tidied, and left out when that leaves nothing."""
+    from sire_core.corpus.markdown_blocks import code_end
+
     comments = _Comments(lines)
     kept: list[str] = []
     place = 0
@@ -239,6 +240,8 @@ def _close(found: list[MarkdownSection], path: Sequence[tuple[int, str]], part: 
 
 def _runs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
     """Lines one by one, with the level and words of the heading that each is; 0 for all others."""
+    from sire_core.corpus.markdown_blocks import code_end
+
     place = 0
     while place < len(lines):
         if (stop := code_end(lines, place)) > place:
