@@ -68,7 +68,10 @@ class UsageSink:
 
 
 class OpenAITransport:
-    """Sends JSON and returns JSON. Pickled, it takes no key along: the other process finds it in its environment.
+    """Sends JSON and returns JSON.
+
+    Pickled, it takes no `api_key` along, and no headers and tokens of `client_options`: the other process finds the key
+    in its environment. A secret in `base_url` or in other `client_options` goes along.
 
     Args:
         base_url: Address of the server; None for OpenAI's own (or the environment's).
