@@ -38,7 +38,8 @@ def of_page(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_elsewhere(path: str) -> bool:
     """Whether a path leads to another machine, as Windows reads it: asking for such a file signs in there."""
-    return path.startswith(("//", "\\\\"))
+    plain = path.replace("\\", "/")  # Windows takes either, and both mixed
+    return plain.startswith(("//", "/??/"))
 
 
 def refuse_folder_text(name: str, value: str) -> None:

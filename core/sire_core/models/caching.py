@@ -8,7 +8,7 @@ import hashlib
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ValidationError
@@ -117,40 +117,44 @@ class CachedModel(ModelWrapper):
     async def answer(self, request: ModelRequest) -> Completion:
         """Answer from the store, else ask and store."""
         key = answer_key(self.fingerprint, request)
-        async with self._flying(key, request.schema) as flight:
-            if flight.answer is None:
-                flight.answer = await super().answer(request)
-                await self._keep(key, flight.answer)
-        return flight.answer
+        async with self._flying(key, request.schema) as (flight, known):
+            answer = known
+            if answer is None:
+                answer = flight.answer = await super().answer(request)
+                await self._keep(key, answer)
+        return answer
 
     async def parts(self, request: ModelRequest) -> AnswerParts:
         """Answer in pieces, a stored answer in one. Stored when it is whole."""
         key = answer_key(self.fingerprint, request)
-        async with self._flying(key, request.schema) as flight:
-            if flight.answer is None:
+        async with self._flying(key, request.schema) as (flight, known):
+            answer = known
+            if answer is None:
                 async with aclosing(super().parts(request)) as walk:
                     async for part in walk:
                         if isinstance(part, str):
                             yield part
                         else:
-                            flight.answer = part
+                            answer = flight.answer = part
                             await self._keep(key, part)
             else:
-                yield flight.answer.text
-        if flight.answer is not None:
-            yield flight.answer
+                yield answer.text
+        if answer is not None:
+            yield answer
 
     @asynccontextmanager
-    async def _flying(self, key: str, schema: type[Any] | None) -> AsyncGenerator[_Flight, None]:
-        """A flight whose answer is known from the store or from somebody else, or is still to be asked for."""
+    async def _flying(
+        self, key: str, schema: type[Any] | None
+    ) -> AsyncGenerator[tuple[_Flight, Completion | None], None]:
+        """A flight, and its answer where it is known from the store or from somebody else; else it is asked for."""
         place = (id(asyncio.get_running_loop()), key)
         flight, answer = await self._join(place)
         if answer is not None:
-            yield flight
+            yield flight, replace(answer, stored=True)  # who asked has paid for it
             return
         try:
             flight.answer = await self._stored(key, schema)
-            yield flight
+            yield flight, flight.answer
         except SireError as error:
             flight.error = error
             raise

@@ -90,6 +90,7 @@ async def test_equal_prompts_under_way_are_asked_once() -> None:
     answers = await asyncio.gather(*(cached.with_sources([str(n)]).complete(PROMPT) for n in range(20)))
     assert len(model.log) == 1
     assert {answer.text for answer in answers} == {"a cat"}
+    assert [answer.stored for answer in answers].count(False) == 1  # one has paid for all
 
 
 async def test_when_the_one_who_asks_is_cancelled_another_takes_over() -> None:

@@ -37,9 +37,18 @@ async def test_an_index_with_a_model_and_an_embedder_works_elsewhere(tmp_path, m
         await model.aclose()
 
 
-@pytest.mark.parametrize("given", [{"api_key": "sk-own"}, {"client_options": {"default_headers": {"x-key": "sk-own"}}}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"api_key": "sk-own"},
+        {"base_url": "http://user:sk-own@localhost:1/v1"},
+        {"client_options": {"default_headers": {"x-key": "sk-own"}}},
+        {"client_options": {"default_query": {"key": "sk-own"}}},
+        {"client_options": {"webhook_secret": "sk-own"}},
+    ],
+)
 @pytest.mark.parametrize("kind", [OpenAIChat, OpenAIEmbedder])
 def test_a_key_of_its_own_is_not_sent(monkeypatch, kind, given):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ConfigurationError, match="Set OPENAI_API_KEY in both processes"):
-        pickle.dumps(kind("m", base_url="http://localhost:1/v1", **given))
+        pickle.dumps(kind("m", **{"base_url": "http://localhost:1/v1", **given}))

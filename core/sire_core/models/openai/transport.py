@@ -13,6 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.openai.connections import LoopClients
@@ -42,8 +43,10 @@ __all__ = ["OpenAITransport", "UsageSink"]
 
 T = TypeVar("T")
 
-_SECRETS = ("api_key", "admin_api_key", "azure_ad_token", "azure_ad_token_provider", "default_headers", "http_client")
-"""Options of the official client that hold keys, or may."""
+_PLAIN = frozenset(
+    {"timeout", "max_retries", "organization", "project", "azure_endpoint", "api_version", "azure_deployment"}
+)
+"""Options of the official client that hold no keys."""
 
 _LOCAL_KEY = "unused"  # servers of one's own take any key
 
@@ -70,8 +73,7 @@ class UsageSink:
 class OpenAITransport:
     """Sends JSON and returns JSON.
 
-    Pickled, it takes no `api_key` along, and no headers and tokens of `client_options`: the other process finds the key
-    in its environment. A secret in `base_url` or in other `client_options` goes along.
+    Pickled, it takes no key along: the other process finds it in its environment.
 
     Args:
         base_url: Address of the server; None for OpenAI's own (or the environment's).
@@ -123,14 +125,15 @@ class OpenAITransport:
         Raises:
             ConfigurationError: A key was given that is not the environment's: a pickle would hold it for all to read.
         """
-        given = [self._api_key, *(value for name, value in self._settings.items() if name in _SECRETS)]
-        if any(value is not None and value != os.environ.get("OPENAI_API_KEY") for value in given):
+        given = [self._api_key, *(value for name, value in self._settings.items() if name not in _PLAIN)]
+        own = any(value is not None and value != os.environ.get("OPENAI_API_KEY") for value in given)
+        if own or "@" in urlsplit(self._base_url or "").netloc:
             raise ConfigurationError(
-                "A model that was given its key (api_key, or headers and tokens among client_options) is not sent to "
-                "another process: whoever reads the message would have the key. Set OPENAI_API_KEY in both processes "
-                "and leave the key out, or make the model there."
+                "A model that was given its key (api_key, a password in base_url, headers or tokens in client_options) "
+                "is not sent to another process: whoever reads the message would have the key. Set OPENAI_API_KEY in "
+                "both processes and leave the key out, or make the model there."
             )
-        settings = {name: value for name, value in self._settings.items() if name not in _SECRETS}
+        settings = {name: value for name, value in self._settings.items() if name in _PLAIN}
         left = ("_clients", "_api_key", "_settings")
         return {**{k: v for k, v in self.__dict__.items() if k not in left}, "_settings": settings, "_api_key": None}
 
