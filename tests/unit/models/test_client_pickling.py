@@ -24,15 +24,17 @@ async def test_an_index_with_a_model_and_an_embedder_works_elsewhere(tmp_path, m
             await index.abuild(CORPUS)
             expected = [hit.unit.id for hit in await index.asearch("Who directed it?")]
             await model.complete(Prompt("Say."))
-            sent = pickle.dumps(index)
+            sent = pickle.dumps((index, embedder))
         assert b"sk-secret" not in sent
         monkeypatch.setenv("OPENAI_API_KEY", "sk-elsewhere")
-        with pickle.loads(sent) as again:
+        again, other = pickle.loads(sent)
+        with again:
             assert [hit.unit.id for hit in await again.asearch("Who directed it?")] == expected
             assert (await again.language_model.complete(Prompt("Say."))).text == "0"
             with pytest.raises(LimitExceededError):  # one call was made before it was sent
                 await again.language_model.complete(Prompt("Say."))
             await again.language_model.aclose()
+            await other.aclose()
         await embedder.aclose()
         await model.aclose()
 
