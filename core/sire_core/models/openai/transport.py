@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
-import os
 import sys
-import urllib.request
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
 
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.openai.connections import LoopClients
+from sire_core.models.openai.official_client import OfficialClient
 from sire_core.models.openai.responses import (
     REQUEST_FAULTS,
     BadRequest,
@@ -42,13 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["OpenAITransport", "UsageSink"]
 
 T = TypeVar("T")
-
-_PLAIN = frozenset(
-    {"timeout", "max_retries", "organization", "project", "azure_endpoint", "api_version", "azure_deployment"}
-)
-"""Options of the official client that hold no keys."""
-
-_LOCAL_KEY = "unused"  # servers of one's own take any key
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,37 +99,18 @@ class OpenAITransport:
         self._usage = usage
         self._jitter = retry.jitter()
         self._bounds = bounds
-        self._base_url = base_url
-        self._api_key = api_key
-        self._settings = {"timeout": timeout, "max_retries": 0, **(client_options or {})}
-        self._connect()
-
-    def _connect(self) -> None:
-        # A function of the settings alone: one that knew this object would keep it alive.
-        make = partial(_client, self._base_url, self._api_key, self._settings, self._bounds)
-        self._clients = LoopClients(make, self.concurrency)
+        settings = {"timeout": timeout, "max_retries": 0, **(client_options or {})}
+        self._official = OfficialClient(base_url, api_key, settings, bounds)
+        self._clients = LoopClients(self._official.make, concurrency)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For another process, with connections of its own.
-
-        Raises:
-            ConfigurationError: A key was given that is not the environment's: a pickle would hold it for all to read.
-        """
-        given = [self._api_key, *(value for name, value in self._settings.items() if name not in _PLAIN)]
-        own = any(value is not None and value != os.environ.get("OPENAI_API_KEY") for value in given)
-        if own or "@" in urlsplit(self._base_url or "").netloc:
-            raise ConfigurationError(
-                "A model that was given its key (api_key, a password in base_url, headers or tokens in client_options) "
-                "is not sent to another process: whoever reads the message would have the key. Set OPENAI_API_KEY in "
-                "both processes and leave the key out, or make the model there."
-            )
-        settings = {name: value for name, value in self._settings.items() if name in _PLAIN}
-        left = ("_clients", "_api_key", "_settings")
-        return {**{k: v for k, v in self.__dict__.items() if k not in left}, "_settings": settings, "_api_key": None}
+        """For another process, with connections of its own; see `OfficialClient.without_key`."""
+        kept = {name: value for name, value in self.__dict__.items() if name != "_clients"}
+        return {**kept, "_official": self._official.without_key()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
-        self._connect()
+        self._clients = LoopClients(self._official.make, self.concurrency)
 
     async def post(
         self,
@@ -312,46 +283,3 @@ class OpenAITransport:
         if attempt >= self.retry.max_retries:
             raise ModelError(gave_up(fault, attempt + 1)) from fault
         return self.retry.delay(attempt, asked, self._jitter)
-
-
-def _client(
-    base_url: str | None, api_key: str | None, settings: Mapping[str, Any], bounds: ResponseBounds
-) -> AsyncOpenAI:
-    """Make the official client for the running event loop."""
-    import openai
-
-    options = dict(settings)
-    if api_key is not None:
-        options["api_key"] = api_key
-    elif (base_url or os.environ.get("OPENAI_BASE_URL")) and not os.environ.get("OPENAI_API_KEY"):
-        options.setdefault("api_key", _LOCAL_KEY)
-    if base_url:
-        options["base_url"] = base_url
-    if "http_client" not in options:
-        make = openai.DefaultAsyncHttpxClient
-        options["http_client"] = _fast_http_client(options["timeout"]) or make(timeout=options["timeout"])
-    bounds.apply(options["http_client"])
-    try:
-        if "azure_endpoint" in options:
-            return openai.AsyncAzureOpenAI(**options)
-        return openai.AsyncOpenAI(**options)
-    except (openai.OpenAIError, TypeError, ValueError) as error:
-        raise ConfigurationError(f"the OpenAI client cannot be made: {error}") from error
-
-
-def _fast_http_client(timeout: float) -> Any:
-    """The official aiohttp client, which the extra `openai` brings.
-
-    The pool of the default client looks at every idle connection for every request and every pair of them: seven times
-    the CPU time with 64 requests at once. None behind a proxy, which the default client knows better, and where
-    `openai` was installed without its extra.
-    """
-    import openai
-
-    make = getattr(openai, "DefaultAioHttpClient", None)
-    if make is None or urllib.request.getproxies():
-        return None
-    try:
-        return make(timeout=timeout)
-    except RuntimeError:
-        return None
