@@ -10,7 +10,7 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.changes import run_change
-from sire_core.cli.file_names import ids_of
+from sire_core.cli.file_names import ids_of, left_out_sources
 from sire_core.cli.groups import grouped
 from sire_core.cli.models import SpendingOptions, ask_to_go_on
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, is_index, manifest_of
@@ -115,14 +115,16 @@ def sync(
     pay = spending.approval()
 
     def approve(index: Index, documents: Sequence[Document]) -> None:
-        _approve_removal(index, documents, yes=spending.yes)
+        _approve_removal(index, documents, sources, to, yes=spending.yes)
         if pay is not None:
             pay(index, documents)
 
     run_change(options, Index.build, sources=sources, as_json=as_json, approve=approve, whole=True)
 
 
-def _approve_removal(index: Index, documents: Sequence[Document], *, yes: bool) -> None:
+def _approve_removal(
+    index: Index, documents: Sequence[Document], sources: Sequence[Path], folder: Path, *, yes: bool
+) -> None:
     """List what goes and ask whether to go on, unless nothing goes."""
     kept = {document.id for document in documents}
     gone = [name for name in index.view().pool.document_ids() if name not in kept]
@@ -132,6 +134,9 @@ def _approve_removal(index: Index, documents: Sequence[Document], *, yes: bool) 
             note(f"  {name}")
         if len(gone) > _LISTED:
             note(f"  and {len(gone) - _LISTED:,} more")
+        left_out = left_out_sources(gone, sources, folder)
+        if left_out:
+            note(f"Some are still in {', '.join(left_out)}, of which not all is read now: name it to keep them.")
         ask_to_go_on(yes=yes)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sire_core.index import Index
 
-__all__ = ["ids_of", "taken_names"]
+__all__ = ["ids_of", "left_out_sources", "taken_names"]
 
 
 def ids_of(given: Iterable[str], index: Index, folder: Path) -> list[str]:
@@ -34,6 +34,21 @@ def _id_of(name: str, known: Collection[str], roots: Sequence[str]) -> str:
     below = [place.relative_to(root).as_posix() for root in roots if place.is_relative_to(root)]
     # Where folders are known, a bare name is the id of a file right inside one: another file may have the same name.
     return next((found for found in (below if roots else [place.name]) if found in known), name)
+
+
+def left_out_sources(gone: Iterable[str], sources: Iterable[Path], folder: Path) -> list[str]:
+    """Folders that documents were read from before, that are not read now, or not whole, and still hold some of them.
+
+    Args:
+        gone: Ids of documents that what is read now does not have.
+        sources: What is read now.
+        folder: The index folder.
+    """
+    from sire_core.storage.folder import Folder
+
+    now, names = [PurePath(os.path.realpath(source)) for source in sources], list(gone)
+    roots = [root for root in Folder(folder).sources() if not any(PurePath(root).is_relative_to(one) for one in now)]
+    return [root for root in roots if any(Path(root, name).is_file() for name in names)]
 
 
 def taken_names(names: Iterable[str], sources: Iterable[Path], folder: Path) -> list[str]:

@@ -138,7 +138,7 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, mis
         advice = (
             f"similar to {missing[0]}: {', '.join(near)}."
             if near
-            else "`sire documents DIR` and `Index.documents()` list what is there."
+            else "`Index.documents()` lists what is there, `sire documents` what is in a folder."
         )
         raise CorpusError(
             f"Not in the index: {count(len(missing), 'id')} to delete ({', '.join(missing[:10])}). "

@@ -24,7 +24,7 @@ def explain_hits(query: str, hits: Sequence[Hit], view: View) -> str:
         hits: What a search returned.
         view: The pool it was searched in.
     """
-    lines = [f"Question: {query}", f"{len(hits):,} of {count(view.size, 'unit')}"]
+    lines = [f"Question: {query}", f"{count(len(hits), 'hit')} among {count(view.size, 'unit')}"]
     for number, hit in enumerate(hits, 1):
         unit = hit.unit
         name = f" {unit.title!r}" if unit.title else ""

@@ -128,6 +128,15 @@ def test_sync_lists_what_goes_and_asks(source, folder, on_terminal):
     assert "Go on?" not in again.stderr
 
 
+def test_sync_of_a_folder_inside_says_that_the_rest_is_still_there(source, folder):
+    result = run("sync", source / "deep", "--to", folder, code=2)
+    assert "removed from the index: 2 documents." in result.stderr
+    assert f"Some are still in {source}, of which not all is read now" in result.stderr
+    (source / "press.md").unlink()
+    (source / "ada.md").unlink()
+    assert "still in" not in run("sync", source / "deep", "--to", folder, "--yes").stderr
+
+
 def test_sync_asks_nobody_where_nobody_is(source, folder):
     (source / "press.md").unlink()
     assert "Add --yes" in run("sync", source, "--to", folder, code=2).stderr
@@ -181,7 +190,7 @@ def test_documents_are_listed_and_files_filtered_by_their_path(source, folder):
     assert (only["id"], only["passages"]) == ("deep/lindle.md", 1)
     hits = json.loads(run("query", folder, "Ada", "--filter", "source=deep/lindle.md", "--json").stdout)
     assert [hit["metadata"]["source"] for hit in hits] == ["deep/lindle.md"]
-    assert "list what is there" in run("delete", folder, "zzz", code=1).stderr
+    assert "lists what is there" in run("delete", folder, "zzz", code=1).stderr
 
 
 def test_sync_needs_an_index(tmp_path, source):

@@ -29,6 +29,6 @@ def test_hits_name_the_words_of_the_question_as_it_spells_them():
     index = Index(chunker=None)
     index.build(list(demo_documents()))
     hit = index.search("The captains of the steamship Northern Wren, captain by captain", 1)[0]
-    assert hit.path[-1].note.endswith("shares steamship, northern, wren")
+    assert hit.path[-1].note.endswith("shares the words steamship, northern, wren")
     hit = index.search("Captains and captain of steamships", 1)[0]
-    assert hit.path[-1].note.endswith("shares captains, steamships")
+    assert hit.path[-1].note.endswith("shares the words captains, steamships")

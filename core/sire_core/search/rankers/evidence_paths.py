@@ -224,8 +224,8 @@ class _Reasons:
         [unit] = self._view.units([int(self._evidence.index.chunks[passage])])
         headings = passage_headings(unit.title, unit.text)
         asked = [sum(word in words for word in name_words(heading)) for heading in headings]
-        best = f", in the heading {headings[int(np.argmax(asked))]!r} too" if any(asked) else ""
-        return f"shares {', '.join(words)}{best}"
+        best = f" (also in the heading {headings[int(np.argmax(asked))]!r})" if any(asked) else ""
+        return f"shares the word{'s' if len(words) > 1 else ''} {', '.join(words)}{best}"
 
     def _steps(self, passage: int) -> tuple[PathStep, ...]:
         chain: list[tuple[int, int, int, int]] = []
