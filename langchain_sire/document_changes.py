@@ -14,13 +14,12 @@ from sire_core.errors import ConfigurationError
 from sire_core.filter_ids import passes
 from sire_core.models.sync import run_sync
 from sire_core.search.filter_hint import unknown_keys
-from sire_core.types import Passage
+from sire_core.types import BuildReport, Passage
 
 if TYPE_CHECKING:
     from langchain_sire.retriever import FilterLike
     from sire_core.filters import Filter
     from sire_core.index import Index
-    from sire_core.types import BuildReport
 
 __all__ = ["DocumentChanges"]
 
@@ -64,7 +63,7 @@ class DocumentChanges:
 
     def delete_documents(
         self, ids: Iterable[str] | str | None = None, *, filter: FilterLike = None, missing_ok: bool = False
-    ) -> None:
+    ) -> BuildReport:
         """Delete documents and everything derived from them: some ids, or what passes a filter.
 
         Args:
@@ -73,15 +72,18 @@ class DocumentChanges:
                 `allow` hides stays.
             missing_ok: Leave out unknown ids.
 
+        Returns:
+            What the change did; `BuildReport()` where there was nothing to delete.
+
         Raises:
             ConfigurationError: Neither ids nor a filter, or both, or a filter on a key that no document has.
             CorpusError: An id is unknown; nothing is deleted.
         """
-        run_sync(self.adelete_documents(ids, filter=filter, missing_ok=missing_ok))
+        return run_sync(self.adelete_documents(ids, filter=filter, missing_ok=missing_ok))
 
     async def adelete_documents(
         self, ids: Iterable[str] | str | None = None, *, filter: FilterLike = None, missing_ok: bool = False
-    ) -> None:
+    ) -> BuildReport:
         """See `delete_documents`."""
         if (ids is None) == (filter is None):
             raise ConfigurationError(
@@ -92,10 +94,12 @@ class DocumentChanges:
             gone = await self._passing(filter)
         else:
             gone = [ids] if isinstance(ids, str) else list(ids)
-        if gone:
-            seen = ids is None  # then what is hidden had no part in the choice
-            report = await self.index.adelete(gone, missing_ok=missing_ok or seen, only_shown=seen)
-            await self._follow(report)
+        if not gone:
+            return BuildReport()
+        seen = ids is None  # then what is hidden had no part in the choice
+        report = await self.index.adelete(gone, missing_ok=missing_ok or seen, only_shown=seen)
+        await self._follow(report)
+        return report
 
     async def _passing(self, where: FilterLike) -> list[str]:
         """Ids of the documents of which every passage passes a filter."""

@@ -147,10 +147,10 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
 
     async def adelete_documents(
         self, ids: Iterable[str] | str | None = None, *, filter: FilterLike = None, missing_ok: bool = False
-    ) -> None:
+    ) -> types.BuildReport:
         """See `SireRetriever.delete_documents`."""
         await self.aflush()
-        await super().adelete_documents(ids, filter=filter, missing_ok=missing_ok)
+        return await super().adelete_documents(ids, filter=filter, missing_ok=missing_ok)
 
     @contextmanager
     def bulk(self) -> Iterator[None]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
+    from sire_core.protocols import Embedder
     from sire_core.types import Hit
 
 __all__ = ["SireVectorStore"]
@@ -68,10 +69,24 @@ class SireVectorStore(VectorStore):
     # --- making and changing ----------------------------------------------------------------------------------------
 
     @classmethod
+    def from_documents(
+        cls, documents: list[Document], embedding: Embeddings | Embedder | str | None = None, **kwargs: Any
+    ) -> Self:
+        """A store with these documents, added to what a `path` holds; further arguments are those of the class."""
+        return super().from_documents(documents, embedding, **kwargs)  # type: ignore[arg-type]
+
+    @classmethod
+    async def afrom_documents(
+        cls, documents: list[Document], embedding: Embeddings | Embedder | str | None = None, **kwargs: Any
+    ) -> Self:
+        """See `from_documents`."""
+        return await super().afrom_documents(documents, embedding, **kwargs)  # type: ignore[arg-type]
+
+    @classmethod
     def from_texts(
         cls,
         texts: list[str],
-        embedding: Embeddings,
+        embedding: Embeddings | Embedder | str | None = None,
         metadatas: list[dict[Any, Any]] | None = None,
         *,
         ids: list[str] | None = None,
@@ -81,6 +96,19 @@ class SireVectorStore(VectorStore):
         store = cls(embedding, **kwargs)
         store.add_texts(texts, metadatas, ids=ids)
         return store
+
+    @classmethod
+    async def afrom_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings | Embedder | str | None = None,
+        metadatas: list[dict[Any, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """See `from_texts`."""
+        return await super().afrom_texts(texts, embedding, metadatas, ids=ids, **kwargs)  # type: ignore[arg-type]
 
     def add_texts(
         self,

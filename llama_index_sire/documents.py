@@ -23,7 +23,7 @@ from sire_core.types import Document, Passage
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
 
-__all__ = ["CUT_KEY", "NODE_KEY", "to_documents"]
+__all__ = ["CUT_KEY", "NODE_KEY", "HitPath", "to_documents"]
 
 CUT_KEY = "sire_cut"
 """Under `NODE_KEY`: from which document, by which transformations a node was cut."""
@@ -40,6 +40,28 @@ _FIELDS = (
     *("start_char_idx", "end_char_idx", "excluded_embed_metadata_keys", "excluded_llm_metadata_keys"),
     *("metadata_template", "metadata_separator", "text_template", "mimetype"),
 )
+
+
+class HitPath(str):
+    """Why a node was found: a text whose `repr` is the same for every question, and which equals any other path.
+
+    LlamaIndex makes a node's hash from the `repr` of its metadata, and joins the results of several questions
+    (`QueryFusionRetriever`) by it. In JSON it is a plain text.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'...'"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HitPath) or super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(HitPath)
 
 
 def to_documents(
@@ -84,7 +106,7 @@ def to_documents(
 
 
 def _whole(node: LlamaIndexDocument, title_key: str, chunker: SentenceChunker | None) -> Document:
-    text, metadata = node.get_content(metadata_mode=MetadataMode.NONE), plain_metadata(node.metadata)
+    text, metadata = node.get_content(metadata_mode=MetadataMode.NONE), _metadata(node)
     about = _about(node)
     cut: list[Passage] = []
     for start, end, piece in [(0, len(text), text)] if chunker is None else chunker.slices(text):
@@ -94,7 +116,7 @@ def _whole(node: LlamaIndexDocument, title_key: str, chunker: SentenceChunker | 
 
 
 def _pieced(name: str, group: Sequence[BaseNode], title_key: str, mark: str) -> Document:
-    all_metadata = [plain_metadata(node.metadata) for node in group]
+    all_metadata = [_metadata(node) for node in group]
     shared = {key: value for key, value in all_metadata[0].items() if _is_shared(key, value, all_metadata)}
     title = _title(shared, title_key)
     passages: list[Passage] = []
@@ -105,6 +127,11 @@ def _pieced(name: str, group: Sequence[BaseNode], title_key: str, mark: str) -> 
         text = node.get_content(metadata_mode=MetadataMode.NONE)
         passages.append(Passage(text, node.node_id, _title(own, title_key), own))
     return Document(name, "", title, shared, tuple(passages))
+
+
+def _metadata(node: BaseNode) -> dict[str, Any]:
+    """A node's own metadata; what a search said of it belongs to the question."""
+    return plain_metadata({key: value for key, value in node.metadata.items() if not isinstance(value, HitPath)})
 
 
 def _is_shared(key: str, value: Any, metadata: Sequence[Mapping[str, Any]]) -> bool:

@@ -8,14 +8,14 @@ from typing import Any
 
 from llama_index.core.schema import NodeRelationship, NodeWithScore, ObjectType, RelatedNodeInfo, TextNode
 
-from llama_index_sire.documents import NODE_KEY, read_about
+from llama_index_sire.documents import NODE_KEY, HitPath, read_about
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import Hit, Unit, UnitKind
 
 __all__ = ["PROVENANCE_KEYS", "to_node", "to_scored_node"]
 
-PROVENANCE_KEYS = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids", "sire_differing")
-"""Metadata keys that we add: kind, level, and JSON texts. Neither embedded nor shown to models."""
+PROVENANCE_KEYS = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids", "sire_differing", "sire_path")
+"""Metadata keys that we add: kind, level, JSON texts, and the path of a hit. Neither embedded nor shown to models."""
 
 _LEAST = 1e-6
 _encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make one per call
@@ -73,12 +73,13 @@ def to_node(
 def to_scored_node(hit: Hit) -> NodeWithScore:
     """Convert a hit: a passage as the node that it was, with its id, metadata, places and relationships.
 
-    `sire_differing` of a derived unit says what its passages do not agree on. Why it was chosen is not in it: metadata
-    are part of a node's hash, which must not change with the question (`Index.explain` tells). Scores stay as they are,
-    but never zero or below: LlamaIndex reads a score of 0.0 as 1.0.
+    `sire_path` says why it was found, one step a line; neither the node's hash nor its equality depends on it.
+    `sire_differing` of a derived unit says what its passages do not agree on. Scores stay as they are, but never zero
+    or below: LlamaIndex reads a score of 0.0 as 1.0.
     """
     node = to_node(hit.unit, hit.doc_ids, hit.metadata, own_id=True)
     differing = {key: list(values) for key, values in hit.differing.items() if key != NODE_KEY}
     if differing:
         node.metadata["sire_differing"] = _encode(differing)
+    node.metadata["sire_path"] = HitPath("\n".join(step.note for step in hit.path))
     return NodeWithScore(node=node, score=max(float(hit.score), _LEAST))

@@ -38,9 +38,15 @@ def named(
         if name not in known:
             words = [*known, *(spelling for spelling, meant in other.items() if meant in known)]
             nearest = difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.6)
-            advice = f"did you mean {nearest[0]!r}?" if nearest else f"known are {', '.join(sorted(known))}."
+            advice = f"did you mean {nearest[0]!r}?" if nearest else f"known are {_listed(known, other)}."
             raise TypeError(f"{called}() has no argument {word!r}; {advice}")
         if name in found:
             raise TypeError(f"{called}() got {name!r} twice: {word!r} is another word for it.")
         found[name] = value
     return found
+
+
+def _listed(known: Collection[str], other: Mapping[str, str]) -> str:
+    """Names, each with its other spellings: `filter, k (or top_k)`."""
+    spelled = {name: " or ".join(word for word, meant in other.items() if meant == name) for name in known}
+    return ", ".join(f"{name} (or {spelled[name]})" if spelled[name] else name for name in sorted(known))

@@ -25,7 +25,7 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "float": ((int, float), "a number"),
     "int": ((int,), "a whole number"),
     "str": ((str,), "a text"),
-    "tuple": ((tuple, list), "a list"),
+    "tuple": ((tuple, list), 'a list, such as ["a", "b"] or []'),
 }
 
 

@@ -30,13 +30,13 @@ class KnowledgeGraph(Derivation):
     Attributes:
         index_units: Whether entities and relations are retrievable units with vectors (MS-RAG). Without them the graph
             lives in edges alone, whose targets are ids of entities: nothing is embedded beyond the passages.
-        disambiguate: Whether aliases are merged (the paper's Table 13: no).
+        disambiguate: Whether aliases are merged (MS-RAG, Table 13: no).
         summaries: Whether a language model, where there is one, writes what the passages say about every entity and
             relation, into the unit's metadata `summary`: for answers, never for ranking.
         similar_names: With disambiguation, names that share a word are merged when their vectors have at least this
             cosine; .92 is a good value. None: only what passages say themselves.
         max_names: A merge that would give an entity more names is refused.
-        skip_types: Entity types that are no entities of the graph, unless a passage is titled by one; `()` takes all,
+        skip_types: Entity types that are no entities of the graph, unless a passage is titled by one; `[]` takes all,
             dates and quantities too, as MS-RAG does.
         literals: Whether ends of triples that the record lists as no entity are entities, too: common nouns such as
             "basketball", as in the graphs of HippoRAG and MS-RAG.

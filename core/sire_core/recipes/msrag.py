@@ -41,7 +41,7 @@ class MsragContext(RerankSettings):
 def msrag(**settings: Any) -> Recipe:
     """MS-RAG: three recalls, neighbours in the graph, votes for passages, and a rerank.
 
-    `vote="count", hop_decay=1.0, link=False, literals=True, skip_types=()` is as published, with its hops read as a
+    `vote="count", hop_decay=1.0, link=False, literals=True, skip_types=[]` is as published, with its hops read as a
     bounded fan-out (`fanout=None` is the text's letter); `fusion="priority", rerank="none"` its row without rerank;
     `entities=0, relations=0` its row without the graph; `expand="ppr"` and `extraction="llm"` rows of
     Table 7; `disambiguate=False` Table 13.

@@ -43,7 +43,7 @@ class Mill:
         ({"speed": float("nan")}, "speed is a number above 0"),
         ({"speed": float("inf")}, "speed is a number above 0"),
         ({"grain": "corn"}, "grain is one of rye, oat, not 'corn'"),
-        ({"kinds": "fine"}, "kinds is a list"),
+        ({"kinds": "()"}, r'kinds is a list, such as \["a", "b"\] or \[\], not'),
         ({"wind": 1}, "wind is true or false"),
     ],
 )

@@ -21,7 +21,7 @@ def texts(retriever):
 @pytest.mark.parametrize("make", [SireRetriever, SireDocumentIndex])
 def test_the_chunks_of_one_source_are_replaced(make, caplog):
     retriever = make.from_documents(chunks("One.", "Two.") + chunks("Other.", source="o.md"), recipe="flat")
-    retriever.delete_documents(filter="source=m.md")
+    assert retriever.delete_documents(filter="source=m.md").removed == 2
     retriever.add_documents(chunks("Three."))
     assert texts(retriever) == ["Other.", "Three."]
     retriever.delete_documents(filter={"year": {"gt": 2030}})
@@ -30,7 +30,7 @@ def test_the_chunks_of_one_source_are_replaced(make, caplog):
     assert texts(retriever) == ["Three."], "a retriever deletes nothing that it cannot find"
     with pytest.raises(ConfigurationError, match=r"Nothing was deleted.*'sorce'.*did you mean 'source'"):
         retriever.delete_documents(filter="sorce=m.md")
-    retriever.delete_documents(filter="source=new.md")  # a first version replaces nothing
+    assert retriever.delete_documents(filter="source=new.md").removed == 0  # a first version replaces nothing
     assert "Nothing was deleted. No passage has 'new.md'" in caplog.text
     retriever.delete_documents(filter={"id": retriever.index.documents()[0].id})
     assert texts(retriever) == []

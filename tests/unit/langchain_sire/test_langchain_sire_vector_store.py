@@ -45,6 +45,19 @@ async def test_searches_are_those_of_the_recipe(store):
         store.similarity_search(QUESTION, fetch=3)
 
 
+async def test_a_store_is_made_without_embeddings():
+    documents = [Document(id="p", page_content="Petra Quillon was born in Varn Harbour.")]
+    text = documents[0].page_content
+    stores = [
+        SireVectorStore.from_documents(documents),
+        await SireVectorStore.afrom_documents(documents, recipe="flat"),
+        SireVectorStore.from_texts([text], ids=["p"]),
+        await SireVectorStore.afrom_texts([text], ids=["p"], recipe="flat"),
+    ]
+    for made in stores:
+        assert [found.id for found in made.similarity_search("Where was Petra Quillon born?")] == ["p"]
+
+
 def test_diversity_and_thresholds(store):
     mmr = store.as_retriever(search_type="mmr", search_kwargs={"k": 4, "fetch_k": 12, "lambda_mult": 0.1}).invoke(
         QUESTION

@@ -121,6 +121,31 @@ def test_trap_scores_do_not_change_the_hash():
     assert one.node is not other.node
 
 
+def test_a_hit_says_why_and_is_the_same_node_for_every_question():
+    documents = [
+        Document(id_="film", text="The Salt Lantern was directed by Petra Quillon."),
+        Document(id_="person", text="Petra Quillon was born in Varn Harbour."),
+    ]
+    retriever = SireRetriever.from_documents(documents, similarity_top_k=2, recipe="sire")
+    answers = [retriever.retrieve(q) for q in ("Where was the director of The Salt Lantern born?", "Varn Harbour")]
+    one, other = ({found.node.ref_doc_id: found.node for found in nodes}["person"] for nodes in answers)
+    assert "Petra Quillon" in str(one.metadata["sire_path"])
+    assert len(one.metadata["sire_path"].splitlines()) > 1
+    assert str(one.metadata["sire_path"]) != str(other.metadata["sire_path"])
+    assert one.hash == other.hash
+    assert one == other
+    for mode in (MetadataMode.LLM, MetadataMode.EMBED):
+        assert "sire_path" not in one.get_content(mode)
+    copies = [one.model_copy(deep=True), pickle.loads(pickle.dumps(one))]
+    assert [copied.hash for copied in copies] == [one.hash] * 2
+    back = TextNode.from_dict(json.loads(one.to_json()))
+    assert back.metadata["sire_path"] == str(one.metadata["sire_path"])
+    both = [found for nodes in answers for found in nodes]
+    again = to_documents([found.node for found in both])
+    assert {found.id for found in again} == {"film", "person"}
+    assert not any("sire_path" in found.metadata for document in again for found in (document, *document.passages))
+
+
 @pytest.mark.parametrize("score", [0.0, -0.3])
 def test_trap_a_score_of_zero_is_read_as_one(score):
     """`score = n.score or 1.0`."""

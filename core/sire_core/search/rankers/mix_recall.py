@@ -60,7 +60,7 @@ class MixRecall:
             passages name them.
         link_rarity: See `link`.
         expand: `nearby`, or `none`, or `ppr`: instead of neighbours, what PageRank from the recalled entities reaches
-            joins them, as if one hop away (the paper's Table 7); everything else stays.
+            joins them, as if one hop away (MS-RAG, Table 7); everything else stays.
         damping: Probability of following an edge in `ppr`, as in PageRank.
     """
 
