@@ -362,7 +362,7 @@ class Index:
         from sire_core.search.explanation import explain_hits
 
         snapshot = await self.asnapshot(filter=filter)
-        return explain_hits(query, await snapshot.asearch(query, k, returns=returns), snapshot.view)
+        return explain_hits(query, await snapshot.asearch(query, k, returns=returns), snapshot)
 
     def show(self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages") -> AskedQuestion:
         """A question with its hits and the picture of how it led to them; Jupyter and marimo display it.

@@ -177,7 +177,9 @@ class Chosen:
             ConfigurationError: A value is not allowed, or has no effect.
         """
         values = {declared.name: self.config[name] for name, declared in self._parts[kind].fields().items()}
-        return kind(**values, **decided)
+        made = kind(**values, **decided)
+        check_settings(made)
+        return made
 
     def refuse_unused(self, kind: type, beside: str, *names: str) -> None:
         """Refuse settings of a part that nothing reads; see `refuse_unused`.

@@ -54,7 +54,7 @@ class InteractionGraph(OrganizerBase):
         use_kw: Whether there are keyword edges.
     """
 
-    n_sim: int = setting(5, low=0)
+    n_sim: int = setting(5, low=0, high=10_000)
     links: str = setting("union", choices=("union", "mutual"))
     exact_below: int = setting(50_000, low=1)
     kw_min: int = setting(1, low=1)

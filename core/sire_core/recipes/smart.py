@@ -50,7 +50,7 @@ def smart(**settings: Any) -> Recipe:
     from sire_core.search.selectors.reports import ReportSelector
 
     own = settings.get("base")
-    if own is not None and not isinstance(own, str):
+    if own is not None and callable(getattr(own, "rank", None)):
         made = smart(**{name: value for name, value in settings.items() if name != "base"})
         return replace(made, ranker=own)
     chosen = Chosen(

@@ -10,31 +10,33 @@ from sire_core.types import Hit, PathStep, Unit, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.protocols import View
+    from sire_core.search.snapshot import SearchSnapshot
 
 __all__ = ["explain_hits", "text_below_title"]
 
 _SHOWN = 6
 
 
-def explain_hits(query: str, hits: Sequence[Hit], view: View) -> str:
+def explain_hits(query: str, hits: Sequence[Hit], snapshot: SearchSnapshot) -> str:
     """One block per hit: score, kind, documents, the steps that led to it as a tree, and what a summary stands on.
 
     Args:
         query: The question.
         hits: What a search returned.
-        view: The pool it was searched in.
+        snapshot: It was searched in. What its filter hides is neither named nor counted.
     """
-    lines = [f"Question: {query}", f"{count(len(hits), 'hit')} among {count(view.size, 'unit')}"]
+    lines = [f"Question: {query}", f"{count(len(hits), 'hit')} among {count(snapshot.size, 'unit')}"]
+    titles = _Titles(snapshot)
     for number, hit in enumerate(hits, 1):
         unit = hit.unit
         name = f" {unit.title!r}" if unit.title else ""
         lines.append(f"\n[{number}] {hit.score:.4f}  {unit.kind}{name}  documents: {_some(hit.doc_ids)}")
-        lines += [f"    {line}" for line in (*_tree(hit, view), *_route(hit, view))]
+        lines += [f"    {line}" for line in (*_tree(hit, titles), *_route(hit, titles, snapshot.view))]
         lines += [f"    | {line}" for line in text_below_title(unit).splitlines()]
     return "\n".join(lines)
 
 
-def _tree(hit: Hit, view: View) -> list[str]:
+def _tree(hit: Hit, titles: _Titles) -> list[str]:
     """The steps to a hit: each below the one that it goes on from, side by side where they have nothing in common."""
     chains: list[list[PathStep]] = []
     for step in hit.path:
@@ -49,16 +51,27 @@ def _tree(hit: Hit, view: View) -> list[str]:
             before = "" if not depth else ("   " if last else "\u2502  ") + "   " * (depth - 1)
             branch = "\u2514\u2500 " if depth or last else "\u251c\u2500 "
             to = step.ids[-1:] if step.ids[-1:] != (hit.unit.id,) else ()
-            reached = "".join(f" \u2192 {_title(found, view)}" for found in to)
+            reached = "".join(f" \u2192 {name}" for name in filter(None, map(titles.of, to)))
             lines.append(f"{before}{branch}{step.step}: {' '.join(step.note.split())}{reached}")
     return lines
 
 
-def _title(unit_id: str, view: View) -> str:
-    """What a unit is called; its id where it has no title or is no unit."""
-    place = view.places().get(unit_id)
-    unit = None if place is None else view.units([place])[0]
-    return unit.title if unit is not None and unit.title else unit_id
+class _Titles:
+    """What the units of a snapshot are called, as far as its filter shows them."""
+
+    def __init__(self, snapshot: SearchSnapshot) -> None:
+        self._view = snapshot.view
+        self._allowed = snapshot.view.allowed(snapshot.where)
+
+    def of(self, unit_id: str) -> str:
+        """The title; the id of what has none or is no unit; empty for what the filter hides."""
+        place = self._view.places().get(unit_id)
+        if place is None:
+            return unit_id
+        if self._allowed is not None and not self._allowed[place]:
+            return ""
+        [unit] = self._view.units([place])
+        return unit.title or unit_id
 
 
 def text_below_title(unit: Unit) -> str:
@@ -72,12 +85,12 @@ def text_below_title(unit: Unit) -> str:
     return "\n".join(kept).rstrip()
 
 
-def _route(hit: Hit, view: View) -> list[str]:
+def _route(hit: Hit, titles: _Titles, view: View) -> list[str]:
     """What a summary stands on, one level down."""
     if hit.unit.kind is UnitKind.CHUNK:
         return []
     children = [edge.target for edge in view.edges() if edge.kind == "child" and edge.source == hit.unit.id]
-    return [f"summarises: {_some([_title(child, view) for child in children])}"] if children else []
+    return [f"summarises: {_some([titles.of(child) for child in children])}"] if children else []
 
 
 def _some(ids: Sequence[str]) -> str:

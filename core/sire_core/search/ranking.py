@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from sire_core.errors import ModelError, RefusalError
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
-    from sire_core.protocols import BoolArray, FloatArray, IntArray
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking
 
-__all__ = ["ScoredRanking", "best_first"]
+__all__ = ["NotedRanking", "ScoredRanking", "answer_or_reason", "best_first"]
+
+T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
 
 
 def best_first(scores: FloatArray, n: int) -> IntArray:
@@ -69,3 +75,52 @@ class ScoredRanking:
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Why a position is where it is."""
         return self._explain(position)
+
+
+class NotedRanking:
+    """A ranking every path of which ends with one more step, such as that a model failed.
+
+    Args:
+        ranking: The order and the scores.
+        step: What is said of every position.
+    """
+
+    __slots__ = ("_ranking", "_step")
+
+    def __init__(self, ranking: Ranking, step: PathStep) -> None:
+        self._ranking = ranking
+        self._step = step
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions and their scores."""
+        return await self._ranking.top(n)
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """Scores of given positions."""
+        return self._ranking.scores_at(positions)
+
+    def path(self, position: int) -> tuple[PathStep, ...]:
+        """The ranking's own steps, and the one more."""
+        return (*self._ranking.path(position), self._step)
+
+
+async def answer_or_reason(call: Awaitable[T], otherwise: str) -> tuple[T | None, str]:
+    """What a model answers about a question; a failed call does not fail the search.
+
+    Args:
+        call: Asks the model.
+        otherwise: What happens without the answer, for the warning.
+
+    Returns:
+        The answer, and nothing; or None and why there is none. A model that declines has nothing to say, and no fault.
+
+    Raises:
+        LimitExceededError: A usage limit was reached.
+    """
+    try:
+        return await call, ""
+    except RefusalError:
+        return None, ""
+    except ModelError as error:
+        _logger.warning("A model failed while a question was ranked (%s): %s.", error, otherwise)
+        return None, str(error)

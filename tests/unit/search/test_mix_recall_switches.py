@@ -1,14 +1,16 @@
 """The rows of MS-RAG's tables 7 and 11: PageRank instead of neighbours, a model that reads the question, rerankers."""
 
 import json
+import re
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError, ModelError, RefusalError
+from sire_core.errors import ConfigurationError, RefusalError
 from sire_core.extraction.recorded import RecordedExtractor
+from sire_core.models.sync import run_sync
 from sire_core.recipes import msrag
 from sire_core.search.rankers.relation_graph import RelationGraph, RelationWalk
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -162,10 +164,25 @@ def test_a_model_that_finds_nothing_or_declines_leaves_it_to_the_vectors(folder,
         assert len(model.log) == 1
 
 
-def test_a_model_that_answers_garbage_says_so(folder):
+def test_a_model_that_answers_garbage_leaves_it_to_the_vectors_and_says_so(folder, caplog):
     model = ScriptedModel(lambda call: "no idea")
-    with opened(folder, model, extraction="llm") as index, pytest.raises(ModelError, match="QuestionItems"):
-        index.search(QUESTION)
+    with opened(folder, model, extraction="llm", rerank="none") as one, opened(folder, rerank="none") as other:
+        assert order(one) == order(other)
+        [hit] = one.search(QUESTION, 1)
+    assert hit.path[-1].step == "question"
+    assert "the model failed" in hit.path[-1].note
+    assert "QuestionItems" in caplog.text
+
+
+def test_what_the_question_names_is_worth_more_but_its_cosine_is_said_as_it_is(folder):
+    with opened(folder, rerank="none") as index:
+        view = index.view()
+        for hit in index.search(QUESTION, 3):
+            for step in hit.path:
+                said = re.search(r"cosine (-?[\d.]+) with the question", step.note)
+                if said and len(step.ids) == 1:
+                    true = float(view.vectors(step.ids)[0] @ run_sync(view.embed_query(QUESTION)))
+                    assert float(said[1]) == pytest.approx(true, abs=6e-4)
 
 
 @pytest.mark.parametrize("settings", [{"extraction": "magic"}, {"expand": "sideways"}, {"rerank": "cross_encoder"}])

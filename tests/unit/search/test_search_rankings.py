@@ -135,7 +135,7 @@ def test_explanations_show_the_way_down_the_tree():
     index.build(demo_documents())
     hits = index.search("harbor ferry school", 200, returns="units")
     text = index.explain("harbor ferry school", 200, returns="units")
-    assert f"{len(hits)} of {len(hits)} units" in text
+    assert f"{len(hits)} hits among {len(hits)} units" in text
     for hit in hits:
         assert f"{hit.score:.4f}" in text
         assert all(line in text for line in hit.unit.text.splitlines())

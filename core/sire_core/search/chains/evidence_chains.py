@@ -15,7 +15,7 @@ from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import MOST_KEYWORDS, KeywordFinder, ask_keywords
 from sire_core.search.chains.scorers import ChainScorer, HeuristicScorer
 from sire_core.search.chains.walk import ChainQuestion, Seeds, Walked, find_seeds, walk_chains
-from sire_core.search.ranking import ScoredRanking
+from sire_core.search.ranking import NotedRanking, ScoredRanking, answer_or_reason
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import PathStep
 
@@ -90,7 +90,8 @@ class EvidenceChains:
         """Rank the units that pass the filter; the walk does not touch a passage that does not.
 
         Raises:
-            ModelError: A call for keywords or of the scorer failed.
+            ModelError: A call of the scorer failed.
+            LimitExceededError: A usage limit was reached.
         """
         allowed = view.allowed(where)
         if not view.size:
@@ -101,7 +102,10 @@ class EvidenceChains:
             chained[walk.graph.positions[list(walk.places)]] = True
             allowed = chained if allowed is None else allowed & chained
         reasons = _Reasons(view, walk, apart=self.order == "chain")
-        return ScoredRanking(self._scores(view, walk, query), allowed, reasons.path)
+        ranking = ScoredRanking(self._scores(view, walk, query), allowed, reasons.path)
+        if not walk.failure:
+            return ranking
+        return NotedRanking(ranking, PathStep("keywords", (), f"found by rules, the model failed: {walk.failure}"))
 
     async def chains(self, query: str, view: View, where: Filter | None = None) -> list[EvidenceChain]:
         """The whole chains of a question, in the order of their seeds.
@@ -120,12 +124,14 @@ class EvidenceChains:
 
         vector, allowed = await view.embed_query(query), view.allowed(where)
         model = view.language_model if self.keywords == "model" else None
-        asked = await ask_keywords(query, model) if model is not None else []
+        asked, failure = None, ""
+        if model is not None:
+            asked, failure = await answer_or_reason(ask_keywords(query, model), "rules find the question's keywords")
         cosines = await view.cosines(query, vector, where)
-        graph, seeds, open_ = await asyncio.to_thread(self._prepare, query, asked, cosines, view, allowed)
+        graph, seeds, open_ = await asyncio.to_thread(self._prepare, query, asked or (), cosines, view, allowed)
         question = ChainQuestion(query, vector, cosines[graph.positions], seeds.asked, seeds.coverage)
         chains = await walk_chains(graph, view, question, seeds.nodes, self.scorer, self.max_length, open_)
-        return _Walk(graph, cosines, seeds, chains)
+        return _Walk(graph, cosines, seeds, chains, failure)
 
     def _prepare(
         self, query: str, asked: Sequence[str], cosines: FloatArray, view: View, allowed: BoolArray | None
@@ -163,13 +169,17 @@ class _Walk:
         cosines: Of the question with every unit, `[size]`.
         seeds: Where the chains start.
         chains: One per seed.
+        failure: Why the model did not find the keywords; empty where it did or was not asked.
     """
 
-    def __init__(self, graph: ChainGraph, cosines: FloatArray, seeds: Seeds, chains: Sequence[Walked]) -> None:
+    def __init__(
+        self, graph: ChainGraph, cosines: FloatArray, seeds: Seeds, chains: Sequence[Walked], failure: str
+    ) -> None:
         self.graph = graph
         self.cosines = cosines
         self.seeds = seeds
         self.chains = chains
+        self.failure = failure
         self.places: Mapping[int, tuple[int, int]] = self._places()
 
     def _places(self) -> dict[int, tuple[int, int]]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sire_core.algorithms.text import name_key
-from sire_core.errors import RefusalError
 from sire_core.extraction.lexicon import FUNCTION_WORDS, OPENERS
 from sire_core.extraction.phrases import phrase_words
 from sire_core.extraction.spans import find_spans, tidy
@@ -83,11 +82,8 @@ MOST_KEYWORDS = 64
 async def ask_keywords(query: str, model: LanguageModel) -> list[str]:
     """Ask a model for the keywords of a question, as many as it finds; one call (paper, appendix A.1).
 
-    Returns:
-        Keywords; none when the model declines, so that rules decide.
-
     Raises:
-        ModelError: The call failed, or its answer cannot be read.
+        ModelError: The model declined, the call failed, or its answer cannot be read.
     """
     from pydantic import BaseModel, Field
 
@@ -98,10 +94,7 @@ async def ask_keywords(query: str, model: LanguageModel) -> list[str]:
 
         keywords: list[str] = Field(default_factory=list)
 
-    try:
-        answer = await model.complete(Prompt(_INSTRUCTIONS, query), schema=QuestionKeywords, max_tokens=300)
-    except RefusalError:
-        return []
+    answer = await model.complete(Prompt(_INSTRUCTIONS, query), schema=QuestionKeywords, max_tokens=300)
     found: list[str] = answer.parsed.keywords
     return [" ".join(keyword.split()) for keyword in found if keyword.strip()]
 

@@ -240,7 +240,7 @@ class _Reasons:
         steps = list(self._named(passage))
         for source, sentence, entity, target in chain:
             ids = (self._passage_id(source), self._entity_ids[entity], self._passage_id(target))
-            name = self._name(entity, source, target)
+            name = self._name(entity, source, target) or "it"
             text = _sentence(self._view, self._evidence.index, source, sentence)
             steps.append(PathStep("entity", ids, f"names {name}: {excerpt(text, name, _LONGEST_SENTENCE)}"))
         return tuple(steps)
@@ -249,17 +249,18 @@ class _Reasons:
         """What the question names in the passage, if anything."""
         index = self._evidence.index
         inside = set(index.entities.of(passage).tolist())
-        named = [entity for entity in self._evidence.linked if entity in inside]
+        spelled = {entity: self._name(entity, passage) for entity in self._evidence.linked if entity in inside}
+        named = {entity: name for entity, name in spelled.items() if name}
         if not named:
             return ()
-        labels = ", ".join(self._name(entity, passage) for entity in named)
         ids = tuple(self._entity_ids[entity] for entity in named)
+        labels = ", ".join(dict.fromkeys(named.values()))
         return (PathStep("question", (*ids, self._passage_id(passage)), f"the question names {labels}"),)
 
     def _name(self, entity: int, *passages: int) -> str:
-        """How one of some passages spells a name; others may call it what a filter hides."""
+        """How one of some passages spells a name, empty if none does; others may call it what a filter hides."""
         spelled = (self._graph.name_in(passage, entity) for passage in passages)
-        return next((name for name in spelled if name), self._labels[entity] or "it")
+        return next((name for name in spelled if name), self._labels[entity])
 
     def _passage_id(self, passage: int) -> str:
         return self._id(int(self._evidence.index.chunks[passage]))

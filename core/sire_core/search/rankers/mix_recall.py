@@ -13,7 +13,7 @@ from sire_core.algorithms.voting import count_votes
 from sire_core.errors import ConfigurationError
 from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.relation_graph import RelationGraph, RelationWalk
-from sire_core.search.ranking import ScoredRanking, best_first
+from sire_core.search.ranking import NotedRanking, ScoredRanking, answer_or_reason, best_first
 from sire_core.search.vectors.id_places import IdPlaces
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import PathStep
@@ -105,23 +105,30 @@ class MixRecall:
         import asyncio
 
         question = await view.embed_query(query)
-        named = await self._named(query, view) if view.size else None
+        named, failure = await self._named(query, view) if view.size else (None, "")
         allowed = view.allowed(where)
         cosines = await view.cosines(query, question, where)
-        return await asyncio.to_thread(self._rank, query, cosines, named, view, allowed)
+        ranking = await asyncio.to_thread(self._rank, query, cosines, named, view, allowed)
+        if not failure:
+            return ranking
+        return NotedRanking(ranking, PathStep("question", (), f"read as it is, the model failed: {failure}"))
 
-    async def _named(self, query: str, view: View) -> tuple[FloatArray, FloatArray] | None:
-        """Vectors of the entities and of the relations that the model finds; None leaves it to the question's own."""
+    async def _named(self, query: str, view: View) -> tuple[tuple[FloatArray, FloatArray] | None, str]:
+        """Vectors of the entities and of the relations that the model finds, and why there are none if it failed.
+
+        None leaves it to the question's own vector.
+        """
         if self.extraction != "llm" or view.language_model is None:
-            return None
+            return None, ""
         from sire_core.search.rankers.question_items import find_items
 
-        items = await find_items(query, view.language_model)
-        if not items.entities and not items.relations:
-            return None
+        asked = find_items(query, view.language_model)
+        items, failure = await answer_or_reason(asked, "the question's own vector decides")
+        if items is None or not (items.entities or items.relations):
+            return None, failure
         both = (*items.entities, *items.relations)
         vectors = await view.embed_queries(both) if both else np.empty((0, view.matrix.shape[1]), dtype=np.float32)
-        return vectors[: len(items.entities)], vectors[len(items.entities) :]
+        return (vectors[: len(items.entities)], vectors[len(items.entities) :]), ""
 
     def _rank(
         self,
@@ -135,6 +142,7 @@ class MixRecall:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         graph = RelationGraph.of(view)
         closed = slice(0) if allowed is None else ~allowed
+        measured, cosines = cosines, cosines.copy()  # what the question or the model names counts as nearer than it is
         found = None if named is None else self._nearest(graph, cosines, named, view, closed)
         spelled = _spelled(query, view, allowed) if self.link and self.entities and found is None else {}
         for position, passages in spelled.items():
@@ -167,7 +175,7 @@ class MixRecall:
             for passage, vote in votes.items():
                 if vote > 0:
                     scores[passage] = vote + _TIE * max(float(cosines[item]) for item in voters[passage])
-        return ScoredRanking(scores, allowed, _Reasons(view, cosines, recalled, voters).path)
+        return ScoredRanking(scores, allowed, _Reasons(view, measured, cosines, recalled, voters).path)
 
     def _nearest(
         self,
@@ -251,11 +259,13 @@ class _Reasons:
         self,
         view: View,
         cosines: FloatArray,
+        raised: FloatArray,
         recalled: Mapping[int, tuple[str, int]],
         voters: Mapping[int, list[int]],
     ) -> None:
         self._view = view
         self._cosines = cosines
+        self._raised = raised
         self._recalled = recalled
         self._voters = voters
 
@@ -268,7 +278,10 @@ class _Reasons:
             kind, hop = self._recalled[item]
             what = "itself" if item == position else repr(unit.text)
             where = f", {hop} hops from what the question recalls" if hop else ""
-            note = f"vote of {what}, cosine {self._cosines[item]:.3f} with the question{where}"
+            named = (
+                f", named there and worth {self._raised[item]:.3f}" if self._raised[item] > self._cosines[item] else ""
+            )
+            note = f"vote of {what}, cosine {self._cosines[item]:.3f} with the question{named}{where}"
             steps.append(PathStep(f"vote:{kind}", (unit.id,), note))
         kind = view.kind_names[view.kinds[position]]
         note = f"cosine {self._cosines[position]:.3f} with the question"

@@ -123,6 +123,7 @@ class _Reasons:
         self._named = named
         self._mass = mass
         self._cosines = cosines
+        self._known: dict[int, tuple[int, ...]] = {}
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Entity steps, then the cosine."""
@@ -156,18 +157,23 @@ class _Reasons:
 
     def _strongest(self, node: int, other: int = -1) -> int | None:
         """The neighbour that sends a node the most: an entity's number for a passage, a passage for an entity."""
-        neighbors, _ = self._walk.graph.neighbors(node)
-        best: int | None = None
-        most = 0.0
-        found: list[int] = neighbors.tolist()
-        for neighbor in found:
-            targets, probabilities = self._walk.graph.neighbors(neighbor)
-            sent = float(self._mass[neighbor] * probabilities[np.searchsorted(targets, node)])
-            if sent > most and neighbor != other:
-                best, most = neighbor, sent
+        best = next((sender for sender in self._senders(node) if sender != other), None)
         if best is None:
             return None
         return best - self._walk.passages if node < self._walk.passages else best
+
+    def _senders(self, node: int) -> tuple[int, ...]:
+        """The two neighbours that send a node the most, the first one first; a hub is on the way to many hits."""
+        if node not in self._known:
+            neighbors, _ = self._walk.graph.neighbors(node)
+            reached = neighbors[self._mass[neighbors] > 0]
+            sent = np.array([self._sent(neighbor, node) for neighbor in reached.tolist()])
+            self._known[node] = tuple(reached[np.argsort(-sent, kind="stable")[:2]].tolist())
+        return self._known[node]
+
+    def _sent(self, neighbor: int, node: int) -> float:
+        targets, probabilities = self._walk.graph.neighbors(neighbor)
+        return float(self._mass[neighbor] * probabilities[np.searchsorted(targets, node)])
 
     def _passage_id(self, passage: int) -> str:
         return self._id(int(self._graph.chunk_positions[passage]))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, Field
 
-from sire_core.errors import RefusalError
 from sire_core.protocols import Prompt
 
 if TYPE_CHECKING:
@@ -37,15 +36,12 @@ async def find_items(query: str, model: LanguageModel) -> QuestionItems:
     """Ask a model what a question names; one call, and a repair when the answer cannot be read.
 
     Returns:
-        The items without empty ones; none when the model declines, so that the vectors decide alone.
+        The items without empty ones.
 
     Raises:
-        ModelError: The call failed, or its answer cannot be read.
+        ModelError: The model declined, the call failed, or its answer cannot be read.
     """
-    try:
-        answer = await model.complete(Prompt(_INSTRUCTIONS, query), schema=QuestionItems, max_tokens=300)
-    except RefusalError:
-        return QuestionItems()
+    answer = await model.complete(Prompt(_INSTRUCTIONS, query), schema=QuestionItems, max_tokens=300)
     return QuestionItems(entities=_clean(answer.parsed.entities), relations=_clean(answer.parsed.relations))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.quotas import Band, choose
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import ConfigurationError
+from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep, UnitKind
 
 if TYPE_CHECKING:
@@ -39,12 +40,13 @@ class Quota:
     """
 
     bands: tuple[tuple[str, Band], ...]
-    depth: int | None = None
+    depth: int | None = setting(None, low=1)
     top_up: bool = True
     outside: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_settings(self)
         known = {kind.value for kind in UnitKind}
         kinds = [kind for kind, _ in self.bands]
         unknown = [kind for kind in (*kinds, *self.outside, *self.parts) if kind not in known]
@@ -58,8 +60,6 @@ class Quota:
                 raise ConfigurationError(
                     f"The band of {kind} must fit 0 <= low <= high and max_tokens >= 0, not {band}."
                 )
-        if self.depth is not None and self.depth < 1:
-            raise ConfigurationError(f"depth must be at least 1 or None, not {self.depth}.")
 
     async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:  # noqa: ARG002 - the protocol's
         """Return a ranking whose first `k` are the context."""

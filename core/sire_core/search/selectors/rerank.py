@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.voting import parse_order
-from sire_core.errors import ConfigurationError, ModelError
+from sire_core.errors import ConfigurationError
 from sire_core.models.hub import hub_options
 from sire_core.models.prompt_format import numbered
 from sire_core.others import refuse_folder_text
 from sire_core.protocols import Prompt
+from sire_core.search.ranking import answer_or_reason
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CrossEncoderRerank", "Reordered", "Rerank", "ask_order"]
 
-_logger = logging.getLogger(__name__)
 
 _INSTRUCTIONS = (
     "The data holds a question and numbered passages. Name the {named} passages that together help most to answer the "
@@ -77,12 +76,12 @@ class Rerank:
         if model is None or len(positions) < 2:
             return ranking
         texts = [unit.index_text for unit in view.units(positions)]
-        try:
-            order = positions[await ask_order(model, query, texts, self.named)]
-        except ModelError as error:
-            _logger.warning("The rerank failed (%s); the hits keep the order that they had.", error)
-            return Reordered(ranking, positions, scores, "language model", failure=str(error))
-        return Reordered(ranking, order, scores, "language model")
+        order, failure = await answer_or_reason(
+            ask_order(model, query, texts, self.named), "the hits keep the order that they had"
+        )
+        if order is None:
+            return Reordered(ranking, positions, scores, "language model", failure=failure or "it declined to answer")
+        return Reordered(ranking, positions[order], scores, "language model")
 
 
 async def ask_order(model: LanguageModel, query: str, texts: Sequence[str], named: int = 2) -> list[int]:
