@@ -89,7 +89,8 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A setting of the recipe, such as `depth=2`; may be repeated. The value is JSON or a plain word.",
+        help="A setting of the recipe, such as `depth=2`; may be repeated. The value is JSON or a plain word. Others "
+        "keep the values that they have in the folder.",
     ),
 ]
 SearchSettings = Annotated[

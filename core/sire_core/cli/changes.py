@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from sire_core.errors import ConfigurationError, CorpusError
 if TYPE_CHECKING:
     from sire_core.corpus.readers import LoadedDocuments
     from sire_core.index import Index
+    from sire_core.storage.manifest import Manifest
     from sire_core.types import BuildReport, Document, Failure
 
 __all__ = ["read_sources", "report_json", "run_change"]
@@ -32,8 +34,20 @@ _SHOWN = 20
 class _Result:
     report: BuildReport
     recipe: str
-    recipes_before: tuple[str, ...]
-    generation_before: int
+    before: Manifest
+    after: Manifest
+
+    def settings(self) -> str:
+        """Settings of the recipe that differ from those that it had in the folder, as text."""
+        had = [built.config for built in self.before.recipes if built.name == self.recipe][-1:]
+        has = [built.config for built in self.after.recipes if built.name == self.recipe][-1:]
+        changed = [
+            f"{name}={json.dumps(value)} (was {json.dumps(old[name])})"
+            for old, new in zip(had, has, strict=False)
+            for name, value in new.items()
+            if name in old and json.dumps(old[name]) != json.dumps(value)
+        ]
+        return ", ".join(changed)
 
 
 def run_change(
@@ -87,8 +101,7 @@ def run_change(
     if as_json:
         say_json(report_json(report, recipe, corpus.failures if corpus else ()))
     else:
-        names = tuple(built.name for built in before.recipes)
-        _say(_Result(report, recipe, names, before.generation), options.folder)
+        _say(_Result(report, recipe, before, manifest_of(options.folder)), options.folder)
     say_usage(report)
     _list_failures(
         report.failures,
@@ -171,13 +184,22 @@ def _say(result: _Result, folder: Path | None) -> None:
         )
         if number
     ]
-    if report.generation == result.generation_before:
-        say(f"Nothing changed: {folder} holds these documents, indexed with {result.recipe}.")
+    held = list(dict.fromkeys(built.name for built in result.before.recipes))
+    if held and result.recipe not in held:
+        say(f"Recipe {result.recipe} added to {folder}, beside {', '.join(held)}.")
+    if settings := result.settings():
+        say(f"Settings of {result.recipe} changed: {settings}. Its others are as they were.")
+    if held and result.before.recipes[-1].name != result.recipe:
+        say(
+            f"Searches that name no recipe use {result.recipe} from now on; -r NAME names another. What is open keeps "
+            "its own."
+        )
+    if report.generation == result.before.generation:
+        say(
+            f"{'No document' if settings else 'Nothing'} changed: {folder} holds these documents, indexed with "
+            f"{result.recipe}."
+        )
         return
-    if result.recipes_before and result.recipe not in result.recipes_before:
-        before = ", ".join(dict.fromkeys(result.recipes_before))
-        say(f"Recipe {result.recipe} added to {folder}, beside {before}.")
-        say(f"Searches use {result.recipe} from now on; -r NAME names another.")
     if report.dropped:
         note(f"Dropped, since this change was given another model or extractor: {', '.join(report.dropped)}.", "yellow")
     say(f"{folder}: documents {', '.join(parts) or 'none'}.")

@@ -35,7 +35,7 @@ def parse_settings(given: Sequence[str] | None) -> dict[str, Any]:
 
 
 def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Manifest) -> Recipe | str | None:
-    """The recipe that a build makes; settings that are not given have their defaults.
+    """The recipe that a build makes; settings that are not given are those that the folder's has, or the defaults.
 
     Args:
         name: `--recipe`.
@@ -50,10 +50,11 @@ def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Man
     """
     if not settings and name is None:
         return None
-    from sire_core.recipes.base import DEFAULT_RECIPE, recipe_by_name
+    from sire_core.recipes.base import DEFAULT_RECIPE, recipe_with
 
     known = name or (manifest.recipes[-1].name if manifest.recipes else DEFAULT_RECIPE)
-    return recipe_by_name(known, **settings) if settings else _named(known)
+    before: Mapping[str, Any] = next((b.config for b in reversed(manifest.recipes) if b.name == known), {})
+    return recipe_with(known, settings, before) if settings else _named(known)
 
 
 def recipe_to_search(

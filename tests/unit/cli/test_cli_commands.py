@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sire_core.cli.app import app
+from sire_core.cli.options import manifest_of
 from sire_core.recipes import REGISTRY
 
 RECORDS = [
@@ -227,3 +228,24 @@ def test_the_group_turns_an_interrupt_into_130(index, monkeypatch):
 
     monkeypatch.setattr("sire_core.index.Index.search", interrupted)
     assert "Interrupted." in run("query", index, "x", code=130).stderr
+
+
+def test_settings_of_a_folder_stay_where_others_are_given(tmp_path, source):
+    folder = tmp_path / "ix"
+    run("index", source, "--to", folder, "-r", "flat", "--set", "ranker=hybrid")
+    said = run("index", source, "--to", folder, "--set", "ann_threshold=100000").stdout
+    assert "Settings of flat changed: ann_threshold=100000 (was null). Its others are as they were." in said
+    assert "Nothing changed" not in said
+    (built,) = manifest_of(folder).recipes
+    assert (built.config["ranker"], built.config["ann_threshold"]) == ("hybrid", 100000)
+    assert "Nothing changed" in run("index", source, "--to", folder, "--set", "ranker=hybrid").stdout
+
+
+def test_index_says_what_searches_use_from_now_on(index, source):
+    said = run("index", source, "--to", index, "-r", "raptor").stdout
+    assert "Searches that name no recipe use raptor from now on" in said
+    assert "from now on" not in run("index", source, "--to", index, "-r", "raptor").stdout
+    assert (
+        "Searches that name no recipe use sirerag from now on"
+        in run("index", source, "--to", index, "-r", "sirerag").stdout
+    )
