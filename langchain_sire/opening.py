@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langchain_sire.chat import as_language_model
@@ -12,13 +14,16 @@ from langchain_sire.vector_store import over_vector_store
 from sire_core.index import Index
 from sire_core.keywords import named, parameters
 from sire_core.recipes.base import recipe_of
+from sire_core.storage.side_files import read_checked, write_checked
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from langchain_core.vectorstores import VectorStore
 
-__all__ = ["SPELLINGS", "make_index", "open_index", "refuse_store_searches"]
+__all__ = ["SPELLINGS", "make_index", "open_index", "read_settings", "refuse_store_searches", "write_settings"]
+
+_SETTINGS = "langchain.json"
 
 SPELLINGS = {
     "embedder": "embedding",
@@ -61,6 +66,8 @@ def open_index(
     rest = {name: found.pop(name) for name in others if name in found}
     if "chunker" in given:
         chunker = given["chunker"]
+    if "recipe" not in found and (remembered := read_settings(found.get("path")).get("recipe")):
+        found["recipe"] = recipe_of(found["path"], remembered) if "vector_store" in found else remembered
     return make_index(**{**found, "chunker": chunker}), rest
 
 
@@ -85,6 +92,24 @@ def make_index(
         recipe = over_vector_store(recipe or recipe_of(path), mirror.vector_store)
         embedding = mirror.vector_store.embeddings if embedding is None else embedding
     return Index(path, recipe=recipe, embedder=as_embedder(embedding), language_model=as_language_model(llm), **options)
+
+
+def read_settings(place: str | os.PathLike[str] | None) -> dict[str, Any]:
+    """What a folder remembers of a retriever: `k` and `recipe`; empty where nothing was saved.
+
+    Raises:
+        StorageError: The file is damaged.
+    """
+    try:
+        return {} if place is None else dict(read_checked(Path(place) / _SETTINGS))
+    except FileNotFoundError:  # a new folder, or one that the core wrote
+        return {}
+
+
+def write_settings(place: Path, settings: Mapping[str, Any]) -> None:
+    """Replace what is remembered."""
+    place.mkdir(parents=True, exist_ok=True)  # where there was nothing to index yet
+    write_checked(place / _SETTINGS, dict(settings))
 
 
 def refuse_store_searches(given: Mapping[str, Any]) -> None:

@@ -16,14 +16,13 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 from langchain_sire.callbacks import child_runs
 from langchain_sire.document_changes import DocumentChanges
 from langchain_sire.documents import from_texts, hit_to_langchain
-from langchain_sire.opening import SPELLINGS, open_index, refuse_store_searches
+from langchain_sire.opening import SPELLINGS, open_index, read_settings, refuse_store_searches, write_settings
 from sire_core.errors import IndexMissingError, SireError
 from sire_core.filters import Filter, both, parse_filter
 from sire_core.index import Index
 from sire_core.keywords import named
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
-from sire_core.storage.side_files import read_checked, write_checked
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -40,8 +39,6 @@ FilterLike = Union[dict[str, Any], str, Filter, None]
 
 _SEARCH = ("k", "filter", "returns", "recipe")
 """What one call may set, and `search_kwargs` for all calls."""
-
-_SETTINGS = "langchain.json"
 
 
 class SireRetriever(DocumentChanges, BaseRetriever):
@@ -121,7 +118,8 @@ class SireRetriever(DocumentChanges, BaseRetriever):
             embedding: LangChain's or ours (also `embedder`, `embeddings`); None takes what the folder was built with,
                 else the zero-download default.
             llm: LangChain's or ours; None extracts and summarizes without a model.
-            recipe: A name or a `Recipe`; None means the folder's latest, else the default.
+            recipe: A name or a `Recipe`; None means the one that the folder's retriever was made with, else the
+                folder's latest, else the default.
             path: Folder of the index; None keeps it in memory.
             **options: `vector_store` (or a `VectorStoreMirror` of it), which follows the index and is searched; fields
                 of the class (`k`, `filter`, `search_kwargs`, `title_key`, ...), `show_progress=True` for bars, and
@@ -207,7 +205,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
             path: The folder.
             embedding: What the index was built with; not needed for the default and for named embedders.
             llm: For recipes that ask a model while they search, and for later additions.
-            recipe: Which recipe of the folder; None takes the latest.
+            recipe: Which recipe of the folder; None takes the one that was saved, or the latest where none was.
             **options: As in `from_documents`; `k` is what was saved when left out.
 
         Raises:
@@ -232,7 +230,8 @@ class SireRetriever(DocumentChanges, BaseRetriever):
     def _over(cls, called: str, given: Mapping[str, Any]) -> Self:
         own = [name for name in cls.model_fields if name not in ("index", "llm")]  # an index has its model as `llm`
         index, fields = open_index(f"{cls.__name__}.{called}", given, own)
-        return cls(index=index, **{**_saved_settings(index.path), **fields})
+        saved = {name: value for name, value in read_settings(index.path).items() if name == "k"}
+        return cls(index=index, **{**saved, **fields})
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 
@@ -293,12 +292,6 @@ class SireRetriever(DocumentChanges, BaseRetriever):
 
 def _save_settings(retriever: SireRetriever, place: Path | None) -> None:
     if place is not None:
-        place.mkdir(parents=True, exist_ok=True)  # where there was nothing to index yet
-        write_checked(place / _SETTINGS, {"k": retriever.asked({})["k"]})
-
-
-def _saved_settings(place: Path | None) -> dict[str, Any]:
-    try:
-        return {} if place is None else dict(read_checked(place / _SETTINGS))
-    except FileNotFoundError:  # a new folder, or one that the core wrote
-        return {}
+        asked = retriever.asked({})
+        recipe = retriever.searched(asked).recipe_name
+        write_settings(place, {"k": asked["k"], **({"recipe": recipe} if recipe else {})})

@@ -13,7 +13,7 @@ from llama_index.core.storage.docstore.types import RefDocInfo
 
 from llama_index_sire.cutting import cut, fingerprint
 from llama_index_sire.filters import passage_ids
-from llama_index_sire.settings import CUT_BY, TOP_K, read_settings, write_settings
+from llama_index_sire.settings import CUT_BY, RECIPE, TOP_K, read_settings, write_settings
 from sire_core.errors import IndexMissingError, KnownDocumentError, StorageError
 from sire_core.models.sync import run_sync
 from sire_core.storage.uuids import to_uuid
@@ -192,7 +192,8 @@ class DocumentChanges:
         if self.index.path is not None and self.transformations is not None:
             saved, mine = read_settings(self.index.path), fingerprint(self.transformations)
             if saved.get(CUT_BY, []) != mine:
-                write_settings(self.index.path, saved.get(TOP_K, self.similarity_top_k), mine)
+                top_k = saved.get(TOP_K, self.similarity_top_k)
+                write_settings(self.index.path, top_k, mine, saved.get(RECIPE, ""))
         if report.failures:
             await self.index.apush()  # a store that missed the change gets it now; it raises what the store raises
         return report

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from llama_index_sire.mirror import VectorStoreMirror
 from llama_index_sire.models import EmbedModelLike, LLMLike, resolve_embed_model, resolve_llm
+from llama_index_sire.settings import RECIPE, read_settings
 from llama_index_sire.vector_store import over_vector_store
 from sire_core.index import Index
 from sire_core.keywords import named, parameters
@@ -80,7 +81,7 @@ def open_index(
 
     Args:
         persist_dir: The index folder; None for memory.
-        recipe: A recipe or its name; None means the folder's latest.
+        recipe: A recipe or its name; None means the one that the folder's retriever was made with, or the latest.
         llm: See `resolve_llm`.
         embed_model: See `resolve_embed_model`. `Settings.embed_model` is not asked where a folder was built with an
             embedder of the core.
@@ -93,6 +94,8 @@ def open_index(
         from sire_core.bars import Bars
 
         options["progress"] = Bars()
+    if recipe is None and (remembered := read_settings(persist_dir).get(RECIPE)):
+        recipe = remembered if vector_store is None else recipe_of(persist_dir, remembered)
     bridged = not manifest.embedder or manifest.embedder.startswith("llama-index:")
     embedder = resolve_embed_model(embed_model) if bridged or embed_model is not None else None
     if vector_store is not None:

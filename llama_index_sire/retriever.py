@@ -126,12 +126,12 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
 
         Args:
             documents: Documents, or nodes that a splitter cut from documents, which are not cut again.
-            **options: `persist_dir` (the index folder; in memory when left out), `recipe` (a name or a `Recipe`; the
-                folder's latest or the default when left out), `llm` (see `resolve_llm`; without one nothing is spent),
-                `embed_model` (see `resolve_embed_model`), `vector_store` (the user's store, or a `VectorStoreMirror` of
-                it: gets all nodes, follows every change, is searched), `show_progress=True` for bars, what the class
-                takes (`similarity_top_k`, `filters`, `transformations`, ...) and arguments of `sire_core.Index`:
-                `chunker`, `seed`, `workers`, `limits` and others.
+            **options: `persist_dir` (the index folder; in memory when left out), `recipe` (a name or a `Recipe`;
+                when left out that of the folder's retriever, its latest or the default), `llm` (see `resolve_llm`;
+                without one nothing is spent), `embed_model` (see `resolve_embed_model`), `vector_store` (the user's
+                store, or a `VectorStoreMirror` of it: gets all nodes, follows every change, is searched),
+                `show_progress=True` for bars, what the class takes (`similarity_top_k`, `filters`, `transformations`,
+                ...) and arguments of `sire_core.Index`: `chunker`, `seed`, `workers`, `limits` and others.
 
         Raises:
             CorpusError: Documents contradict each other, or hold metadata that is not JSON.
@@ -160,8 +160,8 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
 
         Args:
             persist_dir: The index folder.
-            **options: As in `from_documents`. `similarity_top_k` is what was saved when left out; `embed_model` is
-                needed unless the index was built with the core's default or it is set in `Settings`.
+            **options: As in `from_documents`. `similarity_top_k` and `recipe` are what was saved when left out;
+                `embed_model` is needed unless the index was built with the core's default or it is set in `Settings`.
 
         Raises:
             IndexMissingError: There is no index.
@@ -215,7 +215,7 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
         cut_by = fingerprint(self.transformations)
         if cut_by is None:
             cut_by = read_settings(self.index.path or place).get(CUT_BY)
-        write_settings(place, self.similarity_top_k, cut_by)
+        write_settings(place, self.similarity_top_k, cut_by, self.searched().recipe_name)
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from sire_core.bars import ProgressLike, progress_of
 from sire_core.configuration import Configuration
-from sire_core.errors import ConfigurationError, SnapshotExpiredError
+from sire_core.errors import ConfigurationError, IndexMissingError, SnapshotExpiredError
 from sire_core.filters import Filter, parse_filter
 from sire_core.index_writer import IndexWriter
 from sire_core.models.sync import run_sync
@@ -43,7 +43,8 @@ class Index:
 
     Args:
         path: The folder; None keeps the index in memory.
-        recipe: A `Recipe` or a name; None means the folder's latest, and `sire` for a first build.
+        recipe: A `Recipe` or a name; None means the folder's latest, and `sire` for a first build. What this object
+            searches with first it keeps: a recipe that is built beside, by anybody, changes nothing for it.
         language_model: Extracts and summarises; None uses the model-free ways.
         embedder: An `Embedder` or what `resolve_embedder` reads (`st:NAME_OR_FOLDER`, `openai:MODEL`, ...); None means
             what the folder was built with, and the zero-download default for a first build.
@@ -139,6 +140,17 @@ class Index:
     def chunker(self) -> SentenceChunker | str | None:
         """What cuts documents; None takes each as one passage."""
         return self._configuration.chunker
+
+    @property
+    def recipe_name(self) -> str:
+        """Name of the recipe that searches; empty while nothing was built and none was named."""
+        configuration = self._configuration
+        try:
+            return self._session.built()[1].name
+        except IndexMissingError:
+            return (
+                configuration.recipe_name if configuration.recipe_object is None else configuration.recipe_object.name
+            )
 
     def using(self, recipe: str) -> Index:
         """The same open index, searched by another of the recipes that were built in it.
@@ -468,10 +480,11 @@ class Index:
             raise ConfigurationError(
                 "An index in memory cannot be sent to another process. Give it a path, or save() it and open the copy."
             )
-        return {"_configuration": self._configuration}
+        return {"_configuration": self._configuration, "_began": self._session.began}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self._begin(state["_configuration"])
+        self._session.began = state["_began"]
 
     def __copy__(self) -> Index:
         """An index is a handle to one place: a copy of what holds it shares it."""

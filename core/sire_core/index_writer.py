@@ -112,6 +112,7 @@ class IndexWriter:
             commit = Commit(drop_owners=list(dict.fromkeys(gone)), manifest=after.to_json())
             await finish_in_thread(lambda: library.store.commit(commit))
             await finish_in_thread(library.publish)
+            self._session.changed(library.manifest())
 
     async def purge(self) -> None:
         """Overwrite what documents that are gone left behind, and drop it from the vector stores."""
@@ -193,9 +194,8 @@ class IndexWriter:
             await finish_in_thread(library.publish)
             if large:
                 give_back()
-            missed = await sync_mirrors(
-                library, library.manifest().find(*self._session.wanted), self._configuration.mirrors
-            )
+            self._session.changed(library.manifest())
+            missed = await sync_mirrors(library, self._session.meant(library.manifest()), self._configuration.mirrors)
         return replace(report, failures=(*report.failures, *missed)) if missed else report
 
     async def prepare(self) -> None:

@@ -33,6 +33,8 @@ class Session:
     def __init__(self, configuration: Configuration, opened: Session | None = None) -> None:
         self._configuration = configuration
         self._opened = opened
+        self.began: BuiltRecipe | None = None
+        """The recipe of the first use, where none was given as an object: what others build later changes nothing."""
         self._library: IndexFiles | None = None
         self._lock = threading.RLock()
         self._pool = PoolReader(configuration, self.files, self.open_files, self.built, lambda: self.vectors)
@@ -67,12 +69,20 @@ class Session:
         library = self.files()
         manifest = library.refresh()
         require_built(library)
-        return manifest, manifest.find(*self.wanted)
+        return manifest, self.meant(manifest)
 
-    @property
-    def wanted(self) -> tuple[Recipe | None, str]:
-        """The recipe that was given, or its name."""
-        return self._configuration.recipe_object, self._configuration.recipe_name
+    def meant(self, manifest: Manifest) -> BuiltRecipe:
+        """The given recipe; else the one of the first use, which was the folder's latest (of a name)."""
+        if self._configuration.recipe_object is not None:
+            return manifest.find(self._configuration.recipe_object)
+        if self.began is None:
+            self.began = manifest.find(None, self._configuration.recipe_name)
+        return manifest.again(self.began)
+
+    def changed(self, manifest: Manifest) -> None:
+        """After a change of our own: where it removed the recipe of the first use, the next use begins anew."""
+        if self.began is not None and self.began.name not in {built.name for built in manifest.recipes}:
+            self.began = None
 
     def reader(self) -> tuple[PoolView, Recipe]:
         """The pool as of now and the recipe that ranks it; read again when another generation was published."""

@@ -142,9 +142,26 @@ class Manifest:
             )
         name = wanted or "RECIPE"
         raise ConfigurationError(
-            f"This index does not hold {wanted or 'any recipe'!r} (it holds: {built}). Build it beside: sire index "
-            f"SOURCES --to DIR --recipe {name}, or Index(path, recipe={name!r}).build(documents)."
+            f"This index does not hold {wanted or 'any recipe'!r} (it holds: {built}). Name one that it holds, or "
+            f"build it beside: sire index SOURCES --to DIR --recipe {name}, or Index(path, "
+            f"recipe={name!r}).build(documents)."
         )
+
+    def again(self, began: BuiltRecipe) -> BuiltRecipe:
+        """A recipe that was found before, with its settings of then, whatever was built or chosen after it.
+
+        Raises:
+            ConfigurationError: It was removed.
+        """
+        same = [r for r in self.recipes if r.name == began.name and r.organizers == began.organizers]
+        if not same:
+            built = ", ".join(dict.fromkeys(r.name for r in self.recipes)) or "nothing"
+            raise ConfigurationError(
+                f"The recipe {began.name!r}, which this object began with, was removed from the index (it holds: "
+                f"{built}). Open the index again, with a recipe that it holds."
+            )
+        found = next((r for r in same if r.owners == began.owners), same[-1])
+        return replace(found, config=began.config)
 
     def with_recipe(self, built: BuiltRecipe) -> Manifest:
         """A manifest in which this recipe is the latest."""

@@ -38,10 +38,10 @@ ADVICE = {
         "pipeline again."
     ),
     "llama_index.json": (
-        "It holds the settings of a LlamaIndex retriever: delete it, and give similarity_top_k again, and "
+        "It holds the settings of a LlamaIndex retriever: delete it, and give similarity_top_k and recipe again, and "
         "transformations where the documents were cut by some."
     ),
-    "langchain.json": "It holds the settings of a LangChain retriever: delete it, and give k again.",
+    "langchain.json": "It holds the settings of a LangChain retriever: delete it, and give k and recipe again.",
 }
 """What adapters write beside an index, files or folders of files, and what to do where they are damaged."""
 

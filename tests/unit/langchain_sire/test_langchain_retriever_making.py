@@ -6,6 +6,7 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
 from langchain_sire import LangChainChat, SireRetriever, create_ircot_chain
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, QueryError, StorageError
+from sire_core.index import Index
 from sire_core.recipes import flat
 
 
@@ -93,3 +94,22 @@ def test_a_question_that_is_no_text_is_called_so(documents, question):
     """A chain that hands its whole input to the retriever."""
     with pytest.raises(QueryError, match=f"is a {type(question).__name__}, not a text"):
         SireRetriever.from_documents(documents[:2], recipe="flat").invoke(question)
+
+
+def test_a_folder_remembers_the_recipe_of_its_retriever(documents, question, tmp_path):
+    retriever = SireRetriever.from_documents(documents, recipe="sire", path=tmp_path / "a", k=6)
+    found = retriever.invoke(question)
+    retriever.save(tmp_path / "copy")
+    for place in (tmp_path / "a", tmp_path / "copy"):
+        with Index(place, recipe="raptor", chunker=None) as beside:
+            beside.build(beside.documents())
+        again = SireRetriever.load(place)
+        assert again.index.stats()["recipe"] == "sire"
+        assert [d.id for d in again.invoke(question)] == [d.id for d in found]
+        assert SireRetriever.load(place, recipe="raptor").index.stats()["recipe"] == "raptor"
+        assert SireRetriever.from_documents([], path=place).index.stats()["recipe"] == "sire"
+    assert [d.id for d in retriever.invoke(question)] == [d.id for d in found]
+    retriever.index.drop_recipe("sire")
+    with pytest.raises(ConfigurationError, match=r"does not hold 'sire' \(it holds: raptor\). Name one that it holds"):
+        SireRetriever.load(tmp_path / "a")
+    assert SireRetriever.load(tmp_path / "a", recipe="raptor").invoke(question)

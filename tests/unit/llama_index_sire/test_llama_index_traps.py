@@ -27,6 +27,7 @@ from llama_index_sire import (
     SireRetriever,
     create_sire_tool,
 )
+from sire_core.index import Index
 from sire_core.protocols import Prompt
 from sire_core.testing.scripted_model import ScriptedModel
 
@@ -168,3 +169,18 @@ def test_trap_vectors_on_nodes_are_plain_floats(documents):
     nodes = SireNodeParser(complete=True, recipe="flat", embed_model=WordEmbedding(), embed_nodes=True)(documents[:2])
     assert all(type(node.embedding) is list and type(node.embedding[0]) is float for node in nodes)
     assert json.loads(nodes[0].to_json())["embedding"] == nodes[0].embedding
+
+
+def test_trap_a_recipe_built_beside_changes_no_retriever(documents, question, tmp_path):
+    place = tmp_path / "index"
+    retriever = SireRetriever.from_documents(documents, recipe="sire", persist_dir=place)
+    found = [node.node_id for node in retriever.retrieve(question)]
+    with Index(place, recipe="raptor") as beside:
+        beside.update(beside.documents())
+    for one in (retriever, SireRetriever.from_persist_dir(place), SireRetriever.from_documents([], persist_dir=place)):
+        assert one.index.stats()["recipe"] == "sire"
+        assert [node.node_id for node in one.retrieve(question)] == found
+    retriever.recipe = "raptor"
+    retriever.persist(place)
+    assert SireRetriever.from_persist_dir(place).index.stats()["recipe"] == "raptor"
+    assert SireRetriever.from_persist_dir(place, recipe="sire").index.stats()["recipe"] == "sire"

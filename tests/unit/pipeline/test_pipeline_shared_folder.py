@@ -1,11 +1,12 @@
 """Several recipes in one folder, and an embedder that learns."""
 
+import pickle
 from dataclasses import dataclass
 
 import pytest
 
 from sire_core.data import demo_documents
-from sire_core.errors import BuildError
+from sire_core.errors import BuildError, ConfigurationError
 from sire_core.index import Index
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.recipes import flat, raptor, sirerag
@@ -71,6 +72,43 @@ def test_the_latest_recipe_is_the_default_and_names_choose(tmp_path):
     assert levels == {0, 1, 2}
     with index_at(path, raptor(depth=1)) as index:
         assert {hit.unit.level for hit in index.search("harbor", 1000, returns="units")} == {0, 1}
+
+
+def test_an_open_index_keeps_the_recipe_that_it_began_with(tmp_path):
+    path = tmp_path / "a"
+    with index_at(path, flat()) as first:
+        first.build(DOCUMENTS)
+    with index_at(path, None) as opened, index_at(path, "raptor") as named:
+        before = opened.search("harbor", 5)
+        with index_at(path, raptor(depth=1)) as beside:
+            beside.build(DOCUMENTS)
+        depth_1 = named.search("harbor", 1000, returns="units")
+        for recipe in (raptor(depth=2), flat(ranker="bm25")):
+            with index_at(path, recipe) as beside:
+                beside.build(DOCUMENTS)
+        assert opened.stats()["recipe"] == opened.recipe_name == "flat"
+        assert opened.search("harbor", 5) == before
+        assert named.search("harbor", 1000, returns="units") == depth_1
+        assert pickle.loads(pickle.dumps(opened)).search("harbor", 5) == before
+        with index_at(path, raptor()) as beside:
+            beside.build(DOCUMENTS)
+        opened.delete([DOCUMENTS[-1].id])
+        assert opened.stats()["recipe"] == "flat"
+        with index_at(path, None) as later:
+            assert later.stats()["recipe"] == "raptor"
+
+
+def test_a_recipe_that_is_removed_under_an_open_index_is_an_error_there(tmp_path):
+    path = tmp_path / "a"
+    for recipe in (flat(), raptor()):
+        with index_at(path, recipe) as index:
+            index.build(DOCUMENTS)
+    with index_at(path, None) as opened, index_at(path, None) as other:
+        assert opened.stats()["recipe"] == other.stats()["recipe"] == "raptor"
+        other.drop_recipe("raptor")
+        assert other.stats()["recipe"] == "flat"
+        with pytest.raises(ConfigurationError, match=r"'raptor'.*was removed.*holds: flat.*Open the index again"):
+            opened.search("harbor")
 
 
 def test_a_ranker_is_a_setting_of_the_search_not_of_the_build(tmp_path):
