@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseChatModel
@@ -19,7 +18,7 @@ from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.models.base import CheckedModel
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint, schema_name, strict_json_schema
-from sire_core.models.usage import Reservation, UsageLimits, UsageMeter, estimate_tokens
+from sire_core.models.usage import UsageLimits, UsageMeter, UsageSink, estimate_tokens
 from sire_core.protocols import Completion, ModelRequest
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["LangChainChat", "as_language_model"]
 
 _NAMES = ("model_name", "model", "model_id", "deployment_name")
-_UNBOUNDED_ANSWER = 4096
 _REFUSED_FORMS = (400, 404, 422)
 
 
@@ -68,7 +66,7 @@ class LangChainChat(CheckedModel):
         self.meter = UsageMeter(limits)
         self._name = name
         self._bound = bound_answers
-        self._meters: tuple[tuple[UsageMeter, str], ...] = ((self.meter, ""),)
+        self._sink = UsageSink(((self.meter, ""),))
         self._learnt = {"native": True}
 
     def __repr__(self) -> str:
@@ -85,7 +83,7 @@ class LangChainChat(CheckedModel):
     def metered(self, meter: UsageMeter, stage: str = "") -> LangChainChat:
         """A copy that also counts every request on `meter`; what was learnt is shared."""
         twin = copy.copy(self)
-        twin._meters = (*self._meters, (meter, stage))  # noqa: SLF001 - a copy of ourselves
+        twin._sink = UsageSink((*self._sink.meters, (meter, stage)))  # noqa: SLF001 - a copy of ourselves
         return twin
 
     async def send(self, request: ModelRequest) -> Completion:
@@ -142,7 +140,7 @@ class LangChainChat(CheckedModel):
         prompt, stop = request.prompt, list(request.stop)
         rendered = render(prompt, suffix=suffix)
         size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
-        async with self._counted(size, request.max_tokens) as used:
+        async with self._sink.counted(size, request.max_tokens) as used:
             completion = await _answer(chain, to_messages(rendered, prompt.images), stop, size)
             used[:] = completion.input_tokens, completion.output_tokens
         return completion
@@ -159,7 +157,7 @@ class LangChainChat(CheckedModel):
         size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
         plain = chat is chain
         said = ""
-        async with self._counted(size, request.max_tokens) as used:
+        async with self._sink.counted(size, request.max_tokens) as used:
             pieces = chat_pieces(chat, to_messages(rendered, prompt.images), _arguments(stop, plain=plain))
             try:
                 async with aclosing(pieces) as walk:
@@ -176,19 +174,6 @@ class LangChainChat(CheckedModel):
                 answer = of_error(error, size)
             used[:] = answer.input_tokens, answer.output_tokens
         yield answer
-
-    @asynccontextmanager
-    async def _counted(self, size: int, room: int | None) -> AsyncGenerator[list[int], None]:
-        """A request that is reserved on every meter; what it used is written into the list."""
-        reserved: list[tuple[UsageMeter, Reservation]] = []
-        used = [0, 0]
-        try:
-            for meter, stage in self._meters:
-                reserved.append((meter, await meter.reserve(size + (room or _UNBOUNDED_ANSWER), stage)))
-            yield used
-        finally:
-            for meter, reservation in reserved:
-                meter.settle(reservation, *used)
 
 
 def _structured(model: BaseChatModel, schema: type[BaseModel]) -> Runnable[Any, Any]:

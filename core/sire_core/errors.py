@@ -16,6 +16,7 @@ __all__ = [
     "RefusalError",
     "SireError",
     "StorageError",
+    "UnusableAnswerError",
 ]
 
 
@@ -75,8 +76,34 @@ class RefusalError(ModelError):
     """The model declined to answer; the same request is not repeated."""
 
 
+class UnusableAnswerError(ModelError):
+    """The model answered, but not what it was asked for.
+
+    Args:
+        message: What is wrong.
+        text: The answer as it came; empty when it was.
+    """
+
+    def __init__(self, message: str, text: str = "") -> None:
+        super().__init__(message)
+        self.text = text
+
+
 class LimitExceededError(SireError):
-    """A `UsageLimits` bound would be passed by the next call."""
+    """A `UsageLimits` bound would be passed by the next call.
+
+    Args:
+        message: Which one, and what was used so far.
+        bound: What is limited: `calls` or `tokens`.
+
+    Attributes:
+        said: What the model had answered when only its repair was refused; else empty.
+    """
+
+    def __init__(self, message: str, bound: str = "calls") -> None:
+        super().__init__(message)
+        self.bound = bound
+        self.said = ""
 
 
 class BuildError(SireError):

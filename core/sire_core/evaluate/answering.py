@@ -171,7 +171,8 @@ async def _answer(
         bound = _LIMITS[answer.stop]
         raise LimitExceededError(
             f"The model's limit of {bound} was reached before every question was answered, and means over some of them "
-            f"would be wrong. Raise the limit (--max-{bound}) or ask fewer questions."
+            f"would be wrong. Raise the limit (--max-{bound}) or ask fewer questions.",
+            bound,
         )
     text = _CITATION.sub("", answer.text).strip() if answer.sufficient else ""
 

@@ -137,7 +137,7 @@ class ModelExtractor:
                     yield records
             except LimitExceededError as error:
                 raise LimitExceededError(
-                    f"extraction stopped after {done:,} of {len(chunks):,} chunks: {error}"
+                    f"extraction stopped after {done:,} of {len(chunks):,} chunks: {error}", error.bound
                 ) from error
 
     async def _records(self, group: Sequence[ChunkInContext]) -> list[ExtractionRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -22,6 +23,7 @@ __all__ = [
     "StopCutter",
     "concurrency_of",
     "cut_at",
+    "in_own_task",
     "stream_answer",
     "told_of",
 ]
@@ -85,6 +87,31 @@ async def stream_answer(model: LanguageModel, request: ModelRequest) -> AnswerPa
     async with aclosing(model.stream(request.prompt, **request.settings)) as walk:
         async for part in walk:
             yield part
+
+
+async def in_own_task(parts: AnswerParts) -> AnswerParts:
+    """Pass the pieces of an answer on from a task that goes on when nobody reads; closing the generator ends it."""
+    came: asyncio.Queue[str | Completion | None] = asyncio.Queue()
+
+    async def read() -> None:
+        try:
+            async with aclosing(parts) as walk:
+                async for part in walk:
+                    came.put_nowait(part)
+        finally:
+            came.put_nowait(None)
+
+    reading = asyncio.create_task(read())
+    try:
+        while (part := await came.get()) is not None:
+            yield part
+        await reading
+    finally:
+        reading.cancel()
+        if not reading.done():  # when a loop ends it is: waiting would hold up those who close this generator
+            await asyncio.wait([reading])
+        if not reading.cancelled():
+            reading.exception()  # whoever left does not want to hear of it
 
 
 def _texts(stop: Sequence[str]) -> tuple[str, ...]:
@@ -183,7 +210,8 @@ class ModelWrapper(ModelBase):
 class CheckedModel(ModelBase):
     """A model whose raw answers go through the parse ladder (see `ask_structured`) and end at the stop texts.
 
-    A subclass sends one request: `send`, and `pieces` where it can stream.
+    A subclass sends one request: `send`, and `pieces` where it can stream. Meters count every one of them, see
+    `with_meter`.
     """
 
     @abstractmethod

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import BaseModel, ValidationError
 
 from sire_core.errors import SireError
-from sire_core.models.base import ModelWrapper
+from sire_core.models.base import ModelWrapper, in_own_task
 from sire_core.models.metering import with_meter
+from sire_core.models.plain_answers import without_thinking
 from sire_core.models.prompt_format import FORMAT_VERSION
 from sire_core.models.structured import schema_fingerprint
 from sire_core.models.usage import UsageMeter
@@ -65,6 +66,10 @@ def answer_key(fingerprint: str, request: ModelRequest) -> str:
         repr(float(request.temperature)),
         size=16,
     )
+
+
+_CUT = "\x1flength\x1f"
+"""Stands before a stored text that was cut off; no answer begins like this."""
 
 
 @dataclass(slots=True)
@@ -124,8 +129,12 @@ class CachedModel(ModelWrapper):
                 await self._keep(key, answer)
         return answer
 
-    async def parts(self, request: ModelRequest) -> AnswerParts:
+    def parts(self, request: ModelRequest) -> AnswerParts:
         """Answer in pieces, a stored answer in one. Stored when it is whole."""
+        # Who waits for the answer to an equal prompt does not wait for the reader of this stream.
+        return in_own_task(self._parts(request))
+
+    async def _parts(self, request: ModelRequest) -> AnswerParts:
         key = answer_key(self.fingerprint, request)
         async with self._flying(key, request.schema) as (flight, known):
             answer = known
@@ -183,15 +192,26 @@ class CachedModel(ModelWrapper):
         text = await asyncio.to_thread(self._store.answer, key)
         if text is None:
             return None
-        try:
-            parsed = None if schema is None else schema.model_validate_json(text)
-        except ValidationError:  # written by other rules under the same name: ask again rather than fail
-            return None
+        cut, parsed = text.startswith(_CUT), None
+        if schema is None:
+            # What an earlier version stored may hold what the model thought.
+            text = text.removeprefix(_CUT)
+            text = without_thinking(text) if "think" in text else text
+            if not text:
+                return None
+        else:
+            try:
+                parsed = schema.model_validate_json(text)
+            except ValidationError:  # written by other rules under the same name: ask again rather than fail
+                return None
         self._count_stored()
-        return Completion(text, parsed, stored=True)
+        return Completion(text, parsed, finish="length" if cut else "stop", stored=True)
 
     async def _keep(self, key: str, answer: Completion) -> None:
-        text = answer.parsed.model_dump_json() if isinstance(answer.parsed, BaseModel) else answer.text
+        if isinstance(answer.parsed, BaseModel):
+            text = answer.parsed.model_dump_json()
+        else:
+            text = f"{_CUT}{answer.text}" if answer.finish == "length" else answer.text
         # Shielded: the answer is paid for, so that even a cancelled build keeps it.
         await asyncio.shield(
             asyncio.to_thread(

@@ -5,60 +5,98 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from sire_core.models.base import ModelWrapper
-from sire_core.models.usage import Meterable, Reservation, UsageMeter, estimate_tokens
-from sire_core.protocols import Completion, ModelRequest
+from sire_core.errors import RefusalError, UnusableAnswerError
+from sire_core.models.base import CheckedModel, ModelWrapper, concurrency_of
+from sire_core.models.usage import Meterable, UsageMeter, UsageSink, estimate_tokens
 
 if TYPE_CHECKING:
     from sire_core.models.base import AnswerParts
-    from sire_core.protocols import LanguageModel
+    from sire_core.models.plain_answers import Ask
+    from sire_core.protocols import Completion, LanguageModel, ModelRequest
 
 __all__ = ["MeteredModel", "with_meter"]
 
-_UNBOUNDED_ANSWER = 4096
-
 
 class MeteredModel(ModelWrapper):
-    """Counts the calls of a model that does not count its own requests. See `with_meter`."""
+    """Counts the answers of a model that says nothing of its requests. See `with_meter`."""
 
     def __init__(self, model: LanguageModel, meter: UsageMeter, stage: str = "") -> None:
         super().__init__(model)
-        self._meter = meter
-        self._stage = stage
+        self._sink = UsageSink(((meter, stage),))
 
     async def answer(self, request: ModelRequest) -> Completion:
         """Answer, if the limits allow."""
-        size, reservation = await self._reserve(request)
-        used = (0, 0)
-        try:
-            answer = await super().answer(request)
-            used = _used(answer, size)
-        finally:
-            self._meter.settle(reservation, *used)
-        return answer
+        return await _counted(self._sink, super().answer, request)
 
-    async def parts(self, request: ModelRequest) -> AnswerParts:
+    def parts(self, request: ModelRequest) -> AnswerParts:
         """Answer in pieces, if the limits allow."""
-        size, reservation = await self._reserve(request)
-        came: list[str] = []
-        used: tuple[int, int] | None = None
-        try:
-            async with aclosing(super().parts(request)) as walk:
-                async for part in walk:
-                    if isinstance(part, str):
-                        came.append(part)
-                    else:
-                        used = _used(part, size)
-                    yield part
-        finally:
-            # What was written before it broke off is paid for.
-            broken = (size, estimate_tokens("".join(came))) if came else (0, 0)
-            self._meter.settle(reservation, *(used or broken))
+        return _counted_parts(self._sink, super().parts(request), request)
 
-    async def _reserve(self, request: ModelRequest) -> tuple[int, Reservation]:
-        """Tokens of the prompt, and room for the call."""
-        size = estimate_tokens(request.prompt.instructions) + estimate_tokens(request.prompt.data)
-        return size, await self._meter.reserve(size + (request.max_tokens or _UNBOUNDED_ANSWER), self._stage)
+
+class _MeteredRequests(CheckedModel):
+    """Counts every request of a model, those for repairs too, since the parse ladder stands in front of the count."""
+
+    def __init__(self, model: CheckedModel, meter: UsageMeter, stage: str) -> None:
+        self._model = model
+        self._sink = UsageSink(((meter, stage),))
+        self.concurrency = concurrency_of(model)
+
+    @property
+    def fingerprint(self) -> str:
+        return self._model.fingerprint
+
+    async def send(self, request: ModelRequest) -> Completion:
+        return await _counted(self._sink, self._model.send, request)
+
+    def pieces(self, request: ModelRequest) -> AnswerParts:
+        return _counted_parts(self._sink, self._model.pieces(request), request)
+
+    async def aclose(self) -> None:
+        close = getattr(self._model, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def with_meter(model: LanguageModel, meter: UsageMeter, stage: str = "") -> LanguageModel:
+    """Have a model's calls counted and bounded; a `Meterable` or `CheckedModel` every request, repeated ones too."""
+    if isinstance(model, Meterable):
+        metered: LanguageModel = model.metered(meter, stage)
+        return metered
+    return (_MeteredRequests if isinstance(model, CheckedModel) else MeteredModel)(model, meter, stage)
+
+
+async def _counted(sink: UsageSink, ask: Ask, request: ModelRequest) -> Completion:
+    size = _size(request)
+    async with sink.counted(size, request.max_tokens) as used:
+        try:
+            answer = await ask(request)
+        except (RefusalError, UnusableAnswerError) as error:  # an answer, which is paid for
+            used[:] = size, estimate_tokens(getattr(error, "text", ""))
+            raise
+        used[:] = _used(answer, size)
+    return answer
+
+
+async def _counted_parts(sink: UsageSink, parts: AnswerParts, request: ModelRequest) -> AnswerParts:
+    size = _size(request)
+    came: list[str] = []
+    async with sink.counted(size, request.max_tokens) as used, aclosing(parts) as walk:
+        try:
+            async for part in walk:
+                if isinstance(part, str):
+                    came.append(part)
+                else:
+                    came.clear()
+                    used[:] = _used(part, size)
+                yield part
+        finally:
+            if came:  # it broke off: what was written before is paid for
+                used[:] = size, estimate_tokens("".join(came))
+
+
+def _size(request: ModelRequest) -> int:
+    """Tokens of the prompt."""
+    return estimate_tokens(request.prompt.instructions) + estimate_tokens(request.prompt.data)
 
 
 def _used(answer: Completion, size: int) -> tuple[int, int]:
@@ -66,11 +104,3 @@ def _used(answer: Completion, size: int) -> tuple[int, int]:
     if answer.stored:
         return 0, 0
     return answer.input_tokens or size, answer.output_tokens or estimate_tokens(answer.text)
-
-
-def with_meter(model: LanguageModel, meter: UsageMeter, stage: str = "") -> LanguageModel:
-    """Have a model's calls counted and bounded; a `Meterable` counts every single request, repeated ones too."""
-    if isinstance(model, Meterable):
-        metered: LanguageModel = model.metered(meter, stage)
-        return metered
-    return MeteredModel(model, meter, stage)

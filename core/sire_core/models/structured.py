@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -13,10 +13,11 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError, model_validator
 
-from sire_core.clean_text import clean_text, clean_value
-from sire_core.errors import ModelError, RefusalError
+from sire_core.clean_text import clean_value
+from sire_core.errors import UnusableAnswerError
 from sire_core.models.json_answers import tolerant_json
 from sire_core.models.loops import loop_at, with_one_round, without_loop, without_rest
+from sire_core.models.plain_answers import Ask, ask_again, ask_text, not_refused, with_both
 from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.types import digest
 
@@ -37,23 +38,6 @@ __all__ = [
 
 _logger = logging.getLogger(__name__)
 
-Ask = Callable[[ModelRequest], Awaitable[Completion]]
-"""Sends one request and returns the raw answer."""
-
-
-class UnusableAnswerError(ModelError):
-    """The model answered, but not what it was asked for.
-
-    Args:
-        message: What is wrong.
-        text: The answer as it came; empty when it was.
-    """
-
-    def __init__(self, message: str, text: str = "") -> None:
-        super().__init__(message)
-        self.text = text
-
-
 _FIELD = re.compile(r"[A-Za-z_]\w{0,40}")
 _WORDY = frozenset({"title", "default", "description"})
 _MAX_ERRORS = 5
@@ -64,7 +48,7 @@ _BARE_HINT = "Answer with one JSON object only, no other text. Its JSON schema:\
 
 
 async def ask_checked(ask: Ask, request: ModelRequest) -> Completion:
-    """Ask for a value of a schema, see `ask_structured`, or for any text that is not empty.
+    """Ask for a value of a schema, see `ask_structured`, or for a text, see `ask_text`.
 
     Raises:
         RefusalError: The model declined.
@@ -72,12 +56,7 @@ async def ask_checked(ask: Ask, request: ModelRequest) -> Completion:
     """
     if request.schema is not None:
         return await ask_structured(ask, request, request.schema)
-    answer = await ask(request)
-    if answer.finish == "refusal":
-        raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
-    if not answer.text.strip():
-        raise UnusableAnswerError("the model answered nothing; it is not stored and the next build asks again")
-    return replace(answer, text=clean_text(answer.text))
+    return await ask_text(ask, request)
 
 
 async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel]) -> Completion:
@@ -116,7 +95,7 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
     elif room and first.finish == "length":
         room *= 2
     prompt = _repair_prompt(request.prompt, problem, first.text)
-    second = await ask(replace(request, prompt=prompt, max_tokens=room))
+    second = await ask_again(ask, replace(request, prompt=prompt, max_tokens=room), first)
     try:
         done = _read(second, schema)
     except ValueError as error:
@@ -129,11 +108,7 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
             ) from error
         _logger.warning(_CUT, schema_name(schema))
         done = found
-    return replace(
-        done,
-        input_tokens=first.input_tokens + second.input_tokens,
-        output_tokens=first.output_tokens + second.output_tokens,
-    )
+    return with_both(done, first, second)
 
 
 def parse_answer(text: str, schema: type[BaseModel]) -> BaseModel:
@@ -146,9 +121,7 @@ def parse_answer(text: str, schema: type[BaseModel]) -> BaseModel:
 
 
 def _read(answer: Completion, schema: type[BaseModel]) -> Completion:
-    if answer.finish == "refusal":
-        raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
-    if isinstance(answer.parsed, schema):
+    if isinstance(not_refused(answer).parsed, schema):
         return answer
     return replace(answer, parsed=parse_answer(answer.text, schema))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,7 +14,16 @@ from sire_core.algorithms.text import count_tokens
 from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError, LimitExceededError
 
-__all__ = ["Meterable", "Reservation", "StageUsage", "UsageLimits", "UsageMeter", "UsageReport", "estimate_tokens"]
+__all__ = [
+    "Meterable",
+    "Reservation",
+    "StageUsage",
+    "UsageLimits",
+    "UsageMeter",
+    "UsageReport",
+    "UsageSink",
+    "estimate_tokens",
+]
 
 # A byte-pair encoding needs about a token per 4.3 letters of English and more than one per letter elsewhere.
 _LETTERS_PER_TOKEN = 4.2
@@ -78,6 +88,9 @@ class UsageReport:
         return "; ".join(parts) or "no calls"
 
 
+_UNBOUNDED_ANSWER = 4096
+"""Reserved for an answer whose length is not bounded."""
+
 # How often a call looks again whether others have given back tokens that they had reserved.
 _POLL_SECONDS = 0.02
 
@@ -99,8 +112,10 @@ class UsageLimits:
     def __post_init__(self) -> None:
         for name in ("max_calls", "max_tokens"):
             value = getattr(self, name)
-            if value is not None and value < 0:
-                raise ConfigurationError(f"{name} must be 0 or more, not {value}; leave it out for no limit")
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+                raise ConfigurationError(
+                    f"{name} must be a whole number of at least 0, not {value!r}; leave it out for no limit"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +163,11 @@ class UsageMeter:
         with self._lock:
             calls, bound = self.limits.max_calls, self.limits.max_tokens
             if calls is not None and self._calls >= calls:
-                raise LimitExceededError(self._message(count(calls, "call")))
+                raise LimitExceededError(self._message(count(calls, "call")), "calls")
             if bound is not None and self._tokens + self._reserved + tokens > bound:
                 if self._reserved and self._tokens + tokens <= bound:
                     return None
-                raise LimitExceededError(self._message(count(bound, "token")))
+                raise LimitExceededError(self._message(count(bound, "token")), "tokens")
             self._calls += 1
             self._reserved += tokens
             self._add(stage, StageUsage(calls=1))
@@ -198,9 +213,55 @@ class UsageMeter:
     def _message(self, bound: str) -> str:
         used = UsageReport(dict(self._stages)).describe()
         return (
-            f"the limit of {bound} would be passed by the next call (so far {used}); every answer is stored: "
-            f"run the build again with a higher limit and it goes on from here"
+            f"the limit of {bound} would be passed by the next call (so far {used}); raise it and ask again, or run "
+            f"the build again, which goes on from here: every answer is stored"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSink:
+    """Who counts a request: meters with the stage it belongs to."""
+
+    meters: tuple[tuple[UsageMeter, str], ...] = ()
+
+    async def reserve(self, tokens: int) -> list[tuple[UsageMeter, Reservation]]:
+        """Reserve one request on every meter, or on none."""
+        taken: list[tuple[UsageMeter, Reservation]] = []
+        try:
+            for meter, stage in self.meters:
+                taken.append((meter, await meter.reserve(tokens, stage)))
+        except BaseException:
+            for meter, reservation in taken:
+                meter.cancel(reservation)
+            raise
+        return taken
+
+    @asynccontextmanager
+    async def counted(self, size: int, room: int | None) -> AsyncGenerator[list[int], None]:
+        """Reserve one request for as long as it is under way.
+
+        Args:
+            size: Tokens of its prompt.
+            room: Most tokens of its answer.
+
+        Yields:
+            A list of its input and output tokens, 0 until they are written into it. What is refused by another limit
+            was never sent, and is not counted.
+        """
+        taken = await self.reserve(size + (room or _UNBOUNDED_ANSWER))
+        used = [0, 0]
+        refused = False
+        try:
+            yield used
+        except LimitExceededError as error:
+            refused = not error.said
+            raise
+        finally:
+            for meter, reservation in taken:
+                if refused:
+                    meter.cancel(reservation)
+                else:
+                    meter.settle(reservation, *used)
 
 
 @runtime_checkable

@@ -147,7 +147,7 @@ class StreamingModel(LanguageModel, Protocol):
 
         Yields:
             Pieces of the text as they come, then the `Completion`. The pieces add up to its text, unless the answer
-            did not fit the schema and had to be asked for again.
+            did not fit the schema or was cut off and had to be asked for again, or a model thought aloud first.
 
         Raises:
             RefusalError: The model declined.

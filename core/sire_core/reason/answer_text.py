@@ -6,8 +6,8 @@ import json
 import re
 
 from sire_core.algorithms.text import normalize_answer
+from sire_core.models.plain_answers import without_thinking
 from sire_core.reason.citations import tidy_citations, without_citations
-from sire_core.reason.sentences import without_thinking
 
 __all__ = ["AnswerText"]
 

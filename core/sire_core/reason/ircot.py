@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from sire_core.errors import ConfigurationError
+from sire_core.models.plain_answers import without_thinking
 from sire_core.reason.merging import Merge
 from sire_core.reason.prompts import THINK, THINK_AND_SEARCH, prompt
 from sire_core.reason.run import HITS, ReasoningOptions, Run, Strategy, run_strategy
@@ -22,7 +23,6 @@ from sire_core.reason.sentences import (
     labelled_line,
     states_answer,
     without_question_words,
-    without_thinking,
 )
 from sire_core.reason.steps import ReasoningStep, SubQuestion, Thought
 

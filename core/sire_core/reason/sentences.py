@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from sire_core.algorithms.text import split_sentences
+from sire_core.models.plain_answers import without_thinking
 
 __all__ = [
     "abstains",
@@ -17,11 +18,8 @@ __all__ = [
     "labelled_line",
     "states_answer",
     "without_question_words",
-    "without_thinking",
 ]
 
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _LABEL = re.compile(
     r"^\s*(?:[-*\u2022]\s+|\(?\d{1,2}[.)]\s+|(?:thought|reasoning|next sentence)\s*\d*\s*:\s*)", re.IGNORECASE
 )
@@ -54,13 +52,6 @@ _ABSTAINS = re.compile(
 )
 _QUERY_WORDS = 60
 _QUESTION_WORDS = frozenset({"who", "what", "when", "where", "why", "which", "how", "does", "is"})
-
-
-def without_thinking(text: str) -> str:
-    """What a model wrote, without the blocks in which it thought; one that opens in the prompt only ends here."""
-    said = _THINKING.sub("", text)
-    *_, last = _THOUGHT_END.split(said)
-    return last.strip()
 
 
 def is_done(text: str) -> bool:

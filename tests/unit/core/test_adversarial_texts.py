@@ -17,10 +17,11 @@ from sire_core.errors import SireError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.filters import parse_filter
 from sire_core.models.json_answers import tolerant_json
+from sire_core.models.plain_answers import without_thinking
 from sire_core.models.prompt_format import neutralize
 from sire_core.reason.answer_text import AnswerText
 from sire_core.reason.citations import tidy_citations
-from sire_core.reason.sentences import abstains, first_sentence, is_done, is_factual, states_answer, without_thinking
+from sire_core.reason.sentences import abstains, first_sentence, is_done, is_factual, states_answer
 from sire_core.types import Chunk, Document
 
 EXTRACTOR = RulesExtractor()

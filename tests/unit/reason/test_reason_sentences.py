@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sire_core.models.plain_answers import without_thinking
 from sire_core.reason.answer_text import AnswerText
 from sire_core.reason.citations import tidy_citations
 from sire_core.reason.ircot import _SEARCH, admit_paragraphs, nearly_equal
@@ -23,7 +24,6 @@ from sire_core.reason.sentences import (
     labelled_line,
     states_answer,
     without_question_words,
-    without_thinking,
 )
 from sire_core.types import Unit, UnitKind
 

@@ -15,10 +15,9 @@ from sire_core.models.base import CheckedModel
 from sire_core.models.openai.endpoint import OpenAIEndpoint
 from sire_core.models.openai.features import FORMATS, Features
 from sire_core.models.openai.responses import BadRequest, TimedOut, joined
-from sire_core.models.openai.transport import UsageSink
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint
-from sire_core.models.usage import estimate_tokens
+from sire_core.models.usage import UsageSink, estimate_tokens
 from sire_core.protocols import Completion, ModelRequest
 from sire_core.telemetry import TraceSpan, start
 from sire_core.types import digest

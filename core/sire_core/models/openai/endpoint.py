@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError
 from sire_core.models.openai.bounds import ResponseBounds
 from sire_core.models.openai.retry import RetryPolicy
-from sire_core.models.openai.transport import OpenAITransport, UsageSink
-from sire_core.models.usage import UsageLimits, UsageMeter
+from sire_core.models.openai.transport import OpenAITransport
+from sire_core.models.usage import UsageLimits, UsageMeter, UsageSink
 
 if TYPE_CHECKING:
     from typing_extensions import Self

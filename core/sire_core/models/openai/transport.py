@@ -8,7 +8,6 @@ import json
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, ModelError
@@ -29,35 +28,16 @@ from sire_core.models.openai.responses import (
     status_of,
 )
 from sire_core.models.openai.retry import RetryPolicy, retry_after
-from sire_core.models.usage import Reservation, UsageMeter
+from sire_core.models.usage import Reservation, UsageMeter, UsageSink
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from sire_core.models.openai.bounds import ResponseBounds
 
-__all__ = ["OpenAITransport", "UsageSink"]
+__all__ = ["OpenAITransport"]
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class UsageSink:
-    """Who counts a request: meters with the stage it belongs to."""
-
-    meters: tuple[tuple[UsageMeter, str], ...] = ()
-
-    async def reserve(self, tokens: int) -> list[tuple[UsageMeter, Reservation]]:
-        """Reserve one request on every meter, or on none."""
-        taken: list[tuple[UsageMeter, Reservation]] = []
-        try:
-            for meter, stage in self.meters:
-                taken.append((meter, await meter.reserve(tokens, stage)))
-        except BaseException:
-            for meter, reservation in taken:
-                meter.cancel(reservation)
-            raise
-        return taken
 
 
 class OpenAITransport:

@@ -1,0 +1,109 @@
+"""Answers in prose: without what a model thought before them, and whole."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from sire_core.algorithms.text import split_sentences
+from sire_core.clean_text import clean_text
+from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
+from sire_core.models.loops import loop_at
+from sire_core.protocols import Completion, ModelRequest
+
+__all__ = ["Ask", "ask_again", "ask_text", "not_refused", "whole_sentences", "with_both", "without_thinking"]
+
+_logger = logging.getLogger(__name__)
+
+Ask = Callable[[ModelRequest], Awaitable[Completion]]
+"""Sends one request and returns the raw answer."""
+
+_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f\u06d4][\"'\u2019\u201d\u00bb)\]*_]*\Z")
+_PROSE = 64
+"""Room for a sentence. Who gives less asks for numbers or a name, which come first: nothing is missing."""
+_CUT = "an answer in prose was cut off at its length limit; it ends with its last whole sentence"
+_EMPTY = "the model answered nothing; it is not stored and the next build asks again"
+_THOUGHT = "the model only thought, up to its length limit, and answered nothing; give it more room or less to think"
+
+
+def without_thinking(text: str) -> str:
+    """What a model wrote, without the blocks in which it thought; one that opens in the prompt only ends here."""
+    said = _THINKING.sub("", text)
+    *_, last = _THOUGHT_END.split(said)
+    return last.strip()
+
+
+def whole_sentences(text: str) -> str:
+    """A text up to its last whole sentence; empty when it has none."""
+    text = text.rstrip()
+    if _SENTENCE_END.search(text):
+        return text
+    *whole, rest = split_sentences(text) or [""]
+    return text[: text.rindex(rest)].rstrip() if whole else ""
+
+
+async def ask_text(ask: Ask, request: ModelRequest) -> Completion:
+    """Ask for any text that is not empty when what the model thought before it is taken away.
+
+    Prose that was cut off at `max_tokens` is asked for once more with twice the room. If that is cut off as well, the
+    longer one counts up to its last whole sentence, which is logged; of prose that repeats itself the first round does.
+
+    Raises:
+        RefusalError: The model declined.
+        UnusableAnswerError: There is no answer, or none behind the thinking.
+    """
+    first = await ask(request)
+    answer = _said(first)
+    room = request.max_tokens
+    if answer.finish == "length" and (room is None or room >= _PROSE):
+        loop = loop_at(answer.text)
+        if loop is not None:
+            start, period = loop
+            answer = replace(answer, text=answer.text[: start + 2 * period - 1])  # its sentence may end in the second
+        elif room is not None:
+            second = await ask_again(ask, replace(request, max_tokens=2 * room), first)
+            better = _said(second)
+            longer = better.finish != "length" or len(better.text) >= len(answer.text)
+            answer = with_both(better if longer else answer, first, second)
+        if answer.finish == "length" and (text := whole_sentences(answer.text)):
+            _logger.warning(_CUT)
+            answer = replace(answer, text=text, finish="stop")
+    if not answer.text.strip():
+        raise UnusableAnswerError(_THOUGHT if first.text.strip() else _EMPTY)
+    return answer
+
+
+async def ask_again(ask: Ask, request: ModelRequest, before: Completion) -> Completion:
+    """Ask once more since an answer was not good enough; when a limit forbids that, the error has that answer."""
+    try:
+        return await ask(request)
+    except LimitExceededError as error:
+        error.said = before.text
+        raise
+
+
+def with_both(answer: Completion, first: Completion, second: Completion) -> Completion:
+    """An answer with the tokens of both calls."""
+    read, wrote = first.input_tokens + second.input_tokens, first.output_tokens + second.output_tokens
+    return replace(answer, input_tokens=read, output_tokens=wrote)
+
+
+def not_refused(answer: Completion) -> Completion:
+    """The answer, if it is one.
+
+    Raises:
+        RefusalError: The model declined.
+    """
+    if answer.finish == "refusal":
+        raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
+    return answer
+
+
+def _said(answer: Completion) -> Completion:
+    text = clean_text(not_refused(answer).text)
+    said = without_thinking(text)
+    return replace(answer, text=text if said == text.strip() else said)  # verbatim where nothing was thought aloud
