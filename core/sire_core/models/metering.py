@@ -62,7 +62,9 @@ def with_meter(model: LanguageModel, meter: UsageMeter, stage: str = "") -> Lang
     if isinstance(model, Meterable):
         metered: LanguageModel = model.metered(meter, stage)
         return metered
-    return (_MeteredRequests if isinstance(model, CheckedModel) else MeteredModel)(model, meter, stage)
+    if isinstance(model, CheckedModel):
+        return _MeteredRequests(model, meter, stage)
+    return MeteredModel(model, meter, stage)
 
 
 async def _counted(sink: UsageSink, ask: Ask, request: ModelRequest) -> Completion:
