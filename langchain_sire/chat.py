@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LangChainChat", "as_language_model"]
 
-_NAMES = ("model_name", "model", "model_id", "deployment_name")
+_NAMES = ("model_name", "model", "model_id", "deployment_name", "model_path")
+_SAMPLING = ("temperature", "top_p", "top_k", "seed")
 _REFUSED_FORMS = (400, 404, 422)
 
 
@@ -74,11 +75,20 @@ class LangChainChat(CheckedModel):
 
     @property
     def fingerprint(self) -> str:
-        """Class, model and name."""
+        """Class, model, name, and what decides its answers: stored ones are not those of another temperature."""
         found = (getattr(self.chat_model, attribute, None) for attribute in _NAMES)
         model = next((value for value in found if isinstance(value, str) and value), "")
-        parts = (type(self.chat_model).__name__, model, self._name)
-        return ":".join(["langchain", *(part for part in parts if part)])
+        chosen = ((name, getattr(self.chat_model, name, None)) for name in _SAMPLING)
+        sampling = (f"{name}={value:g}" for name, value in chosen if type(value) in (int, float))
+        effort = getattr(self.chat_model, "reasoning_effort", None)
+        parts = (
+            type(self.chat_model).__name__,
+            model,
+            self._name,
+            *sampling,
+            effort if isinstance(effort, str) else "",
+        )
+        return ":".join(["langchain", *(part for part in parts if part and isinstance(part, str))])
 
     def metered(self, meter: UsageMeter, stage: str = "") -> LangChainChat:
         """A copy that also counts every request on `meter`; what was learnt is shared."""

@@ -64,7 +64,12 @@ class ModelCalls:
     def __init__(self, model: LanguageModel | None, limits: ReasoningLimits, *, keep: bool) -> None:
         self._limits = limits
         self._meter = UsageMeter(UsageLimits(limits.max_calls, limits.max_tokens))
-        self._model = None if model is None else self.metered(model)
+        kept = keep and limits.max_calls is not None
+        before = max(0, (limits.max_calls or 0) - 1) if kept else None
+        self._before = UsageMeter(UsageLimits(before))
+        """Counts every call but the answer's, whose last one neither a ranker nor a repair may spend."""
+        self._answering = None if model is None else with_meter(model, self._meter, "reason")
+        self._thinking = None if model is None else self.metered(model)
         self._keep = keep
         self.span = TraceSpan()
         """The span of the reasoning, below which the spans of its calls and searches stand."""
@@ -83,7 +88,7 @@ class ModelCalls:
 
     def metered(self, model: LanguageModel) -> LanguageModel:
         """A model whose calls count here too; for the rankers and selectors that ask one."""
-        return with_meter(model, self._meter, "reason")
+        return with_meter(with_meter(model, self._meter, "reason"), self._before, "reason")
 
     async def ask(
         self,
@@ -142,10 +147,11 @@ class ModelCalls:
 
     def _ready(self, prompt: Prompt, *, last: bool) -> LanguageModel:
         """The model, if it may be asked."""
-        if self._model is None:
+        model = self._answering if last else self._thinking
+        if model is None:
             raise StoppedError("model_failed", "there is no language model")
         self._check_room(prompt, last=last)
-        return self._model
+        return model
 
     async def _reply(self, asking: Awaitable[Completion], schema: type[Any] | None) -> Reply:
         """What comes of a call."""
@@ -154,6 +160,8 @@ class ModelCalls:
         except UnusableAnswerError as error:
             return Reply(error.text)
         except LimitExceededError as error:
+            if error.said:  # only the repair was refused
+                return Reply(error.said)
             raise self.limit_reached(error) from error
         except ModelError as error:
             raise StoppedError("model_failed", str(error)) from error
@@ -193,10 +201,14 @@ class ModelCalls:
 
     def limit_reached(self, error: LimitExceededError) -> StoppedError:
         """The stop that a refused call means. The model may have limits of its own, beside those of this reasoning."""
-        if self._limits.max_calls is not None and self.usage.calls >= self._limits.max_calls:
+        if self.kept_call_only or not self._has_calls:
             return StoppedError("call_limit")
-        ours = self._limits.max_tokens is not None or " calls would" not in str(error)
-        return StoppedError("token_limit" if ours else "call_limit")
+        ours = self._limits.max_tokens is not None and error.bound == "tokens"
+        return StoppedError("call_limit" if error.bound == "calls" else "token_limit", "" if ours else str(error))
+
+    @property
+    def _has_calls(self) -> bool:
+        return self._limits.max_calls is None or self.usage.calls < self._limits.max_calls
 
     def _check_room(self, prompt: Prompt, *, last: bool) -> None:
         """Stop thinking while there is still room for the answer, whose prompt is about as long as this one."""

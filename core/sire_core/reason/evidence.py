@@ -113,15 +113,21 @@ class Evidence:
         return retrieved
 
     async def _rank(self, query: str, k: int, span: TraceSpan) -> Ranking:
+        # A ranker must not spend the call that is kept for the answer, either; all of them rank without a model, too.
+        if self._calls.kept_call_only:
+            return await self._ranked(self._without_model, query, k, span)
         try:
-            ranking = await self._calls.timed(self._searcher.rank(query, k), span)
-            await self._calls.timed(ranking.top(k), span)
-        except LimitExceededError as error:
-            raise self._calls.limit_reached(error) from error
+            return await self._ranked(self._searcher, query, k, span)
+        except LimitExceededError:
+            return await self._ranked(self._without_model, query, k, span)
         except ModelError as error:
             if self.empty:
                 raise
             raise StoppedError("model_failed", str(error)) from error
+
+    async def _ranked(self, searcher: Searcher, query: str, k: int, span: TraceSpan) -> Ranking:
+        ranking = await self._calls.timed(searcher.rank(query, k), span)
+        await self._calls.timed(ranking.top(k), span)
         return ranking
 
     async def _add(self, number: int, query: str, k: int, ranking: Ranking, admit: Admit | None) -> Retrieved:

@@ -146,6 +146,14 @@ def test_fingerprint_is_class_model_and_name():
     assert LangChainChat(model("x")).fingerprint == "langchain:Scripted:m-1"
     assert LangChainChat(model("x"), name="prod").fingerprint == "langchain:Scripted:m-1:prod"
     assert LangChainChat(FakeListChatModel(responses=["x"])).fingerprint == "langchain:FakeListChatModel"
+
+    class Local(FakeListChatModel):
+        model_path: str = ""
+        temperature: float | None = None
+        seed: int | None = None
+
+    local = Local(responses=["x"], model_path="llama.gguf", temperature=0.0, seed=7)
+    assert LangChainChat(local).fingerprint == "langchain:Local:llama.gguf:temperature=0:seed=7"
     assert "m-1" in repr(LangChainChat(model("x")))
 
 

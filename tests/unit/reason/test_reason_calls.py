@@ -379,7 +379,8 @@ async def test_call_limit_keeps_one_call_for_the_answer(index, strategy, max_cal
 
 async def test_repairs_count_as_calls(index):
     trace, calls = await run_strategy(index, ["no json"], "ircot", limits=ReasoningLimits(max_calls=4))
-    assert (trace.answer.stop, len(calls)) == ("call_limit", 4)  # 2 for the thought, 2 for the answer, none beyond
+    # Two for the first thought, one for the second, whose repair would be the answer's call, and one for the answer.
+    assert (trace.answer.stop, len(calls)) == ("repeated_query", 4)
 
 
 async def test_token_limit(index):
