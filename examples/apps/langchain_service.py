@@ -95,7 +95,7 @@ def make_app(retriever: SireRetriever, model: BaseChatModel) -> FastAPI:  # noqa
         except SireError as error:
             raise HTTPException(409, str(error)) from error
 
-    @app.delete("/documents/{name}")
+    @app.delete("/documents/{name:path}")
     async def delete(name: str) -> dict[str, str]:
         """Delete a document and everything derived from it."""
         try:

@@ -1,5 +1,7 @@
 """Every Python snippet of the documentation runs, page by page; the site names every page and every recipe."""
 
+import importlib
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -94,3 +96,33 @@ def test_site_builds_without_a_warning(tmp_path):
     assert not [
         found for page in pages for found in re.findall(r'<(?:script|link)[^>]+(?:src|href)="(https?:[^"]+)', page)
     ]
+
+
+NAMED = re.compile(r"\bsire_core(?:\.[a-z_]+)*\.[A-Za-z_]+\b")
+
+
+def test_what_pages_and_messages_name_is_there():
+    root = Path(__file__).parents[2]
+    places = [*root.glob("docs/**/*.md"), *root.glob("core/**/*.py"), root / "README.md", root / "CHANGELOG.md"]
+    named = {name for place in places for name in NAMED.findall(place.read_text(encoding="utf-8"))}
+    missing = [name for name in sorted(named) if not is_there(name)]
+    assert not missing
+
+
+def is_there(name):
+    """Whether a dotted name is a module, or something in a module or in a class of one."""
+    module, _, attribute = name.rpartition(".")
+    if module == "sire_core" and hasattr(importlib.import_module(module), attribute):
+        return True
+    try:
+        if importlib.util.find_spec(name) is not None:
+            return True
+    except ModuleNotFoundError:  # its parent is a class, or no package
+        pass
+    try:
+        return hasattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("sire_core"):
+            return True  # it needs an extra that is not installed here
+    outer, _, kind = module.rpartition(".")
+    return hasattr(getattr(importlib.import_module(outer), kind, None), attribute)

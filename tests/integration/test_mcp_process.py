@@ -173,7 +173,7 @@ def test_a_client_that_leaves_ends_the_server(folder):
         (("{folder}", "--llm", "m", "--api-key-env", "NOT_SET_HERE"), "--api-key-env takes the name"),
         (("{folder}", "--base-url", "http://x"), "--base-url needs --llm MODEL"),
         (("{folder}", "--llm", "m", "--base-url", "localhost:1/v1"), "--base-url is an address with http://"),
-        (("{folder}", "--host", "0.0.0.0"), "--host needs --http PORT"),
+        (("{folder}", "--host", "0.0.0.0"), "--host and --allowed-host need --http PORT"),
     ],
 )
 def test_what_stops_it_at_the_start(folder, options, message):
@@ -216,6 +216,24 @@ def test_other_hosts_and_origins_are_refused(folder, lie):
         honest, lying = (status_of(url, {**headers, **more}) for more in ({}, lie))
     assert honest == 200
     assert lying in (403, 421)
+
+
+@pytest.mark.parametrize(
+    ("options", "header", "status"),
+    [
+        ((), {}, (200,)),
+        ((), {"Host": "agents.example"}, (200,)),
+        ((), {"Origin": "http://evil.example", "Host": "evil.example"}, (403,)),
+        (("--allowed-host", "agents.example"), {"Host": "agents.example:80"}, (200,)),
+        (("--allowed-host", "agents.example"), {"Host": "agents.example", "Origin": "https://agents.example"}, (200,)),
+        (("--allowed-host", "agents.example"), {"Host": "evil.example"}, (403, 421)),
+        (("--allowed-host", "agents.example"), {"Host": "agents.example", "Origin": "http://evil.example"}, (403, 421)),
+    ],
+)
+def test_web_pages_are_refused_on_other_addresses_too(folder, options, header, status):
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    with http_server(folder, "--host", "0.0.0.0", *options) as (_, url):
+        assert status_of(url.replace("0.0.0.0", "127.0.0.1"), {**headers, **header}) in status
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads Linux's table of sockets")

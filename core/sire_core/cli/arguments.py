@@ -181,7 +181,7 @@ ModelTimeout = Annotated[
         "that still writes is waited for. Default: 60.",
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: pay for --llm, and let `sync` remove documents.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before anything is paid for or removed.")]
 Media = Annotated[
     bool,
     typer.Option(

@@ -207,7 +207,8 @@ def _tree_rows(found: Mapping[str, Any]) -> dict[str, str]:
     for number, tree in enumerate(perspectives.get("trees", ()), 1):
         levels = ", ".join(f"{size:,}" for size in tree["clusters"])
         explained = tree["information"] / perspectives["entropy"] if perspectives["entropy"] else 0.0
-        rows[f"perspective {number}"] = (
+        named = f" ({tree['view']})" if tree.get("view") else ""
+        rows[f"perspective {number}{named}"] = (
             f"clusters of entities by level: {levels}; they explain {explained:.0%} of how entities are related"
         )
     return rows

@@ -35,6 +35,14 @@ def mcp(
             "--host", help="Address for --http. Nobody is asked who they are: leave it unless the network is your own."
         ),
     ] = _LOOPBACK,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-host",
+            metavar="NAME",
+            help="A name by which clients reach --http, several times for several; requests to others are refused.",
+        ),
+    ] = None,
     allow: arguments.Allow = None,
 ) -> None:
     """Serve an index to agents over MCP.
@@ -43,8 +51,8 @@ def mcp(
 
     Example, in the configuration of an agent: {"command": "sire", "args": ["mcp", "/path/to/my-index"]}
     """
-    if http is None and host != _LOOPBACK:
-        raise ConfigurationError("--host needs --http PORT: over stdio there is no address.")
+    if http is None and (host != _LOOPBACK or allowed_host):
+        raise ConfigurationError("--host and --allowed-host need --http PORT: over stdio there is no address.")
     try:
         from sire_core.serve.mcp_server import make_server, serve_http, serve_stdio
     except ImportError as error:
@@ -64,4 +72,5 @@ def mcp(
             return
         if host != _LOOPBACK:
             note(f"Everyone who reaches {host} can read this index.", "yellow")
-        asyncio.run(serve_http(server, http, host, lambda url: note(f"Serving {folder} at {url}")))
+        told = lambda url: note(f"Serving {folder} at {url}")  # noqa: E731 - a line of its own
+        asyncio.run(serve_http(server, http, host, told, allowed_hosts=allowed_host or ()))

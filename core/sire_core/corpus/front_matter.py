@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TypeAlias
 
 __all__ = ["front_matter", "front_matter_end"]
+
+Value: TypeAlias = "str | int | float | bool"
 
 _RULES = {"---": ("---", "..."), "+++": ("+++",)}
 _LONGEST = 200
@@ -16,20 +19,29 @@ _YAML_KEY = re.compile(
 _SPACED_KEY = re.compile(r"[A-Za-z_][\w-]*(?: [\w-]+){1,3}\s{0,3}:(?=\s|$)")
 _TOML_KEY = re.compile(rf"[ \t]*(?:(?P<plain>[\w-]{{1,60}})|{_QUOTED_KEY})[ \t]*=")
 _QUOTED = re.compile(r"(?P<mark>[\"'])(?P<said>.*)(?P=mark)(?:\s+#.*)?")
+_ITEM = re.compile(r"\s{0,8}-\s+(?=\S)")
+_LISTED = re.compile(r"\[[^\[\]{}#]*\]")
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 
 
-def front_matter(text: str) -> dict[str, str | int | float | bool]:
-    """Single values of the front matter of a Markdown page (`title: Queues`), by name; lists and tables are left out.
+def front_matter(text: str) -> dict[str, Value | list[Value]]:
+    """Values of the front matter of a Markdown page (`title: Queues`), by name, and flat lists of them.
 
-    Whole numbers, decimal numbers and true or false become such; everything else is text, without its quotes.
+    Lists stand in brackets (`tags: [red, blue]`, without commas in their items) or, in YAML, in lines of their own
+    (`- red`). Whatever is nested is left out. Whole numbers, decimal numbers and true or false become such; everything
+    else is text, without its quotes.
     """
     lines = text.split("\n", _LONGEST + 1)
     end = front_matter_end(lines)
     toml = lines[0].strip() == "+++"
     pattern = _TOML_KEY if toml else _YAML_KEY
-    found: dict[str, str | int | float | bool] = {}
+    found: dict[str, Value | list[Value]] = {}
+    listing = ""
     for line in lines[1 : max(1, end - 1)]:
+        if listing and (item := _ITEM.match(line)):
+            _add_item(found, listing, line[item.end() :].strip())
+            continue
+        listing = ""
         if toml and line.lstrip().startswith("["):
             break  # what follows belongs to a table
         if match := pattern.match(line) or (None if toml else _SPACED_KEY.match(line)):
@@ -37,7 +49,23 @@ def front_matter(text: str) -> dict[str, str | int | float | bool]:
             quoted = _QUOTED.fullmatch(value)
             if quoted or (value and value[0] not in "[{|>&*!#\"'"):
                 found[_name(match)] = quoted["said"] if quoted else _plain_value(value)
+            elif _LISTED.fullmatch(value):
+                found[_name(match)] = [_said(item.strip()) for item in value[1:-1].split(",") if item.strip()]
+            elif not value and not toml:
+                listing = _name(match)
     return found
+
+
+def _add_item(found: dict[str, Value | list[Value]], name: str, value: str) -> None:
+    """Add an item to a list in lines of their own; one that is more than a plain value is left out."""
+    items = found.setdefault(name, [])
+    if isinstance(items, list) and not (value[0] in "[{|>&*!#-" or _YAML_KEY.match(value)):
+        items.append(_said(value))
+
+
+def _said(value: str) -> Value:
+    quoted = _QUOTED.fullmatch(value)
+    return quoted["said"] if quoted else _plain_value(value)
 
 
 def front_matter_end(lines: Sequence[str]) -> int:

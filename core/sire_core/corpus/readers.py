@@ -222,8 +222,7 @@ def _read_records(file: SourceFile, records: Iterator[tuple[str, Any]]) -> Itera
             except CorpusError as error:
                 yield Failure(origin, str(error))
     if questions:
-        yield Failure(
-            _place(file), f"{count(questions, 'question')} without passages left out; read_questions reads them"
-        )
+        asked = count(questions, "question")
+        yield Failure(_place(file), f"{asked}, not documents: for `sire eval --questions`, or read_questions in Python")
     if not total:
         yield Failure(_place(file), "the file holds no records")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sire_core.protocols import Recipe
-from sire_core.recipes.base import REGISTRY, recipe_by_name, recipe_of
+from sire_core.recipes.base import REGISTRY, recipe_by_name, recipe_of, register
 from sire_core.recipes.flat import flat
 from sire_core.recipes.iier import iier
 from sire_core.recipes.indexrag import indexrag
@@ -25,6 +25,7 @@ __all__ = [
     "raptor",
     "recipe_by_name",
     "recipe_of",
+    "register",
     "sire",
     "sirerag",
     "smart",

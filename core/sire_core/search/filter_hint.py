@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["filter_hint", "unknown_keys"]
 
 _LISTED = 20
+_LONGEST = 100
 _COMPARED = 20_000
 """So many texts are searched for a similar one in far less than a second."""
 
@@ -50,7 +51,7 @@ def unknown_keys(where: Filter, known: Iterable[str]) -> str:
         if key not in keys and key not in (*DOCUMENT_KEYS, *PASSAGE_KEYS):
             nearest = difflib.get_close_matches(key, keys, n=1, cutoff=0.6)
             hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
-            said.append(f"No passage has the metadata key {key!r}{hint}")
+            said.append(f"No passage has the metadata key {_brief(key)}{hint}")
     if said:
         more = f", and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
         said.append(f"The keys are {', '.join(keys[:_LISTED])}{more}." if keys else "The documents have no metadata.")
@@ -87,9 +88,14 @@ def _not_among(asked: Condition, known: Collection[str], words: str) -> list[str
     missing = [name for name in wanted if isinstance(name, str) and name not in different]
     if not missing or len(missing) < len(wanted):  # where one of them is there, something else keeps passages out
         return []
-    said = [words.format(repr(name)) for name in missing[:_LISTED]]
+    said = [words.format(_brief(name)) for name in missing[:_LISTED]]
     nearest = _nearest(missing[0], list(different)[:_COMPARED])
     return [*said, f"Did you mean {nearest!r}?"] if nearest else said
+
+
+def _brief(text: str) -> str:
+    """A text in quotes, at most so long as a line: what a stranger asked for goes into answers and logs."""
+    return repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
 
 
 def _nearest(name: str, known: Collection[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from sire_core.reason.limits import ReasoningLimits
 
 __all__ = ["make_server", "serve_http", "serve_stdio"]
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")  # where the SDK itself checks hosts and origins
+_PAGES = "Requests of web pages are refused. Start the server with --allowed-host NAME to allow those of that host."
 
 
 _logger = logging.getLogger(__name__)
@@ -113,18 +116,25 @@ async def serve_stdio(server: Server) -> None:
 
 
 async def serve_http(
-    server: Server, port: int, host: str = "127.0.0.1", listening: Callable[[str], None] = lambda _: None
+    server: Server,
+    port: int,
+    host: str = "127.0.0.1",
+    listening: Callable[[str], None] = lambda _: None,
+    *,
+    allowed_hosts: Sequence[str] = (),
 ) -> None:
     """Serve clients over streamable HTTP, until interrupted.
 
     On loopback, requests that name another host or come from another origin (DNS rebinding) are refused. Nobody is
-    asked who they are: on any other address everyone who reaches it can read the index.
+    asked who they are: on any other address everyone who reaches it can read the index, but for web pages, whose
+    requests are refused unless their host is allowed.
 
     Args:
         server: See `make_server`.
         port: Port; 0 takes a free one.
         host: Address to listen on.
         listening: Told the URL as soon as clients can connect.
+        allowed_hosts: Names by which clients may reach the server, without ports; every other one is refused.
 
     Raises:
         ConfigurationError: The port is taken.
@@ -133,11 +143,37 @@ async def serve_http(
     import uvicorn
 
     with listen(host, port) as listener:
-        app = server.streamable_http_app(host=host)
+        app = _app(server, host, allowed_hosts)
         address = f"[{host}]" if ":" in host else host
         listening(f"http://{address}:{listener.getsockname()[1]}/mcp")
         # Its log goes to stderr; requests are not logged.
         await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listener])
+
+
+def _app(server: Server, host: str, allowed_hosts: Sequence[str]) -> Any:
+    """The application, behind a check of what requests say of hosts and origins."""
+    if allowed_hosts:
+        from mcp.server.transport_security import TransportSecuritySettings
+
+        names = [f"{name}{port}" for name in allowed_hosts for port in ("", ":*")]
+        origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
+        security = TransportSecuritySettings(allowed_hosts=names, allowed_origins=origins)
+        return server.streamable_http_app(host=host, transport_security=security)
+    app = server.streamable_http_app(host=host)
+    return app if host in _LOOPBACK else _refusing_pages(app)
+
+
+def _refusing_pages(app: Any) -> Any:
+    """An application that takes no request with an origin: browsers send one with what a page posts, agents do not."""
+    from starlette.responses import PlainTextResponse
+
+    async def checked(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and any(name == b"origin" for name, _ in scope["headers"]):
+            await PlainTextResponse(_PAGES, status_code=403)(scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return checked
 
 
 def _result(text: str, **fields: Any) -> types.CallToolResult:

@@ -21,8 +21,9 @@ _INDEX = (
     "calls.sqlite and not paid for twice."
 )
 _CALLS = (
-    "Nothing that is searched rests on it. Damaged answers are asked for again when they are needed; where the file "
-    "cannot be read at all, restore it from a backup or delete it."
+    "Restore it from a backup. Without it what a model answered is asked for, and paid for, again when it is needed; "
+    "and questions to an index with the default embedder fail until `sire index` has read all documents once more, "
+    "since what that embedder has learned lies there."
 )
 _SOURCES = (
     "Searches do not need it. Restore it from a backup, or delete it and name the whole folders that were indexed when "
@@ -63,7 +64,9 @@ def check_folder(path: Path) -> list[Finding]:
     folder.require()
     shown = folder.read_manifest()
     found = [Finding("index.sqlite", problem, _INDEX) for problem in _of(lambda: _index(folder, shown))]
-    if folder.calls_file.exists():
+    if not folder.calls_file.exists():
+        found.append(Finding("calls.sqlite", "it is missing", _CALLS))
+    else:
         found += [Finding("calls.sqlite", problem, _CALLS) for problem in _of(lambda: _calls(folder.calls_file))]
     if not shown and not found:
         found.append(Finding("manifest.json", "it is missing or damaged", "Nothing: the next change writes it again."))

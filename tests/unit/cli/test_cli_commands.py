@@ -1,6 +1,7 @@
 """The commands, in this process."""
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -200,7 +201,7 @@ def test_stats_of_smart_and_of_trees_speak_plainly(index, source):
     assert "similarity tree  drifted 0% of the way to a rebuild" in run("stats", index).stdout
     run("index", source, "--to", index, "-r", "smart")
     shown = run("stats", index).stdout
-    assert "perspective 1    clusters of entities by level: " in shown
+    assert re.search(r"perspective 1 \(\w+\) +clusters of entities by level: ", shown)
     assert "% of how entities are related" in shown
 
 

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from sire_core import Index
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.markdown_blocks import block_runs
 from sire_core.corpus.readers import read_documents
@@ -111,8 +112,21 @@ def test_front_matter_gives_title_and_metadata(tmp_path):
         "version": 3,
         "ratio": 0.5,
         "draft": False,
+        "tags": ["a", "b"],
     }
     assert document.text.startswith("# Overview")
+
+
+def test_lists_of_front_matter_can_be_filtered(tmp_path):
+    block = '---\ntags:\n  - red\n  - "deep: blue"\nrank:\n- 1\n- 2\nnested:\n  - key: value\n  - plain\nempty:\nlast: 5\n---\n'
+    (tmp_path / "page.md").write_text(block + "# Page\n\nThe heron queue keeps messages.\n")
+    [document] = read_documents([tmp_path / "page.md"]).documents
+    kept = {"source": "page.md", "tags": ["red", "deep: blue"], "rank": [1, 2], "nested": ["plain"], "last": 5}
+    assert document.metadata == kept
+    index = Index(recipe="flat")
+    index.build([document])
+    assert index.search("heron", filter="tags contains red")
+    assert not index.search("heron", filter="tags contains green")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +138,7 @@ def test_front_matter_gives_title_and_metadata(tmp_path):
             "last updated": 2024, "Page Owner": "Ann",
         }),
         ('+++\n# of Hugo\ntitle = "Queues"\nweight = 3\ndraft = false\ntags = ["a"]\n[params]\nx = 1\n+++', "Queues", {
-            "weight": 3, "draft": False,
+            "weight": 3, "draft": False, "tags": ["a"],
         }),
         ("---\ntitle: Queues\nsource: https://heron.example\n---", "Queues", {"page_source": "https://heron.example"}),
     ],

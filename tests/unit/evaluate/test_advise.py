@@ -125,3 +125,13 @@ def test_command_advises_on_an_index_and_leaves_it_as_it_is(tmp_path):
     assert len(found["rows"]) == len(CANDIDATES)
     assert found["recommended"] == "sire"
     assert Index(tmp_path).stats()["recipes"] == ["flat"]
+
+
+def test_few_questions_are_no_reason():
+    found = advise(
+        [
+            Document("q", "The Tarn Bridge was built by Edda Marl.", title="Queue"),
+            Document("e", "Edda Marl was born in Varn Harbour.", title="Edda Marl"),
+        ]
+    )
+    assert found.reasons == ("1 question of its own: too few to tell recipes apart. This is the default.",)

@@ -261,3 +261,12 @@ def test_answers_of_earlier_versions_get_checksums(tmp_path):
     with opened(path) as index:
         index.add([LATE])
     assert check_folder(path) == []
+
+
+def test_a_missing_file_of_calls_is_said(tmp_path):
+    with Index(tmp_path / "ix") as index:
+        index.build([Document("a", "The heron queue keeps messages.")])
+    (tmp_path / "ix" / "calls.sqlite").unlink()
+    [finding] = check_folder(tmp_path / "ix")
+    assert (finding.file, finding.problem) == ("calls.sqlite", "it is missing")
+    assert "sire index" in finding.advice

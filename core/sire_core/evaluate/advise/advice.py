@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.wording import count
 from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.advise.corpus_look import ENGLISH, CorpusLook, look
@@ -63,6 +64,9 @@ CANDIDATES = (
 """In the order in which they are preferred when they find as much."""
 _POINTS = 2.0
 """Points of recall within which recipes count as equally good: questions of our own are not those of people."""
+
+_FEW = 20
+"""Questions below which their shares say nothing."""
 _RESAMPLED = 1000
 
 
@@ -275,6 +279,9 @@ def _beats(one: Measure, other: Measure, rng: np.random.Generator) -> bool:
 def _reasons(found: CorpusLook, measures: Sequence[Measure], best: Measure, k: int) -> tuple[str, ...]:
     plain = max((m for m in measures if m.candidate.recipe == "flat"), key=lambda m: m.recall, default=best)
     top = max(measures, key=lambda m: m.recall)
+    if len(best.shares) < _FEW:
+        said = f"{count(len(best.shares), 'question')} of its own: too few to tell recipes apart. This is the default."
+        return (said,)
     reasons = [f"It finds {best.recall:.0f} % of the passages that the questions need among {k} hits."]
     if plain is not best:
         reasons.append(f"{plain.candidate.name}, the best without derived data, finds {plain.recall:.0f} %.")

@@ -58,7 +58,7 @@ class ReportSelector:
     overlap: float = setting(_OVERLAP, low=0.0)
     cap_tokens: int | None = setting(None, low=1)
     bring: bool = False
-    perspective: str = setting("", wording=True)
+    perspective: int | str = setting("", wording=True, low=1)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -76,7 +76,7 @@ class ReportSelector:
             return ranking
         kept = frozenset(trees.trees.values())
         if self.perspective:
-            kept = await asyncio.to_thread(_named, self.perspective, trees, view)
+            kept = await asyncio.to_thread(_named, str(self.perspective), trees, view)
         reports = _Reports(await view.embed_query(query), ranking, view, trees, self, kept)
         selected = _Selected(self, ranking, k, view, reports, len(kept))
         await selected.top(k)
