@@ -105,6 +105,7 @@ def test_what_pages_and_messages_name_is_there():
     root = Path(__file__).parents[2]
     places = [*root.glob("docs/**/*.md"), *root.glob("core/**/*.py"), root / "README.md", root / "CHANGELOG.md"]
     named = {name for place in places for name in NAMED.findall(place.read_text(encoding="utf-8"))}
+    named.discard("sire_core.shape")  # how tokens are counted, no module
     missing = [name for name in sorted(named) if not is_there(name)]
     assert not missing
 
