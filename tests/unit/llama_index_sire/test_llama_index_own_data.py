@@ -151,7 +151,7 @@ def test_damaged_settings_are_an_error_that_says_what_to_do(tmp_path):
     assert SireRetriever.from_persist_dir(tmp_path / "copy").similarity_top_k == 3, "a backup takes them along"
     settings = tmp_path / "i" / "llama_index.json"
     settings.write_text(settings.read_text().replace("3", "4", 1))
-    with pytest.raises(StorageError, match="give similarity_top_k again"):
+    with pytest.raises(StorageError, match="give similarity_top_k and recipe again"):
         SireRetriever.from_persist_dir(tmp_path / "i")
     assert [finding.file for finding in check_folder(tmp_path / "i")] == ["llama_index.json"]
 
