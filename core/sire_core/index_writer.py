@@ -92,6 +92,7 @@ class IndexWriter:
     async def drop_recipe(self, name: str) -> None:
         """Remove a recipe and what only it derived."""
         from sire_core.pipeline.finish import finish_in_thread
+        from sire_core.pipeline.mirroring import sync_mirrors
         from sire_core.storage.commit import Commit
         from sire_core.storage.index_files import require_built
 
@@ -113,16 +114,19 @@ class IndexWriter:
             await finish_in_thread(lambda: library.store.commit(commit))
             await finish_in_thread(library.publish)
             self._session.changed(library.manifest())
+            await sync_mirrors(library, None, self._configuration.mirrors)
 
     async def purge(self) -> None:
         """Overwrite what documents that are gone left behind, and drop it from the vector stores."""
         from sire_core.pipeline.finish import finish_in_thread
+        from sire_core.pipeline.mirroring import purge
 
         self._session.built()
         library = self._session.files()
         async with self._writing(library):
             await finish_in_thread(library.purge)
         await self.push()
+        await purge(self._configuration.mirrors)
 
     async def push(self, *, full: bool = False) -> dict[str, int]:
         """Send the vector stores the changes that they missed; units sent, by the store's name."""

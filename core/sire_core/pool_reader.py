@@ -97,7 +97,9 @@ class PoolReader:
         return view, recipe
 
     def _read(self) -> tuple[PoolView, Recipe]:
+        from sire_core.search.vectors.store_scores import FollowedIndex
         from sire_core.search.view import PoolView
+        from sire_core.storage.behind import Behind
         from sire_core.storage.later_reads import LaterReads
 
         library = self._files()
@@ -119,7 +121,9 @@ class PoolReader:
         model, wrap = self._configuration.language_model, self._configuration.named_models
         later = LaterReads(library.store, commit, tuple(built.owners))
         before = None if self._reader is None else self._reader[1]
-        return PoolView(pool, embedder, model, later.edges, later.notes, self._vectors(), before, wrap), recipe
+        vectors, names = self._vectors(), [mirror.name for mirror in self._configuration.mirrors]
+        followed = None if vectors is None else FollowedIndex(vectors, Behind(library, names, built.owners).ids)
+        return PoolView(pool, embedder, model, later.edges, later.notes, followed, before, wrap), recipe
 
     def _embedder(self, manifest: Manifest) -> Any:
         from sire_core.models.embedders import restore

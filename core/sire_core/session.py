@@ -11,6 +11,8 @@ from sire_core.filters import both
 from sire_core.pool_reader import PoolReader
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sire_core.filters import Filter
     from sire_core.protocols import Recipe, VectorIndex
     from sire_core.search.snapshot import SearchSnapshot
@@ -138,8 +140,16 @@ class Session:
             "failed": 0 if limited else manifest.failed_count(built),
             "generation": manifest.generation,
             "vectors": "own scan" if self.vectors is None else self.vectors.description,
+            **({} if limited else self._waiting(built.owners)),
             **({} if limited else files.figures(built)),
         }
+
+    def _waiting(self, owners: Sequence[str]) -> dict[str, Any]:
+        """How many units of a pool each of the user's stores has still to get."""
+        from sire_core.storage.behind import behind
+
+        names = [mirror.name for mirror in self._configuration.mirrors]
+        return {"waiting": {name: len(behind(self.files().store, name, owners)) for name in names}} if names else {}
 
     def failures(self) -> list[Failure]:
         """Passages and summaries of the recipe that failed in the last build, and why; passages as they are allowed."""

@@ -156,8 +156,10 @@ def test_what_cannot_work_is_refused():
     with Index(recipe="flat", embedder=HashEmbedder(), store=PostgresStore("postgresql://127.0.0.1:1/x")) as index:
         (failure,) = index.build(documents()).failures
         assert "PostgreSQL failed" in failure.reason
+        assert found(index, "Kovac"), "nothing was sent yet: our own vectors answer"
+        assert list(index.stats()["waiting"].values()) == [index.stats()["units"]]
         with pytest.raises(StorageError, match="See to the server"):
-            index.search("Kovac")
+            index.push()
 
 
 @pytest.mark.slow

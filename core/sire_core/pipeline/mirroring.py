@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sire_core.errors import IndexLockedError
-from sire_core.protocols import BufferedMirror, MirroredUnit, VerifiableMirror
+from sire_core.errors import ConfigurationError, IndexLockedError
+from sire_core.protocols import BufferedMirror, MirroredUnit, OwnedMirror, VerifiableMirror
+from sire_core.storage.outbox import Followed
 from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
 from sire_core.storage.store import CORPUS
 from sire_core.types import Failure
@@ -18,14 +21,14 @@ if TYPE_CHECKING:
     from sire_core.storage.manifest import BuiltRecipe
     from sire_core.storage.outbox import Outbox
 
-__all__ = ["catch_up", "push", "push_all", "sync_mirrors"]
+__all__ = ["catch_up", "purge", "push", "push_all", "sync_mirrors"]
 
 _BATCH = 500
 
 _logger = logging.getLogger(__name__)
 
 
-async def push(library: IndexFiles, built: BuiltRecipe, mirror: Mirror, *, full: bool = False) -> int:
+async def push(library: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> int:
     """Bring a vector store up to date with a recipe's pool; call it while `writing`.
 
     What the store holds is written down batch by batch (of a `BufferedMirror`: once at the end): after a crash the
@@ -33,39 +36,37 @@ async def push(library: IndexFiles, built: BuiltRecipe, mirror: Mirror, *, full:
 
     Args:
         library: The open index.
-        built: The recipe whose pool the store holds.
+        built: A recipe whose pool the store holds from now on, beside those of the others that were opened with it;
+            None adds none.
         mirror: The store.
-        full: Send everything, whatever the store holds.
+        full: Empty the store and send everything.
 
     Returns:
         How many units were put or dropped.
 
     Raises:
+        ConfigurationError: The store's table belongs to another index, and it is not to be emptied.
         Exception: Whatever the store raises; what was not sent yet waits.
     """
     import asyncio
 
-    owners = _owners(built)
-    outbox = library.store.outbox(mirror.name)
-    follows = await asyncio.to_thread(outbox.follows, owners)
-    if full or not follows or await _is_lost(library, owners, mirror):
-        await asyncio.to_thread(outbox.restart, owners)
+    plan = await _look(library, built, mirror, full=full)
+    outbox, token = library.store.outbox(mirror.name), f"{plan.index} {secrets.token_hex(8)}"
+    # Whichever of the two stands in the table after a crash: what was not sent is written down here.
+    following = Followed(plan.owners, (plan.mark, token))
+    if plan.again:
+        await asyncio.to_thread(lambda: outbox.follow(replace(following, marks=(token,)), again=True))
+        if isinstance(mirror, OwnedMirror):
+            await mirror.clear()
+            await mirror.leave_mark(token)
     waiting = await asyncio.to_thread(outbox.pending)
-    if not waiting:
+    if not (plan.again or plan.follows or waiting):
         return 0
-    reader = await asyncio.to_thread(_Reader, library, owners)
-    flushes = isinstance(mirror, BufferedMirror)
-    sent, put, dropped = 0, list[str](), list[str]()
-    for at in range(0, len(waiting), _BATCH):
-        present, gone, count = await _send(outbox, mirror, reader, waiting[at : at + _BATCH])
-        sent += count
-        if not flushes:
-            await asyncio.to_thread(outbox.done, present, gone)
-        put += present
-        dropped += gone
-    if isinstance(mirror, BufferedMirror):
-        await mirror.flush()
-        await asyncio.to_thread(outbox.done, put, dropped)
+    await asyncio.to_thread(outbox.follow, following)
+    sent = await _send_all(outbox, mirror, await asyncio.to_thread(_Reader, library, plan.owners))
+    if isinstance(mirror, OwnedMirror):
+        await mirror.leave_mark(token)
+    await asyncio.to_thread(outbox.follow, replace(following, marks=(token,)))
     return sent
 
 
@@ -84,7 +85,7 @@ async def push_all(
         return {mirror.name: await push(library, built, mirror, full=full) for mirror in mirrors}
 
 
-async def sync_mirrors(library: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror]) -> list[Failure]:
+async def sync_mirrors(library: IndexFiles, built: BuiltRecipe | None, mirrors: Sequence[Mirror]) -> list[Failure]:
     """Push to several stores after a commit, which stands whatever they do; what failed waits for the next push."""
     failures = []
     for mirror in mirrors:
@@ -97,6 +98,17 @@ async def sync_mirrors(library: IndexFiles, built: BuiltRecipe, mirrors: Sequenc
     return failures
 
 
+async def purge(mirrors: Sequence[Mirror]) -> None:
+    """Let the databases that can do so give back what deleted entries left in their files.
+
+    Raises:
+        Exception: Whatever a store raises.
+    """
+    for mirror in mirrors:
+        if isinstance(mirror, OwnedMirror):
+            await mirror.purge()
+
+
 def catch_up(push: Callable[[], object]) -> None:
     """Call `Index.push` when an index is opened. What fails is logged only: searches may not need the store."""
     try:
@@ -107,30 +119,87 @@ def catch_up(push: Callable[[], object]) -> None:
         _logger.warning("A vector store is behind the index: %s: %s", type(error).__name__, error)
 
 
-def _owners(built: BuiltRecipe) -> list[str]:
-    return [CORPUS, *built.owners]
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a store follows from now on, and whether everything is sent again.
+
+    Attributes:
+        owners: Of the recipes that were opened with it and are still there.
+        index: What the marks of this index begin with.
+        mark: What stands in its table.
+        follows: Whether owners came to it.
+        again: Whether it has lost what was sent.
+    """
+
+    owners: tuple[str, ...]
+    index: str
+    mark: str
+    follows: bool
+    again: bool
+
+
+async def _look(library: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> _Plan:
+    """Compare a store with what was written down of it.
+
+    Raises:
+        ConfigurationError: Its table belongs to another index.
+    """
+    import asyncio
+
+    outbox = library.store.outbox(mirror.name)
+    known = await asyncio.to_thread(outbox.followed)
+    there = {owner for one in library.manifest().recipes for owner in one.owners}
+    wanted = () if built is None else (CORPUS, *built.owners)
+    owners = tuple(dict.fromkeys([*wanted, *(found for found in known.owners if found in {CORPUS, *there})]))
+    mark = await mirror.mark() if isinstance(mirror, OwnedMirror) else ""
+    index = known.marks[-1].split()[0] if known.marks else secrets.token_hex(8)
+    if mark and mark.split()[0] != index and not full:
+        raise ConfigurationError(
+            f"The table of {mirror.name!r} belongs to another index, which would lose what it holds. Name another "
+            "table; or, if that index is gone, call Index.push(full=True), which empties it for this one."
+        )
+    sent = await asyncio.to_thread(outbox.sent)
+    other = mark not in known.marks and bool(mark or (sent and isinstance(mirror, OwnedMirror)))
+    again = full or other or await _is_lost(library, owners, mirror, sent)
+    return _Plan(owners, index, mark, set(owners) != set(known.owners), again)
 
 
 async def _is_behind(library: IndexFiles, built: BuiltRecipe, mirror: Mirror) -> bool:
     """Whether a vector store is behind the pool."""
     import asyncio
 
-    owners = _owners(built)
-    outbox = library.store.outbox(mirror.name)
-    if not await asyncio.to_thread(outbox.follows, owners):
-        return True
-    return bool(await asyncio.to_thread(outbox.pending)) or await _is_lost(library, owners, mirror)
+    plan = await _look(library, built, mirror)
+    return plan.again or plan.follows or bool(await asyncio.to_thread(library.store.outbox(mirror.name).pending))
 
 
-async def _is_lost(library: IndexFiles, owners: Sequence[str], mirror: Mirror) -> bool:
+async def _is_lost(library: IndexFiles, owners: Sequence[str], mirror: Mirror, sent: Sequence[str]) -> bool:
     """Whether a store that can be asked lost what was sent; one unit is asked for."""
     import asyncio
 
     if not isinstance(mirror, VerifiableMirror):
         return False
-    sent = await asyncio.to_thread(library.store.outbox(mirror.name).sent)
     found = await asyncio.to_thread(lambda: list(library.store.units_of(sent, owners)))
     return bool(found) and not await mirror.holds(found[0][0].id, found[0][1])
+
+
+async def _send_all(outbox: Outbox, mirror: Mirror, reader: _Reader) -> int:
+    """Send what waits, batch by batch; gives how many units were sent."""
+    import asyncio
+
+    waiting = await asyncio.to_thread(outbox.pending)
+    flushes = isinstance(mirror, BufferedMirror)
+    sent, put, dropped = 0, list[str](), list[str]()
+    for at in range(0, len(waiting), _BATCH):
+        present, gone, count = await _send(outbox, mirror, reader, waiting[at : at + _BATCH])
+        sent += count
+        if not flushes:
+            await asyncio.to_thread(outbox.done, present, gone)
+        put += present
+        dropped += gone
+    if isinstance(mirror, BufferedMirror) and waiting:
+        await mirror.flush()
+        await asyncio.to_thread(outbox.done, put, dropped)
+    return sent
 
 
 async def _send(

@@ -39,7 +39,14 @@ from sire_core.protocols.searching import (
     VectorIndex,
     View,
 )
-from sire_core.protocols.storing import BufferedMirror, Mirror, MirroredUnit, UnitStore, VerifiableMirror
+from sire_core.protocols.storing import (
+    BufferedMirror,
+    Mirror,
+    MirroredUnit,
+    OwnedMirror,
+    UnitStore,
+    VerifiableMirror,
+)
 
 if TYPE_CHECKING:
     from sire_core.protocols.arrays import BoolArray as BoolArray
@@ -62,6 +69,7 @@ __all__ = [
     "MirroredUnit",
     "ModelRequest",
     "Organizer",
+    "OwnedMirror",
     "PreparedRanker",
     "Progress",
     "Prompt",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sire_core.types import Unit
 
-__all__ = ["BufferedMirror", "Mirror", "MirroredUnit", "UnitStore", "VerifiableMirror"]
+__all__ = ["BufferedMirror", "Mirror", "MirroredUnit", "OwnedMirror", "UnitStore", "VerifiableMirror"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,27 @@ class BufferedMirror(Mirror, Protocol):
 
     async def flush(self) -> None:
         """Keep it; called after the last `put` or `drop` of a push, which counts as done when this has returned."""
+
+
+@runtime_checkable
+class OwnedMirror(Mirror, Protocol):
+    """A `Mirror` whose table can say which index it belongs to and what it was sent last, and can be emptied.
+
+    A table of another index is then refused, and one that is not what was sent (another database, a restored one) is
+    emptied and filled again.
+    """
+
+    async def mark(self) -> str:
+        """What `leave_mark` was given last; empty where there is no table, or none was left."""
+
+    async def leave_mark(self, text: str) -> None:
+        """Keep a line with the table; nothing where there is no table."""
+
+    async def clear(self) -> None:
+        """Delete every entry."""
+
+    async def purge(self) -> None:
+        """Overwrite or give back what deleted entries left in the database's files."""
 
 
 class UnitStore(VerifiableMirror, VectorIndex, Protocol):

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         IntArray,
         LanguageModel,
         Ranking,
-        VectorIndex,
         WrapModel,
     )
+    from sire_core.search.vectors.store_scores import FollowedIndex
 
 __all__ = ["PoolView"]
 
@@ -62,7 +62,7 @@ class PoolView:
         language_model: LanguageModel | None,
         load_edges: Callable[[], Sequence[Edge]],
         load_notes: Callable[[str], Mapping[str, bytes]],
-        vectors: VectorIndex | None = None,
+        vectors: FollowedIndex | None = None,
         before: PoolView | None = None,
         named_models: WrapModel | None = None,
     ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sire_core.storage.checked import CheckedTable, CheckedWrites, require_complete, verified
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from sire_core.storage.commit import Commit
     from sire_core.storage.database import Database
 
-__all__ = ["OUTBOX_SCHEMA", "OUTBOX_TABLES", "Outbox", "note_changes"]
+__all__ = ["OUTBOX_SCHEMA", "OUTBOX_TABLES", "Followed", "Outbox", "note_changes"]
 
 OUTBOX_SCHEMA = """
 CREATE TABLE IF NOT EXISTS mirror_owners (
@@ -58,6 +59,19 @@ def note_changes(db: sqlite3.Connection, writes: CheckedWrites, commit: Commit) 
         writes.replace(_WAITS, ["mirror", "unit"], ((mirror, unit) for unit in touched))
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What a vector store follows.
+
+    Attributes:
+        owners: Whose units it gets: those of every recipe that was opened with it.
+        marks: What may stand in its table: an id of this index's own and the name of a push. Two while one is on.
+    """
+
+    owners: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+
+
 class Outbox:
     """Changes that one vector store has still to get.
 
@@ -70,25 +84,50 @@ class Outbox:
         self._db = db
         self._mirror = mirror
 
-    def follows(self, owners: Sequence[str]) -> bool:
-        """Whether the store follows just these owners."""
+    def followed(self) -> Followed:
+        """What the store follows."""
         with self._db.snapshot():
             require_complete(self._db, _OWNERS)
-            known = self._db.read(f"SELECT {_OWNERS.selected} FROM mirror_owners WHERE name=?", [self._mirror])
-        return bool(known) and verified(known[0], 2)[1] == json.dumps(list(owners))
+            rows = self._db.read(f"SELECT {_OWNERS.selected} FROM mirror_owners WHERE name=?", [self._mirror])
+        known = json.loads(verified(rows[0], 2)[1]) if rows else []
+        if isinstance(known, list):  # before there were marks
+            known = {"owners": known, "marks": []}
+        return Followed(tuple(known["owners"]), tuple(known["marks"]))
 
-    def restart(self, owners: Sequence[str]) -> None:
-        """Follow these owners from now on: everything in their pool, and all that is held, has to be sent.
+    def follow(self, wanted: Followed, *, again: bool = False) -> None:
+        """Follow owners from now on: everything has to be sent of those that it did not follow.
 
         Args:
-            owners: Owners of a recipe's pool.
+            wanted: From now on.
+            again: Everything of the others as well, and what is held.
         """
-        marks = ",".join("?" * len(owners))
-        sql = f"SELECT unit FROM mirror_holds WHERE mirror=? UNION SELECT id FROM units WHERE owner IN ({marks})"
+        new = [owner for owner in wanted.owners if again or owner not in self.followed().owners]
         with self._writing() as writes:
-            units = self._db.read(sql, [self._mirror, *owners])
-            writes.replace(_OWNERS, ["name"], [(self._mirror, json.dumps(list(owners)))])
+            units = self._db.read(f"SELECT id FROM units WHERE owner IN ({','.join('?' * len(new))})", new)
+            if again:
+                units += self._db.read("SELECT unit FROM mirror_holds WHERE mirror=?", [self._mirror])
+            known = json.dumps({"owners": wanted.owners, "marks": wanted.marks})
+            writes.replace(_OWNERS, ["name"], [(self._mirror, known)])
             writes.replace(_WAITS, ["mirror", "unit"], ((self._mirror, unit) for (unit,) in units))
+
+    def behind(self, owners: Sequence[str]) -> list[str]:
+        """Ids of the units of some owners that the store has not got yet, or not as they are."""
+        with self._db.snapshot():
+            new = set(owners).difference(self.followed().owners)
+            require_complete(self._db, _WAITS, [self._mirror])
+            waits, follows = ",".join("?" * len(owners)), ",".join("?" * len(new))
+            rows = self._db.read(
+                f"SELECT id FROM units WHERE owner IN ({follows}) UNION SELECT u.id FROM mirror_waits o "
+                f"JOIN units u ON u.id=o.unit WHERE o.mirror=? AND u.owner IN ({waits})",
+                [*new, self._mirror, *owners],
+            )
+        return [str(unit) for (unit,) in rows]
+
+    def state(self) -> tuple[object, ...]:
+        """Changes whenever something else is followed or waits; quickly read."""
+        sums = "SELECT rows, total FROM sums WHERE name='mirror_waits' AND part=?"
+        with self._db.snapshot():
+            return (self.followed(), *self._db.read(sums, [self._mirror]))
 
     def pending(self) -> list[str]:
         """Ids of the units that have to be sent: passages first, then by level, then those that are gone."""

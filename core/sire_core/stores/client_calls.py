@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.errors import SireError, StorageError
+from sire_core.errors import ConfigurationError, SireError, StorageError
 
 if TYPE_CHECKING:
     import threading
 
-__all__ = ["in_turn", "valid_text"]
+__all__ = ["check_width", "in_turn", "made_again", "valid_text"]
 
 T = TypeVar("T")
 
@@ -44,3 +45,26 @@ async def in_turn(lock: threading.Lock, work: Callable[[], T], name: str, place:
 def valid_text(text: str) -> str:
     """A text as UTF-8 can say it: halves of surrogate pairs become question marks."""
     return text.encode("utf-8", "replace").decode()
+
+
+def check_width(store: str, held: int, given: int) -> None:
+    """Refuse vectors of another length than those that a table holds.
+
+    Args:
+        store: What the table is, for the error.
+        held: Length of its vectors.
+        given: Length of the index's.
+
+    Raises:
+        ConfigurationError: They differ.
+    """
+    if held != given:
+        raise ConfigurationError(
+            f"{store} holds vectors of length {held}, this index has vectors of length {given}. Name another table, or "
+            "drop that one and call Index.push(full=True)."
+        )
+
+
+def made_again(made: Callable[..., T], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What pickles hold of a store: how to make it again, no connection, lock or table."""
+    return partial(made, *arguments, **options), ()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
@@ -59,7 +60,7 @@ class Number:
 
     def fallback(self) -> Has | None:
         """For databases without numbers: whether there is one. None: nothing can be said."""
-        return Has((f"#{self.key}",)) if self.wanted else None
+        return Has((_plain(f"#{self.key}"),)) if self.wanted else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +88,11 @@ def facts_of(metadata: Mapping[str, Any], differs: Sequence[str] = ()) -> list[s
     """
     found = [f"?{key}" for key in differs]
     for key, value in metadata.items():
-        found += [f"!{key}", f"={key}={_value(value)}"]
+        found += [f"!{key}", _fact("=", key, value)]
         if isinstance(value, str):
             found.append(f"~{key}")
         elif isinstance(value, (list, tuple)):
-            found += [f"@{key}={_value(item)}" for item in value]
+            found += [_fact("@", key, item) for item in value]
         elif _is_number(value):
             found.append(f"#{key}")
             if not _is_held(value):
@@ -138,12 +139,12 @@ def _leaf(given: Condition, *, wanted: bool) -> Test | None:
 def _of_metadata(given: Condition, *, wanted: bool) -> Test | None:
     key, name, value = given.key, given.operator, given.value
     if name in ("eq", "ne", "in", "nin"):
-        facts = [f"={key}={_value(found)}" for found in (value if name in ("in", "nin") else (value,))]
+        facts = [_fact("=", key, found) for found in (value if name in ("in", "nin") else (value,))]
         return _has(facts, key, wanted=wanted is (name in ("eq", "in")))
     if name == "exists":
         return _has([f"!{key}"], key, wanted=wanted is value)
     if name == "contains":
-        return _has([f"@{key}={_value(value)}", *([f"~{key}"] if wanted else [])], key, wanted=wanted)
+        return _has([_fact("@", key, value), *([f"~{key}"] if wanted else [])], key, wanted=wanted)
     of_number = name in _ORDERED and not isinstance(value, str)
     if of_number and abs(value) < _EXACT:
         number = Number(key, name, float(value), wanted)
@@ -154,6 +155,12 @@ def _of_metadata(given: Condition, *, wanted: bool) -> Test | None:
 def _has(facts: list[str], key: str, *, wanted: bool) -> Has:
     """What is asked for, or what nobody can say of a unit; what is refused has to be certain."""
     return Has(tuple(map(_plain, [*facts, f"?{key}"] if wanted else facts)), wanted)
+
+
+def _fact(sign: str, key: str, value: Any) -> str:
+    """A key with a value; a key that holds the sign between the two is told from a shorter one."""
+    told = re.sub(r"([\\=])", r"\\\1", key)
+    return f"{sign}{told}={_value(value)}"
 
 
 def _value(value: Any) -> str:

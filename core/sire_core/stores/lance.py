@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
-from sire_core.stores.client_calls import in_turn, valid_text
+from sire_core.stores.client_calls import check_width, in_turn, made_again, valid_text
 from sire_core.stores.facts import Joined, Number, facts_of, narrow
 
 if TYPE_CHECKING:
@@ -25,8 +27,9 @@ T = TypeVar("T")
 class LanceStore:
     """A table, made when the first units come; `Index(store=LanceStore("folder"))`.
 
-    It compares all vectors, which LanceDB does quickly up to some 100,000 of them; `LanceStore.table().create_index`
-    makes an approximate index beyond. Ranges of numbers in filters are left to the caller.
+    It compares all vectors, which LanceDB does quickly up to some 100,000 of them; beyond,
+    `LanceStore.table().create_index(metric="dot")` makes an approximate index (of another metric none would be used).
+    Ranges of numbers in filters are left to the caller.
 
     Args:
         place: A folder, or what else `lancedb.connect` takes (`s3://...`).
@@ -41,9 +44,9 @@ class LanceStore:
             import lancedb
         except ImportError as error:
             raise ConfigurationError('LanceDB is not installed: pip install "sire-rag[lance]".') from error
-        self._db = lancedb.connect(str(place))
+        self._place = str(place)
+        self._db = lancedb.connect(self._place)
         self._name = table
-        self._table: Any = None
         self._lock = threading.Lock()
 
     @property
@@ -58,9 +61,7 @@ class LanceStore:
 
     def table(self) -> Any:
         """LanceDB's own table, None before the first units; for indexes and compaction."""
-        if self._table is None and self._name in self._names():
-            self._table = self._db.open_table(self._name)
-        return self._table
+        return self._open(self._name)
 
     async def put(self, units: Sequence[MirroredUnit]) -> None:
         """Insert units, replacing what is there under their ids."""
@@ -69,34 +70,69 @@ class LanceStore:
     async def drop(self, ids: Sequence[str]) -> None:
         """Delete units."""
         wanted = ", ".join(map(_quoted, ids))
-        await self._run(lambda: self.table() is not None and self.table().delete(f"id IN ({wanted})"))
+        await self._change(lambda table: table.delete(f"id IN ({wanted})"))
 
     async def holds(self, unit: str, vector: NDArray[Any]) -> bool:  # noqa: ARG002 - the store is asked for the id
         """Whether a unit is there."""
         where = f"id = {_quoted(unit)}"
-        return bool(await self._run(lambda: self.table() is not None and self.table().count_rows(where)))
+        return bool(await self._change(lambda table: table.count_rows(where)))
+
+    async def mark(self) -> str:
+        """What stands in a small table beside the other one."""
+
+        def read(_: Any) -> str:
+            beside = self._open(self._beside)
+            return "" if beside is None else str(beside.to_arrow()["mark"][0].as_py())
+
+        return await self._change(read) or ""
+
+    async def leave_mark(self, text: str) -> None:
+        """Write that small table."""
+        await self._change(lambda _: self._db.create_table(self._beside, [{"mark": text}], mode="overwrite"))
+
+    async def clear(self) -> None:
+        """Delete everything; the table stays, with its indexes."""
+        await self._change(lambda table: table.delete("true"))
+
+    async def purge(self) -> None:
+        """Write the table anew without what was deleted, and delete its older versions."""
+        await self._change(_rewrite)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return made_again(type(self), (self._place, self._name), {})
+
+    @property
+    def _beside(self) -> str:
+        return f"{self._name}_mark"
 
     async def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Sequence[str]:  # noqa: ARG002 - the vector says it
         """Ids of the `n` nearest units; see `VectorIndex`."""
         return await self._run(lambda: self._top(vector, n, where))
 
-    def _names(self) -> list[str]:
-        found = self._db.list_tables() if hasattr(self._db, "list_tables") else self._db.table_names()
-        return list(getattr(found, "tables", found))
+    def _open(self, name: str) -> Any:
+        """A table as it is now: opening one costs as much as asking whether an open one is still there, and current."""
+        try:
+            return self._db.open_table(name)
+        except (ValueError, FileNotFoundError) as error:
+            if "not found" in str(error).lower():
+                return None
+            raise
 
     def _put(self, units: Sequence[MirroredUnit]) -> None:
         if not units:
             return
+        table, width = self.table(), len(units[0].vector)
+        if table is None:
+            table = self._db.create_table(self._name, schema=_schema(width))
+        check_width(self.description, _width(table), width)
         rows = [_row(found) for found in units]
-        if self.table() is None:
-            self._table = self._db.create_table(self._name, schema=_schema(len(units[0].vector)))
-        self.table().merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
+        table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
 
     def _top(self, vector: FloatArray, n: int, where: Filter | None) -> list[str]:
         table = self.table()
         if table is None:
             return []
-        table.checkout_latest()  # another process may have written
+        check_width(self.description, _width(table), len(vector))
         asked = table.search(vector).distance_type("dot").limit(n).select(["id", "_distance"])
         test = narrow(where)
         told = None if test is None else _sql(test)
@@ -104,9 +140,22 @@ class LanceStore:
             asked = asked.where(told, prefilter=True)
         return [str(row["id"]) for row in asked.to_list()]
 
+    async def _change(self, work: Callable[[Any], T]) -> T | None:
+        """Do something with the table; None where there is none."""
+        return await self._run(lambda: None if (table := self.table()) is None else work(table))
+
     async def _run(self, work: Callable[[], T]) -> T:
         """In a thread, one after the other."""
-        return await in_turn(self._lock, work, "LanceDB", "the place")
+
+        def done() -> T:
+            try:
+                return work()
+            except (RuntimeError, ValueError) as error:
+                if "not found" not in str(error).lower():
+                    raise
+                return work()  # another process has dropped or purged the table meanwhile
+
+        return await in_turn(self._lock, done, "LanceDB", "the place")
 
 
 def _schema(width: int) -> Any:
@@ -121,6 +170,18 @@ def _schema(width: int) -> Any:
             ("vector", pa.list_(pa.float32(), width)),
         ]
     )
+
+
+def _width(table: Any) -> int:
+    return int(table.schema.field("vector").type.list_size)
+
+
+def _rewrite(table: Any) -> None:
+    """Compaction alone keeps the file of a few deleted rows; when all rows are written again, the old files go."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of readers of older versions: ours read again
+        table.update(values_sql={"id": "id"})
+        table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
 
 
 def _row(found: MirroredUnit) -> dict[str, Any]:

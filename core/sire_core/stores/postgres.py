@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, StorageError
-from sire_core.stores.client_calls import valid_text
+from sire_core.stores.client_calls import check_width, made_again, valid_text
 from sire_core.stores.facts import Has, Joined, Number, facts_of, narrow, numbers_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class PostgresStore:
     """A table of units with an HNSW index, made when the first units come; `Index(store=PostgresStore(place))`.
 
     What the index finds too few of, for example because a filter lets little through, is found by comparing all that
-    the filter lets through. Thread-safe.
+    the filter lets through. Thread-safe. Pickles hold no password: PGPASSWORD or .pgpass gives it on the other side.
 
     Args:
         place: `postgresql://user:password@host:port/database`, whose server has the extension pgvector.
@@ -56,19 +56,20 @@ class PostgresStore:
         except ImportError as error:
             raise ConfigurationError('PostgreSQL needs a driver: pip install "sire-rag[postgres]".') from error
         self._place = place
-        self._table = table
+        self._name = table
+        self._table = f'"{table}"'  # names may be words of SQL
         self._width = width
         self._free: list[psycopg.Connection[Any]] = []
 
     @property
     def name(self) -> str:
         """Tells the stores of one index apart."""
-        return f"postgres {self._table}"
+        return f"postgres {self._name}"
 
     @property
     def description(self) -> str:
         """What `Index.stats` says of it."""
-        return f"PostgreSQL, table {self._table}"
+        return f"PostgreSQL, table {self._name}"
 
     async def put(self, units: Sequence[MirroredUnit]) -> None:
         """Insert units, replacing what is there under their ids."""
@@ -76,12 +77,30 @@ class PostgresStore:
 
     async def drop(self, ids: Sequence[str]) -> None:
         """Delete units."""
-        await self._run(lambda db: self._there(db) and db.execute(f"DELETE FROM {self._table} WHERE id=ANY(%s)", [ids]))
+        await self._change(f"DELETE FROM {self._table} WHERE id=ANY(%s)", [ids])
 
     async def holds(self, unit: str, vector: NDArray[Any]) -> bool:  # noqa: ARG002 - the store is asked for the id
         """Whether a unit is there."""
         sql = f"SELECT 1 FROM {self._table} WHERE id=%s"
-        return await self._run(lambda db: self._there(db) and bool(db.execute(sql, [unit]).fetchall()))
+        return await self._run(lambda db: bool(self._held(db)) and bool(db.execute(sql, [unit]).fetchall()))
+
+    async def mark(self) -> str:
+        """The comment of the table."""
+        sql = "SELECT obj_description(to_regclass(%s), 'pg_class')"
+        (row,) = await self._run(lambda db: db.execute(sql, [self._table]).fetchall())
+        return str(row[0] or "")
+
+    async def leave_mark(self, text: str) -> None:
+        """Comment on the table."""
+        await self._change(f"COMMENT ON TABLE {self._table} IS " + "'{}'".format(text.replace("'", "''")))
+
+    async def clear(self) -> None:
+        """Delete everything; the table stays, with its rights and indexes."""
+        await self._change(f"TRUNCATE {self._table}")
+
+    async def purge(self) -> None:
+        """Write the table anew without what was deleted. It is locked meanwhile; the log of the server is its own."""
+        await self._change(f"VACUUM (FULL) {self._table}", in_transaction=False)
 
     async def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Sequence[str]:  # noqa: ARG002 - the vector says it
         """Ids of the `n` nearest units; see `VectorIndex`."""
@@ -89,16 +108,29 @@ class PostgresStore:
 
     def close(self) -> None:
         """Close the connections."""
-        while self._free:
-            self._free.pop().close()
+        with suppress(IndexError):  # other threads take connections, too
+            while True:
+                self._free.pop().close()
 
-    def _there(self, db: psycopg.Connection[Any]) -> bool:
-        row = db.execute("SELECT to_regclass(%s)", [self._table]).fetchone()
-        return row is not None and row[0] is not None
+    def __reduce__(self) -> tuple[Any, ...]:
+        from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+        told: dict[str, Any] = {key: v for key, v in conninfo_to_dict(self._place).items() if "password" not in key}
+        return made_again(type(self), (make_conninfo(**told), self._name), {"width": self._width})
+
+    def _held(self, db: psycopg.Connection[Any]) -> int:
+        """Length of the vectors in the table; 0 where there is no table."""
+        sql = "SELECT atttypmod FROM pg_attribute WHERE attrelid=to_regclass(%s) AND attname='vector'"
+        row = db.execute(sql, [self._table]).fetchone()
+        return 0 if row is None else int(row[0])
 
     def _put(self, db: psycopg.Connection[Any], units: Sequence[MirroredUnit]) -> None:
         table = self._table
-        if units and not self._there(db):
+        if not units:
+            return
+        if held := self._held(db):
+            check_width(self.description, held, len(units[0].vector))
+        else:
             self._create(db, len(units[0].vector))
         columns = ("id", "kind", "title", "body", "doc_ids", "facts", "numbers", "vector")
         changed = ", ".join(f"{name}=excluded.{name}" for name in columns[1:])
@@ -117,13 +149,14 @@ class PostgresStore:
             "body text NOT NULL, doc_ids text[] NOT NULL, facts text[] NOT NULL, numbers jsonb NOT NULL, "
             f"vector vector({width}) NOT NULL)"
         )
-        db.execute(f"CREATE INDEX IF NOT EXISTS {table}_facts ON {table} USING gin (facts)")
+        db.execute(f"CREATE INDEX IF NOT EXISTS {self._name}_facts ON {table} USING gin (facts)")
         if width <= _WIDEST:
-            db.execute(f"CREATE INDEX IF NOT EXISTS {table}_hnsw ON {table} USING hnsw (vector vector_ip_ops)")
+            db.execute(f"CREATE INDEX IF NOT EXISTS {self._name}_hnsw ON {table} USING hnsw (vector vector_ip_ops)")
 
     def _top(self, db: psycopg.Connection[Any], vector: FloatArray, n: int, where: Filter | None) -> list[str]:
-        if not self._there(db):
+        if not (held := self._held(db)):
             return []
+        check_width(self.description, held, len(vector))
         values: list[Any] = []
         test = narrow(where)
         passes = f"WHERE {_sql(test, values)} " if test is not None else ""
@@ -137,14 +170,17 @@ class PostgresStore:
         db.execute("SET LOCAL enable_indexscan=off")  # the facts' index is read by another kind of scan
         return [str(row[0]) for row in db.execute(sql, values).fetchall()]
 
-    async def _run(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """One transaction on a connection of its own, in a thread."""
+    async def _change(self, sql: str, values: Sequence[Any] | None = None, *, in_transaction: bool = True) -> None:
+        """Run a statement where there is a table."""
+        await self._run(lambda db: bool(self._held(db)) and db.execute(sql, values), in_transaction=in_transaction)
+
+    async def _run(self, work: Callable[[psycopg.Connection[Any]], T], *, in_transaction: bool = True) -> T:
+        """Do something on a connection of its own, in a thread."""
         import psycopg
 
         def done() -> T:
             try:
-                with self._connection() as db, db.transaction():
-                    return work(db)
+                return self._done(work, in_transaction=in_transaction)
             except psycopg.Error as error:
                 raise StorageError(
                     f"PostgreSQL failed ({str(error).strip()}). See to the server and ask again."
@@ -152,18 +188,28 @@ class PostgresStore:
 
         return await asyncio.to_thread(done)
 
-    @contextmanager
-    def _connection(self) -> Iterator[psycopg.Connection[Any]]:
-        """A connection that nobody else uses; after a failure it is not used again."""
+    def _done(self, work: Callable[[psycopg.Connection[Any]], T], *, in_transaction: bool) -> T:
+        """Do something that may be done twice on a connection that nobody else uses."""
         import psycopg
 
-        db = self._free.pop() if self._free else psycopg.connect(self._place, autocommit=True)
         try:
-            yield db
+            db, kept = self._free.pop(), True
+        except IndexError:
+            # Without prepared statements: the plan of one that is kept would not heed what a search sets.
+            db, kept = psycopg.connect(self._place, autocommit=True, prepare_threshold=None), False
+        try:
+            with db.transaction() if in_transaction else nullcontext():
+                found = work(db)
         except BaseException:
+            lost = db.broken
             db.close()
-            raise
-        self._free.append(db)
+            if not (kept and lost):
+                raise
+        else:
+            self._free.append(db)
+            return found
+        self.close()  # the server was started again: the others are lost as well
+        return self._done(work, in_transaction=in_transaction)
 
 
 def _row(found: MirroredUnit) -> tuple[Any, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
 from sire_core.storage.uuids import from_uuid, to_uuid
-from sire_core.stores.client_calls import in_turn, valid_text
+from sire_core.stores.client_calls import check_width, in_turn, made_again, valid_text
 from sire_core.stores.facts import Has, Joined, facts_of, narrow, numbers_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["QdrantStore"]
 
 T = TypeVar("T")
+
+_locks: weakref.WeakKeyDictionary[Any, threading.Lock] = weakref.WeakKeyDictionary()
+"""One for each client: those in memory and of folders are no more than lists, whichever stores share them."""
 
 
 class QdrantStore:
@@ -45,7 +49,8 @@ class QdrantStore:
         self._client = client
         self._collection = collection
         self._width = width
-        self._lock = threading.Lock()
+        self._checked = 0
+        self._lock = _locks.setdefault(client, threading.Lock())
 
     @property
     def name(self) -> str:
@@ -71,6 +76,54 @@ class QdrantStore:
         found = await self._run(lambda: self._there() and self._client.retrieve(self._collection, [to_uuid(unit)]))
         return bool(found)
 
+    async def mark(self) -> str:
+        """What stands in a small collection beside the other one."""
+
+        def read() -> str:
+            if not (self._there() and self._client.collection_exists(self._beside)):
+                return ""
+            points = self._client.retrieve(self._beside, [0])
+            return str((points[0].payload or {}).get("mark", "")) if points else ""
+
+        return await self._run(read)
+
+    async def leave_mark(self, text: str) -> None:
+        """Write that small collection."""
+        await self._run(lambda: self._mark(text) if self._there() else None)
+
+    async def clear(self) -> None:
+        """Delete everything; the collection stays, with its settings."""
+        await self._run(lambda: self._empty() if self._there() else None)
+
+    async def purge(self) -> None:
+        """Nothing: Qdrant gives back by itself, in its own time, what was deleted."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = {name: value for name, value in self._client.init_options.items() if value is not None}
+        if not self._is_remote() or {"api_key", "auth_token_provider", "headers"} & set(given):
+            raise ConfigurationError(
+                "Clients of Qdrant that live in memory or in a folder, or that have a key, cannot be sent to another "
+                "process: pickles hold no keys. Open the index there, with a client of its own."
+            )
+        return made_again(_store, (type(self), given, self._collection), {"width": self._width})
+
+    @property
+    def _beside(self) -> str:
+        return f"{self._collection}_mark"
+
+    def _mark(self, text: str) -> None:
+        from qdrant_client import models
+
+        if not self._client.collection_exists(self._beside):
+            vectors = models.VectorParams(size=1, distance=models.Distance.DOT)
+            self._client.create_collection(self._beside, vectors_config=vectors)
+        self._client.upsert(self._beside, [models.PointStruct(id=0, vector=[1.0], payload={"mark": text})])
+
+    def _empty(self) -> None:
+        from qdrant_client import models
+
+        self._client.delete(self._collection, models.FilterSelector(filter=models.Filter()))
+
     async def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Sequence[str]:  # noqa: ARG002 - the vector says it
         """Ids of the `n` nearest units; see `VectorIndex`."""
         return await self._run(lambda: self._top(vector, n, where))
@@ -81,8 +134,13 @@ class QdrantStore:
     def _put(self, units: Sequence[MirroredUnit]) -> None:
         from qdrant_client import models
 
-        if units and not self._there():
-            vectors = models.VectorParams(size=len(units[0].vector), distance=models.Distance.COSINE)
+        if not units:
+            return
+        width = len(units[0].vector)
+        if self._there():
+            self._check(width)
+        else:
+            vectors = models.VectorParams(size=width, distance=models.Distance.COSINE)
             self._client.create_collection(self._collection, vectors_config=vectors)
             if self._is_remote():
                 self._client.create_payload_index(self._collection, "facts", models.PayloadSchemaType.KEYWORD)
@@ -90,8 +148,14 @@ class QdrantStore:
             models.PointStruct(id=to_uuid(found.unit.id), vector=found.vector.tolist(), payload=_payload(found))
             for found in units
         ]
-        if points:
-            self._client.upsert(self._collection, points)
+        self._client.upsert(self._collection, points)
+
+    def _check(self, width: int) -> None:
+        """Compare the length of the vectors, once."""
+        if self._checked != width:
+            held = self._client.get_collection(self._collection).config.params.vectors
+            check_width(self.description, int(getattr(held, "size", width)), width)
+            self._checked = width
 
     def _is_remote(self) -> bool:
         return "Remote" in type(getattr(self._client, "_client", None)).__name__
@@ -101,6 +165,7 @@ class QdrantStore:
 
         if not self._there():
             return []
+        self._check(len(vector))
         test = narrow(where)
         found = self._client.query_points(
             self._collection,
@@ -116,6 +181,13 @@ class QdrantStore:
     async def _run(self, work: Callable[[], T]) -> T:
         """In a thread, one after the other: clients in memory and of folders are no more than lists."""
         return await in_turn(self._lock, work, "Qdrant", "the server")
+
+
+def _store(made: type[QdrantStore], given: dict[str, Any], collection: str, *, width: int) -> QdrantStore:
+    """A store with a client of its own, in another process."""
+    from qdrant_client import QdrantClient
+
+    return made(QdrantClient(**given), collection, width=width)
 
 
 def _payload(found: MirroredUnit) -> dict[str, Any]:

@@ -142,13 +142,16 @@ def test_a_new_store_is_told_everything_and_other_recipes_do_not_reach_it(tmp_pa
         assert held(store) == expected(index)
 
 
-def test_a_store_that_follows_another_recipe_is_emptied_of_the_first(tmp_path):
+def test_a_store_holds_the_units_of_every_recipe_that_was_opened_with_it(tmp_path):
     store = DictStore()
     documents = [document(i) for i in range(4)]
     with make(store, tmp_path / "i") as index:
         index.build(documents)
+        first = expected(index)
     with Index(tmp_path / "i", recipe="flat", embedder=HashEmbedder(), chunker=None, mirrors=[store]) as index:
         index.build(documents)
+        assert held(store) == first | expected(index)
+        index.drop_recipe("indexrag")
         assert held(store) == expected(index)
         assert len(store.rows) == 4
 

@@ -11,6 +11,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.search.ranking import best_first
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, VectorIndex, View
 
-__all__ = ["Bytes", "lists_nothing", "store_scores"]
+__all__ = ["Bytes", "FollowedIndex", "lists_nothing", "store_scores"]
 
 _LISTED = 200
 """So many units are asked of the store at least: seeds of graph recipes are among the first ten."""
@@ -70,17 +71,36 @@ class Bytes:
         return cls(np.load(directory / "codes.npy", mmap_mode="r"), np.load(directory / "scales.npy"))
 
 
+@dataclass(frozen=True, slots=True)
+class FollowedIndex:
+    """A vector store, and what it has still to hear of.
+
+    Attributes:
+        index: The store.
+        behind: Gives the ids of the units that it has not got yet, or not as they are.
+    """
+
+    index: VectorIndex
+    behind: Callable[[], Collection[str]]
+
+    def waiting(self, view: View) -> BoolArray:
+        """Which units of a pool it cannot list rightly, `[size]`."""
+        waits, place = np.zeros(view.size, dtype=bool), view.places()
+        waits[[place[name] for name in self.behind() if name in place]] = True
+        return waits
+
+
 async def store_scores(
-    index: VectorIndex, query: str, question: FloatArray, view: View, where: Filter | None
+    followed: FollowedIndex, query: str, question: FloatArray, view: View, where: Filter | None
 ) -> FloatArray:
     """Similarity of every unit with a question, `[size]`: the store says which units are nearest, and in which order.
 
     Stores cannot be asked for the scores of given units, which graphs need: those that the store does not list get
     theirs from vectors of one byte per number on our side (the best thousand exactly), below all that it lists. What it
-    lists gets exact cosines, dealt out in its order.
+    lists gets exact cosines, dealt out in its order. Units that the store has not got yet get their own exact cosines.
 
     Args:
-        index: The user's store.
+        followed: The user's store.
         query: The question.
         question: Its vector, `[dimension]`.
         view: The pool.
@@ -92,19 +112,24 @@ async def store_scores(
     import asyncio
 
     allowed = view.allowed(where)
-    listed = await _listed(index, query, question, view, where, allowed)
+    waits = await asyncio.to_thread(followed.waiting, view)  # before the store is asked: it may get them meanwhile
+    if waits.all():
+        return np.asarray(await asyncio.to_thread(np.dot, view.matrix, question), dtype=np.float32)
+    asked = ~waits if allowed is None else allowed & ~waits
+    listed = await _listed(followed.index, query, question, view, where, asked)
     copies = await asyncio.to_thread(view.kept, "bytes", lambda: Bytes.of(view.matrix), Bytes.save, Bytes.load)
     scores = await asyncio.to_thread(copies.products, question)
     best = np.sort(best_first(scores, _EXACT))
     scores[best] = view.matrix[best] @ question
+    if waits.any():
+        scores[waits] = view.matrix[waits] @ question
     if not len(listed):  # nothing passes the filter, or nothing that the store has yet
         return scores
     exact = np.asarray(view.matrix[listed] @ question, dtype=np.float32)
     if np.any(np.diff(exact) > _TIE):  # another measure, or nearly nearest ones only: the order is the store's
         exact = np.sort(exact)[::-1]
-    inside = np.zeros(view.size, dtype=bool)
-    inside[listed] = True
-    behind = ~inside if allowed is None else ~inside & allowed
+    behind = asked.copy()
+    behind[listed] = False
     scores[behind] = np.minimum(scores[behind], np.nextafter(exact.min(), np.float32(-np.inf)))
     scores[listed] = exact
     return scores
@@ -124,15 +149,15 @@ async def _listed(
     question: FloatArray,
     view: View,
     where: Filter | None,
-    allowed: BoolArray | None,
+    allowed: BoolArray,
 ) -> IntArray:
-    """Positions that the store lists, nearest first; of a filtered search those that pass."""
-    wanted = max(1, min(_LISTED, view.size if allowed is None else int(np.count_nonzero(allowed))))
+    """Positions that the store lists, nearest first, of those that are looked for."""
+    wanted = max(1, min(_LISTED, int(np.count_nonzero(allowed))))
     asked, place = wanted, view.places()
     while True:
         names = await index.top(query, question, asked, where)
         known = [place[name] for name in dict.fromkeys(names) if name in place]
-        found = [position for position in known if allowed is None or allowed[position]]
+        found = [position for position in known if allowed[position]]
         if len(found) >= wanted or len(names) < asked:
             break
         asked *= 4

@@ -1,0 +1,65 @@
+"""`Behind`: which units of a pool the user's own vector stores have not got yet."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sire_core.storage.store import CORPUS, Store
+
+if TYPE_CHECKING:
+    from sire_core.storage.index_files import IndexFiles
+
+__all__ = ["Behind", "behind"]
+
+_logger = logging.getLogger(__name__)
+
+
+def behind(store: Store, name: str, owners: Sequence[str]) -> list[str]:
+    """Ids of a pool's units that one vector store has not got yet, or not as they are.
+
+    Args:
+        store: The open index.
+        name: Of the vector store.
+        owners: Owners of the pool beside the corpus.
+    """
+    return store.outbox(name).behind([CORPUS, *owners])
+
+
+class Behind:
+    """The units of a pool that some vector stores have not got yet; read again when that has changed.
+
+    Args:
+        library: The open index.
+        names: Of the stores.
+        owners: Owners of the pool beside the corpus.
+    """
+
+    def __init__(self, library: IndexFiles, names: Sequence[str], owners: Sequence[str]) -> None:
+        # A connection of its own: a change of this process does not hold it up.
+        self._store = Store(library.folder.index_file) if library.folder else library.store
+        self._names = names
+        self._owners = owners
+        self._lock = threading.Lock()
+        self._known: tuple[tuple[object, ...], frozenset[str]] = ((), frozenset())
+
+    def ids(self) -> frozenset[str]:
+        """Ids of the units; it is logged once that there are some."""
+        with self._lock, self._store.snapshot():
+            state = tuple(self._store.outbox(name).state() for name in self._names)
+            if state != self._known[0]:
+                found = {name: behind(self._store, name, self._owners) for name in self._names}
+                if not self._known[1]:
+                    self._tell({name: len(units) for name, units in found.items() if units})
+                self._known = (state, frozenset(unit for units in found.values() for unit in units))
+            return self._known[1]
+
+    def _tell(self, waiting: dict[str, int]) -> None:
+        for name, count in waiting.items():
+            _logger.warning(
+                "%s units wait for the vector store %r, and are compared one by one until Index.push() has sent them.",
+                f"{count:,}",
+                name,
+            )

@@ -1,0 +1,191 @@
+"""Databases beside an index: what they missed is still found, and no table is shared or left behind unnoticed."""
+
+import pickle
+import random
+import shutil
+
+import pytest
+
+from sire_core import Index
+from sire_core.data import demo_documents
+from sire_core.errors import ConfigurationError
+from sire_core.stores import LanceStore, PostgresStore
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import Document
+
+pytest.importorskip("lancedb")
+NEW = Document("new", "Zed Moss sailed to Orr.")
+
+
+def documents(count=6, first=0):
+    return [Document(f"d{i}", f"Bela Kovac {i} was born in Drava {i}.") for i in range(first, first + count)]
+
+
+def make(folder, store, recipe="flat", embedder=None):
+    return Index(folder, recipe=recipe, embedder=embedder or HashEmbedder(), store=store)
+
+
+def first(index, question):
+    return index.search(question, 3)[0].doc_ids[0]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    pgserver = pytest.importorskip("pgserver", reason="pgserver has no wheel for this platform")
+    found = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+    yield found.get_uri()
+    found.cleanup()
+
+
+@pytest.fixture(params=["lance", "postgres"])
+def make_store(request, tmp_path):
+    """Makes stores over one table, of processes that know nothing of one another."""
+    made, table = [], f"t{random.randrange(10**12)}"
+
+    def postgres():
+        made.append(PostgresStore(request.getfixturevalue("server"), table))
+        return made[-1]
+
+    yield {"postgres": postgres, "lance": lambda: LanceStore(tmp_path / "lance", table)}[request.param]
+    for store in made:
+        store.close()
+
+
+def test_what_a_writer_without_the_store_adds_is_found_at_once(make_store, tmp_path, caplog):
+    with make(tmp_path / "i", make_store()) as app:
+        app.build(documents())
+        assert list(app.stats()["waiting"].values()) == [0]
+        with Index(tmp_path / "i", embedder=HashEmbedder()) as writer:
+            writer.add([NEW])
+            writer.update([Document("d3", "The Amber mill.")])
+        assert first(app, "Zed Moss Orr") == "new"
+        assert first(app, "Amber mill") == "d3"
+        assert list(app.stats()["waiting"].values()) == [2], "the old passage of d3 is in no search"
+        assert "wait for the vector store" in caplog.text
+        assert sum(app.push().values()) >= 2
+        assert list(app.stats()["waiting"].values()) == [0]
+        assert first(app, "Zed Moss Orr") == "new"
+
+
+def test_two_recipes_over_one_table_find_what_they_find_alone(make_store, tmp_path):
+    question = "Who commanded the Northern Wren?"
+
+    def found(index):
+        return [hit.unit.id for hit in index.search(question, 10, returns="units")]
+
+    with Index(recipe="sirerag", embedder=HashEmbedder()) as own, make(tmp_path / "i", make_store(), "sirerag") as one:
+        own.build(demo_documents())
+        one.build(demo_documents())
+        with make(tmp_path / "i", make_store()) as other:
+            other.build(demo_documents())
+            assert found(one) == found(own)
+            other.add([NEW])
+            own.add([NEW])
+            assert found(one) == found(own)
+            assert [list(index.push().values()) for index in (one, other, one)] == [[0]] * 3, "neither empties it"
+            assert first(other, "Zed Moss Orr") == "new"
+
+
+def test_a_table_of_another_index_is_refused_until_it_is_taken_over(make_store, tmp_path):
+    with make(tmp_path / "x", make_store()) as mine, make(tmp_path / "y", make_store()) as other:
+        mine.build(documents())
+        (failure,) = other.build(documents(first=10)).failures
+        assert "belongs to another index" in failure.reason
+        with pytest.raises(ConfigurationError, match=r"push\(full=True\)"):
+            other.push()
+        assert first(mine, "Bela Kovac 3 Drava 3") == "d3"
+        assert first(other, "Bela Kovac 13 Drava 13") == "d13", "by vectors of its own"
+        other.push(full=True)
+        assert list(other.stats()["waiting"].values()) == [0]
+        with pytest.raises(ConfigurationError, match="belongs to another index"):
+            mine.push()
+
+
+def test_another_database_under_the_same_name_gets_everything(tmp_path):
+    for place in ("one", "two"):
+        with make(tmp_path / "i", LanceStore(tmp_path / place)) as index:
+            index.build([*documents(), *([NEW] if place == "two" else [])])
+    with make(tmp_path / "i", LanceStore(tmp_path / "one")) as index:
+        index.push()
+        assert LanceStore(tmp_path / "one").table().count_rows() == 7
+        assert first(index, "Zed Moss Orr") == "new"
+
+
+def test_a_restored_backup_of_the_database_gets_everything_again(tmp_path):
+    place, backup = tmp_path / "lance", tmp_path / "backup"
+    with make(tmp_path / "i", LanceStore(place)) as index:
+        index.build(documents())
+        shutil.copytree(place, backup)
+        index.add([NEW])
+        index.delete(["d0"])
+    shutil.rmtree(place)
+    shutil.copytree(backup, place)
+    with make(tmp_path / "i", LanceStore(place)) as index:
+        index.push()
+        assert LanceStore(place).table().count_rows() == 6
+        assert first(index, "Zed Moss Orr") == "new"
+
+
+def test_a_table_that_was_dropped_is_made_again(tmp_path):
+    import lancedb
+
+    with make(tmp_path / "i", LanceStore(tmp_path / "lance")) as index:
+        index.build(documents())
+        lancedb.connect(str(tmp_path / "lance")).drop_table("sire_units")
+        assert not index.add([NEW]).failures
+        assert LanceStore(tmp_path / "lance").table().count_rows() == 7
+        assert first(index, "Zed Moss Orr") == "new"
+
+
+def test_vectors_of_another_length_are_named(make_store, tmp_path):
+    with make(tmp_path / "x", make_store()) as index:
+        index.build(documents())
+    with make(tmp_path / "x", None) as index:
+        index.reembed(tmp_path / "y", HashEmbedder(32))
+    refused = pytest.raises(ConfigurationError, match=r"vectors of length 64.*32.*Name another table")
+    with make(tmp_path / "y", make_store(), embedder=HashEmbedder(32)) as index, refused:
+        index.push(full=True)
+
+
+def test_pickles_hold_no_password(tmp_path):
+    store = pickle.dumps(Index(tmp_path / "i", store=PostgresStore("postgresql://u:S3CRET@h/db")))
+    assert b"S3CRET" not in store
+    assert b"host=h" in store
+    with make(tmp_path / "j", LanceStore(tmp_path / "lance")) as index:
+        index.build(documents())
+        with pickle.loads(pickle.dumps(index)) as copy:
+            assert first(copy, "Bela Kovac 3 Drava 3") == "d3"
+
+
+def test_a_word_of_sql_can_name_a_table(server):
+    store = PostgresStore(server, "order")
+    with make(None, store) as index:
+        assert not index.build(documents()).failures
+        assert first(index, "Bela Kovac 3 Drava 3") == "d3"
+        index.delete(["d3"])
+        index.purge()
+        assert list(index.push().values()) == [0]
+    store.close()
+
+
+def test_a_connection_that_the_server_closed_is_made_again(server):
+    import psycopg
+
+    store = PostgresStore(server, "lost")
+    with make(None, store) as index:
+        index.build(documents())
+        with psycopg.connect(server, autocommit=True) as db:
+            db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid<>pg_backend_pid()")
+        assert first(index, "Bela Kovac 3 Drava 3") == "d3"
+    store.close()
+
+
+def test_purge_leaves_no_word_in_the_files_of_lancedb(tmp_path):
+    with make(tmp_path / "i", LanceStore(tmp_path / "lance")) as index:
+        index.build([*documents(), Document("secret", "The zorbleflux is quuxinator.")])
+        index.delete(["secret"])
+        index.purge()
+        files = [path for path in (tmp_path / "lance").rglob("*") if path.is_file()]
+        assert files
+        assert not [path for path in files if b"zorbleflux" in path.read_bytes()]
+        assert first(index, "Bela Kovac 3 Drava 3") == "d3"
