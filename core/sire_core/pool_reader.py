@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sire_core.configuration import registered_recipe
@@ -12,7 +13,9 @@ from sire_core.errors import EmbedderMismatchError
 if TYPE_CHECKING:
     from sire_core.configuration import Configuration
     from sire_core.protocols import Recipe, VectorIndex
+    from sire_core.search.vectors.store_scores import FollowedIndex
     from sire_core.search.view import PoolView
+    from sire_core.storage.behind import Behind
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import BuiltRecipe, Manifest
 
@@ -46,12 +49,15 @@ class PoolReader:
         self._built = built
         self._vectors = vectors
         self._reader: tuple[tuple[object, ...], PoolView, Recipe] | None = None
+        self._behind: Behind | None = None
         self._lock = threading.RLock()
 
     def forget(self) -> None:
         """Let go of the view."""
         with self._lock:
-            self._reader = None
+            self._reader, behind, self._behind = None, self._behind, None
+        if behind is not None:
+            behind.close()
 
     async def acurrent(self) -> tuple[PoolView, Recipe]:
         """See `current`; deriving a pool does not hold up the event loop."""
@@ -97,9 +103,7 @@ class PoolReader:
         return view, recipe
 
     def _read(self) -> tuple[PoolView, Recipe]:
-        from sire_core.search.vectors.store_scores import FollowedIndex
         from sire_core.search.view import PoolView
-        from sire_core.storage.behind import Behind
         from sire_core.storage.later_reads import LaterReads
 
         library = self._files()
@@ -121,9 +125,20 @@ class PoolReader:
         model, wrap = self._configuration.language_model, self._configuration.named_models
         later = LaterReads(library.store, commit, tuple(built.owners))
         before = None if self._reader is None else self._reader[1]
-        vectors, names = self._vectors(), [mirror.name for mirror in self._configuration.mirrors]
-        followed = None if vectors is None else FollowedIndex(vectors, Behind(library, names, built.owners).ids)
+        followed = self._followed(library, tuple(built.owners))
         return PoolView(pool, embedder, model, later.edges, later.notes, followed, before, wrap), recipe
+
+    def _followed(self, library: IndexFiles, owners: tuple[str, ...]) -> FollowedIndex | None:
+        """The user's own store, and what it has still to hear of."""
+        from sire_core.search.vectors.store_scores import FollowedIndex
+        from sire_core.storage.behind import Behind
+
+        vectors = self._vectors()
+        if vectors is None:
+            return None
+        if self._behind is None:
+            self._behind = Behind(library, [mirror.name for mirror in self._configuration.mirrors])
+        return FollowedIndex(vectors, partial(self._behind.ids, owners))
 
     def _embedder(self, manifest: Manifest) -> Any:
         from sire_core.models.embedders import restore

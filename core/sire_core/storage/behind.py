@@ -34,27 +34,46 @@ class Behind:
     Args:
         library: The open index.
         names: Of the stores.
-        owners: Owners of the pool beside the corpus.
     """
 
-    def __init__(self, library: IndexFiles, names: Sequence[str], owners: Sequence[str]) -> None:
-        # A connection of its own: a change of this process does not hold it up.
-        self._store = Store(library.folder.index_file) if library.folder else library.store
+    def __init__(self, library: IndexFiles, names: Sequence[str]) -> None:
+        self._library = library
         self._names = names
-        self._owners = owners
         self._lock = threading.Lock()
+        self._own: Store | None = None
         self._known: tuple[tuple[object, ...], frozenset[str]] = ((), frozenset())
 
-    def ids(self) -> frozenset[str]:
-        """Ids of the units; it is logged once that there are some."""
-        with self._lock, self._store.snapshot():
-            state = tuple(self._store.outbox(name).state() for name in self._names)
-            if state != self._known[0]:
-                found = {name: behind(self._store, name, self._owners) for name in self._names}
-                if not self._known[1]:
-                    self._tell({name: len(units) for name, units in found.items() if units})
-                self._known = (state, frozenset(unit for units in found.values() for unit in units))
+    def ids(self, owners: tuple[str, ...]) -> frozenset[str]:
+        """Ids of the units; it is logged once that there are some.
+
+        Args:
+            owners: Owners of the pool beside the corpus.
+        """
+        with self._lock:
+            store = self._opened()
+            with store.snapshot():
+                state = (owners, *(store.outbox(name).state() for name in self._names))
+                if state != self._known[0]:
+                    found = {name: behind(store, name, owners) for name in self._names}
+                    if not self._known[1]:
+                        self._tell({name: len(units) for name, units in found.items() if units})
+                    self._known = (state, frozenset(unit for units in found.values() for unit in units))
             return self._known[1]
+
+    def close(self) -> None:
+        """Close the connection; whoever asks later opens another one."""
+        with self._lock:
+            if self._own is not None:
+                self._own.close()
+            self._own = None
+
+    def _opened(self) -> Store:
+        """A connection of its own where there is a file: a change of this process does not hold it up."""
+        if self._library.folder is None:
+            return self._library.store
+        if self._own is None:
+            self._own = Store(self._library.folder.index_file)
+        return self._own
 
     def _tell(self, waiting: dict[str, int]) -> None:
         for name, count in waiting.items():

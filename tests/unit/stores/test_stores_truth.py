@@ -3,6 +3,7 @@
 import pickle
 import random
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -189,3 +190,27 @@ def test_purge_leaves_no_word_in_the_files_of_lancedb(tmp_path):
         assert files
         assert not [path for path in files if b"zorbleflux" in path.read_bytes()]
         assert first(index, "Bela Kovac 3 Drava 3") == "d3"
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads Linux's list of open files")
+def test_searches_over_a_store_leave_no_file_open(tmp_path):
+    def opened():
+        links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        return [name for link in links if "index.sqlite" in (name := read(link)) and str(tmp_path) in name]
+
+    def read(link):
+        try:
+            return str(link.readlink())
+        except FileNotFoundError:  # the list of files was one of them
+            return ""
+
+    counts, kept = [], []
+    with make(tmp_path / "ix", LanceStore(tmp_path / "lance")) as index:
+        index.build(documents())
+        for number in range(4):
+            index.add([Document(f"more{number}", f"Another mill, number {number}.")])
+            index.search("Which mill?", 2)
+            kept.append(index.view())  # somebody still looks at every generation
+            counts.append(len(opened()))
+    assert counts[-1] <= counts[0]
+    assert not opened()
