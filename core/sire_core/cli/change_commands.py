@@ -15,7 +15,7 @@ from sire_core.cli.groups import grouped
 from sire_core.cli.models import SpendingOptions, ask_to_go_on
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, is_index, manifest_of
 from sire_core.cli.output import count, note
-from sire_core.errors import IndexMissingError
+from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
 
 if TYPE_CHECKING:
@@ -64,10 +64,11 @@ def update(
 @grouped
 def delete(
     folder: arguments.Folder,
-    doc_ids: Annotated[
-        list[str], typer.Argument(metavar="DOC_ID", help="Ids of the documents to remove, or paths of their files.")
-    ],
     spending: SpendingOptions,
+    doc_ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="DOC_ID", help="Ids of the documents to remove, or paths of their files."),
+    ] = None,
     embedder: arguments.Embedder = None,
     extractions: arguments.Extractions = None,
     purge: Annotated[
@@ -79,17 +80,24 @@ def delete(
 
     Records and model answers about them are kept in case they come back, unless --purge is given. Summaries that knew
     them are written again: with --llm it shows what that will cost and asks before it spends.
+
+    Example, of what was deleted or removed by `sire sync` before: sire delete my-index --purge
     """
-    options = existing_index(folder, doc_ids[0], spending, embedder, ReadingOptions(extractions=extractions))
+    names = doc_ids or []
+    if not names and not purge:
+        raise ConfigurationError("Name the documents to remove (sire documents lists them), or give --purge alone.")
+    options = existing_index(
+        folder, names[0] if names else "", spending, embedder, ReadingOptions(extractions=extractions)
+    )
 
     def change(index: Index, _: Sequence[Document]) -> BuildReport:
-        report = index.delete(ids_of(doc_ids, index, folder))
+        report = index.delete(ids_of(names, index, folder))
         if purge:
             index.purge()
         return report
 
     def without(index: Index, _: Sequence[Document]) -> Sequence[Document]:
-        gone = ids_of(doc_ids, index, folder)
+        gone = ids_of(names, index, folder)
         return [document for document in index.documents() if document.id not in gone]
 
     run_change(options, change, as_json=as_json, approve=approval(spending, without))

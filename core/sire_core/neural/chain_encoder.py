@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,9 @@ _EDGE = 3
 """Features of an edge: structural, semantic and keyword weight (eq. 2)."""
 _BATCH = 64
 """Texts that are embedded at once when nothing is learned."""
+_UNBOUNDED = 1_000_000
+_LOADING = frozenset(("attn_implementation", "auto_map", "quantization_config", "use_kernels", "trust_remote_code"))
+_TOKENIZING = threading.Lock()
 _NEEDED = 'The encoder scorer needs transformers, which the extra "local" brings: pip install "sire-rag[torch,local]"'
 
 
@@ -40,9 +44,9 @@ class EncoderScorer(nn.Module):
 
     def __init__(self, encoder: Any, tokenizer: Any, max_tokens: int = 512) -> None:
         super().__init__()
-        self.encoder, self._tokenizer = encoder, tokenizer
+        self.encoder, self._tokenizer = encoder.float(), tokenizer  # files in half precision cannot be trained as such
         size = int(encoder.config.hidden_size)
-        self._max_tokens = min(max_tokens, int(encoder.config.max_position_embeddings))
+        self._max_tokens = min(max_tokens, _longest(encoder), int(tokenizer.model_max_length))
         self.edge = nn.Sequential(nn.Linear(_EDGE, size), nn.ReLU(), nn.Linear(size, size))
         self.score = nn.Sequential(nn.Linear(4 * size, size), nn.ReLU(), nn.Linear(size, 1))
 
@@ -86,15 +90,16 @@ class EncoderScorer(nn.Module):
         from tokenizers import Tokenizer
 
         try:
-            config = library.AutoConfig.for_model(**about["config"])
+            config = library.AutoConfig.for_model(**_plain(about["config"]))
             tokenizer = library.PreTrainedTokenizerFast(
                 tokenizer_object=Tokenizer.from_str(about["tokenizer"]), **about["special"]
             )
             with deterministic(0, threads=None):
-                made = cls(library.AutoModel.from_config(config), tokenizer, int(about["max_tokens"]))
+                encoder = library.AutoModel.from_config(config, attn_implementation="eager")
+                made = cls(encoder, tokenizer, int(about["max_tokens"]))
             tensors = {name: torch.from_numpy(np.array(array)) for name, array in weights.items()}
             found = made.load_state_dict(tensors, strict=False)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        except Exception as error:  # tokenizers raises nothing narrower, and a card may say anything
             raise StorageError(f"does not hold the encoder that its card names ({error}). Train it again.") from error
         if found.unexpected_keys or set(found.missing_keys) & set(made.arrays()):
             raise StorageError(f"does not hold all weights of its encoder ({found}). Train it again.")
@@ -147,10 +152,11 @@ class EncoderScorer(nn.Module):
             texts: Longer ones are cut.
             keep_end: Whether the beginning is cut off instead of the end.
         """
-        self._tokenizer.truncation_side = "left" if keep_end else "right"
-        tokens = self._tokenizer(
-            list(texts), padding=True, truncation=True, max_length=self._max_tokens, return_tensors="pt"
-        )
+        with _TOKENIZING:  # the side belongs to the tokenizer, which searches in several threads share
+            self._tokenizer.truncation_side = "left" if keep_end else "right"
+            tokens = self._tokenizer(
+                list(texts), padding=True, truncation=True, max_length=self._max_tokens, return_tensors="pt"
+            )
         layer = self.encoder(**tokens).last_hidden_state
         mask = tokens["attention_mask"][:, :, None].to(layer.dtype)
         mean: torch.Tensor = (layer * mask).sum(dim=1) / mask.sum(dim=1)
@@ -207,6 +213,9 @@ def train_encoder(
         loss: One of `chain_loss.LOSSES`.
         seed: Of order and dropout.
         progress: Called as `progress(done, total)` after every batch, in steps of all passes.
+
+    Raises:
+        ConfigurationError: The loss is no number any more.
     """
     heads = [*model.edge.parameters(), *model.score.parameters()]
     optimizer = torch.optim.AdamW(
@@ -230,12 +239,31 @@ def train_encoder(
                 )
                 right = torch.from_numpy(np.concatenate([step.positive for step in chosen]).astype(np.float32))
                 value = step_loss(logits, right, owners, len(chosen), loss)
+                if not torch.isfinite(value):
+                    raise ConfigurationError("The loss is no number any more: train with smaller learning rates.")
                 optimizer.zero_grad()
                 value.backward()
                 optimizer.step()
                 if progress:
                     progress(epoch * len(order) + min(first + batch, len(order)), epochs * len(order))
         yield model.eval()
+
+
+def _longest(encoder: Any) -> int:
+    """Tokens that an encoder has positions for; RoBERTa's and MPNet's begin behind that of the padding."""
+    table = getattr(getattr(encoder, "embeddings", None), "position_embeddings", None)
+    if isinstance(table, nn.Embedding):
+        return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
+    return int(getattr(encoder.config, "max_position_embeddings", None) or _UNBOUNDED)
+
+
+def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a card says of an encoder's shape, without what would have code or kernels loaded from elsewhere."""
+    return {
+        key: _plain(value) if isinstance(value, Mapping) else value
+        for key, value in config.items()
+        if not str(key).startswith("_") and key not in _LOADING
+    }
 
 
 def _transformers() -> Any:

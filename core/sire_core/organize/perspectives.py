@@ -93,8 +93,12 @@ class Perspectives(OrganizerBase):
             refuse_unused(self, "abstractor='greedy'", _NEURAL)
         else:
             refuse_unused(self, "abstractor='neural'", ("views",))
-        if self.sizes is not None and (len(self.sizes) != self.levels or not all(size >= 1 for size in self.sizes)):
-            raise ConfigurationError(f"sizes are {self.levels} numbers of clusters, one per level, the finest first.")
+            if self.loss == "se":
+                refuse_unused(self, "loss='se'", ("mu",))
+        if self.sizes is not None and (len(self.sizes) != self.levels or not all(map(_is_size, self.sizes))):
+            raise ConfigurationError(
+                f"sizes are {self.levels} whole numbers of clusters, one per level, the finest first."
+            )
         if self.context_tokens < 2 * self.report_tokens:
             raise ConfigurationError("context_tokens must hold two reports of report_tokens.")
 
@@ -264,3 +268,7 @@ def _described(network: EntityNetwork) -> list[Unit]:
     about = network.descriptions(range(network.size))
     texts = [f"{names[v]}: {about[v][0]}" if v in about else names[v] for v in range(network.size)]
     return [Unit(digest("entity text", text), UnitKind.ENTITY, text, ("",)) for text in texts]
+
+
+def _is_size(size: object) -> bool:
+    return type(size) is int and size >= 1

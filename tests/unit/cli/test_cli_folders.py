@@ -406,3 +406,12 @@ def test_the_shell_can_complete_commands_and_recipes(monkeypatch, shell):
         monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
         result = CliRunner().invoke(app, [], prog_name="sire")
         assert expected in result.output
+
+
+def test_what_was_removed_before_can_be_purged_by_itself(source, folder):
+    (source / "press.md").unlink()
+    run("sync", source, "--to", folder, "--yes")
+    assert "Name the documents" in run("delete", folder, code=1).stderr
+    run("delete", folder, "--purge")
+    assert len(ids(folder)) == 2
+    assert not any(b"burnt down" in file.read_bytes() for file in folder.rglob("*") if file.is_file())

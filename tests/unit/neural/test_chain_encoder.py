@@ -157,3 +157,73 @@ def test_folders_and_files_that_are_no_encoder(tmp_path, trained):
     write_checkpoint(file, trained.weights, {**trained.card, "encoder": {}})
     with pytest.raises(StorageError, match="does not hold the encoder"):
         load_chain_scorer(file)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_an_encoder_stored_in_half_precision_is_trained_in_whole_numbers(painters, encoder, tmp_path, dtype):
+    from sire_core.search.chains.training import EncoderConfig, TrainingConfig, train_scorer
+
+    transformers.AutoTokenizer.from_pretrained(encoder).save_pretrained(tmp_path)
+    transformers.AutoModel.from_pretrained(encoder).to(getattr(torch, dtype)).save_pretrained(tmp_path)
+    view, known = painters
+    config = TrainingConfig(epochs=1, batch=8, max_length=2, encoder=EncoderConfig(str(tmp_path)))
+    found = asyncio.run(train_scorer(view, known, config))
+    assert all(np.isfinite(array).all() for array in found.weights.values())
+
+
+def test_weights_that_are_no_numbers_are_refused(trained):
+    from sire_core.search.chains.encoder_scorer import EncoderChainScorer
+
+    broken = {name: np.full_like(array, np.nan) for name, array in trained.weights.items()}
+    with pytest.raises(StorageError, match="no numbers"):
+        EncoderChainScorer.of(broken, trained.card)
+
+
+@pytest.mark.parametrize("kind", ["Roberta", "MPNet"])
+def test_texts_are_cut_to_the_positions_that_an_encoder_has(encoder, tmp_path, kind):
+    from sire_core.neural.chain_encoder import EncoderScorer
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(encoder)
+    made = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer.backend_tokenizer,
+        model_input_names=["input_ids", "attention_mask"],
+        **tokenizer.special_tokens_map,
+    )
+    made.save_pretrained(tmp_path)
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=64,
+    )
+    getattr(transformers, f"{kind}Model")(config).save_pretrained(tmp_path)
+    model = EncoderScorer.from_folder(tmp_path).eval()
+    assert np.isfinite(model.vectors(["the painter was born in a town . " * 100])).all()
+
+
+def test_a_foreign_card_has_no_kernels_loaded(trained, monkeypatch):
+    from sire_core.search.chains.encoder_scorer import EncoderChainScorer
+
+    about = trained.card["encoder"]
+    config = {**about["config"], "attn_implementation": "evil/repo", "_attn_implementation": "evil/repo"}
+    card = {**trained.card, "encoder": {**about, "config": config}}
+    scorer = EncoderChainScorer.of(trained.weights, card)
+    assert scorer.model.encoder.config._attn_implementation == "eager"
+    with pytest.raises(StorageError, match="does not hold the encoder"):
+        EncoderChainScorer.of(trained.weights, {**card, "encoder": {**about, "tokenizer": "{}"}})
+
+
+def test_threads_read_each_their_own_end_of_a_text(encoder):
+    from concurrent.futures import ThreadPoolExecutor
+
+    from sire_core.neural.chain_encoder import EncoderScorer
+
+    model = EncoderScorer.from_folder(encoder, max_tokens=8).eval()
+    text = "painter born in a town . " * 20 + "the mill lies on the river . " * 20
+    wanted = {end: model.vectors([text], keep_end=end) for end in (False, True)}
+    ends = [number % 2 == 0 for number in range(200)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda end: model.vectors([text], keep_end=end), ends))
+    assert all(np.array_equal(vectors, wanted[end]) for vectors, end in zip(found, ends, strict=True))

@@ -1,5 +1,6 @@
 """What paths and explanations say, and what a search does when its model fails."""
 
+import asyncio
 import time
 
 import pytest
@@ -10,6 +11,7 @@ from sire_core.recipes.indexrag import indexrag
 from sire_core.recipes.pagerank import pagerank
 from sire_core.recipes.raptor import raptor
 from sire_core.recipes.smart import smart
+from sire_core.search.chains import scorers
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripts import default_script
@@ -44,10 +46,12 @@ def test_an_explanation_neither_names_nor_counts_what_is_hidden():
         (indexrag, {"depth": 0}),
         (smart, {"base": 5}),
         (smart, {"base": True}),
+        (smart, {"mu": 0.001, "abstractor": "neural"}),
+        (smart, {"sizes": (4.5, 2, 2), "abstractor": "neural"}),
     ],
 )
 def test_values_without_meaning_are_refused_when_the_recipe_is_made(recipe, settings):
-    [name] = settings
+    name = next(iter(settings))
     with pytest.raises(ConfigurationError, match=name):
         recipe(**settings)
 
@@ -115,3 +119,23 @@ def test_paths_of_a_hub_cost_no_more_for_more_hits():
 
     few, many = (min(seconds(k) for _ in range(3)) for k in (5, 100))
     assert many < 10 * few + 0.02  # one by one it was 20 times as much
+
+
+def test_the_models_that_score_chains_stop_when_one_of_them_fails():
+    asked = []
+
+    async def one(number):
+        asked.append(number)
+        await asyncio.sleep(0.01 * number)
+        if number == 1:
+            raise ModelError("the server is down")
+        asked.append(-number)
+        return number
+
+    async def together():
+        with pytest.raises(ModelError):
+            await scorers._together([one(number) for number in (1, 2, 3)])
+        await asyncio.sleep(0.05)
+
+    asyncio.run(together())
+    assert asked == [1, 2, 3]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, StorageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,8 +43,10 @@ class EncoderChainScorer:
 
         Raises:
             ConfigurationError: torch or transformers is missing.
-            StorageError: The weights are not those of its encoder.
+            StorageError: The weights are not those of its encoder, or no numbers.
         """
+        if not all(np.isfinite(array).all() for array in weights.values()):
+            raise StorageError("holds weights that are no numbers: its training failed. Train it again.")
         try:
             from sire_core.neural.chain_encoder import EncoderScorer
         except ImportError as error:

@@ -18,7 +18,7 @@ from sire_core.others import folder_text_error
 from sire_core.protocols import Prompt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Sequence
 
     from numpy.typing import NDArray
 
@@ -256,9 +256,19 @@ class ModelScorer:
             nodes = np.concatenate((chain, state.candidates[places]))
             texts = [unit.index_text for unit in view.units(graph.positions[nodes])]
             calls.append(_ask(model, state.query, texts[: len(chain)], texts[len(chain) :]))
-        for places, chosen in zip(shown, await asyncio.gather(*calls), strict=True):
+        for places, chosen in zip(shown, await _together(calls), strict=True):
             scores[places[chosen]] += 1.0
         return scores
+
+
+async def _together(calls: Sequence[Awaitable[int]]) -> list[int]:
+    """What all calls answer; when one of them fails nobody pays for the others."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 async def _ask(model: LanguageModel, query: str, chain: Sequence[str], candidates: Sequence[str]) -> int:
