@@ -203,7 +203,7 @@ def measured(
         missing=missing,
         model=model,
     )
-    return usual if k is None else replace(usual, ks=tuple(sorted({*(cut for cut in usual.ks if cut < k), k})), depth=k)
+    return usual if k is None else replace(usual, ks=tuple(sorted({*usual.ks, k})), depth=k)
 
 
 def check_file(file: Path | None, option: str) -> None:
