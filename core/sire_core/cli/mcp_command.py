@@ -72,5 +72,8 @@ def mcp(
             return
         if host != _LOOPBACK:
             note(f"Everyone who reaches {host} can read this index.", "yellow")
-        told = lambda url: note(f"Serving {folder} at {url}")  # noqa: E731 - a line of its own
-        asyncio.run(serve_http(server, http, host, told, allowed_hosts=allowed_host or ()))
+
+        def listening(url: str) -> None:
+            note(f"Serving {folder} at {url}")
+
+        asyncio.run(serve_http(server, http, host, listening, allowed_hosts=allowed_host or ()))

@@ -58,9 +58,10 @@ def front_matter(text: str) -> dict[str, Value | list[Value]]:
 
 def _add_item(found: dict[str, Value | list[Value]], name: str, value: str) -> None:
     """Add an item to a list in lines of their own; one that is more than a plain value is left out."""
-    items = found.setdefault(name, [])
-    if isinstance(items, list) and not (value[0] in "[{|>&*!#-" or _YAML_KEY.match(value)):
-        items.append(_said(value))
+    if not (value[0] in "[{|>&*!#-" or _YAML_KEY.match(value)):
+        items = found.setdefault(name, [])
+        if isinstance(items, list):
+            items.append(_said(value))
 
 
 def _said(value: str) -> Value:

@@ -118,7 +118,7 @@ def test_front_matter_gives_title_and_metadata(tmp_path):
 
 
 def test_lists_of_front_matter_can_be_filtered(tmp_path):
-    block = '---\ntags:\n  - red\n  - "deep: blue"\nrank:\n- 1\n- 2\nnested:\n  - key: value\n  - plain\nempty:\nlast: 5\n---\n'
+    block = '---\ntags:\n  - red\n  - "deep: blue"\nrank:\n- 1\n- 2\nnested:\n  - key: value\n  - plain\ndeep:\n  - key: value\nempty:\nlast: 5\n---\n'
     (tmp_path / "page.md").write_text(block + "# Page\n\nThe heron queue keeps messages.\n")
     [document] = read_documents([tmp_path / "page.md"]).documents
     kept = {"source": "page.md", "tags": ["red", "deep: blue"], "rank": [1, 2], "nested": ["plain"], "last": 5}

@@ -134,4 +134,5 @@ def test_few_questions_are_no_reason():
             Document("e", "Edda Marl was born in Varn Harbour.", title="Edda Marl"),
         ]
     )
-    assert found.reasons == ("1 question of its own: too few to tell recipes apart. This is the default.",)
+    assert found.reasons == ("1 question of its own: too few to tell recipes apart; sire is preferred then.",)
+    assert found.recommended.candidate == CANDIDATES[0]

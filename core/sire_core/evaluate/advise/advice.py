@@ -263,6 +263,8 @@ def recommend(measures: Sequence[Measure], seed: int = 0) -> Measure:
     """
     rng = np.random.default_rng(seed)
     eligible = [found for found in measures if not found.candidate.shown_only]
+    if eligible and len(eligible[0].shares) < _FEW:  # resamples of so few agree with one another, and say nothing
+        return eligible[0]
     best = max(eligible, key=lambda m: m.recall)
     return next((found for found in eligible if not any(_beats(other, found, rng) for other in eligible)), best)
 
@@ -280,8 +282,8 @@ def _reasons(found: CorpusLook, measures: Sequence[Measure], best: Measure, k: i
     plain = max((m for m in measures if m.candidate.recipe == "flat"), key=lambda m: m.recall, default=best)
     top = max(measures, key=lambda m: m.recall)
     if len(best.shares) < _FEW:
-        said = f"{count(len(best.shares), 'question')} of its own: too few to tell recipes apart. This is the default."
-        return (said,)
+        asked = count(len(best.shares), "question")
+        return (f"{asked} of its own: too few to tell recipes apart; {best.candidate.name} is preferred then.",)
     reasons = [f"It finds {best.recall:.0f} % of the passages that the questions need among {k} hits."]
     if plain is not best:
         reasons.append(f"{plain.candidate.name}, the best without derived data, finds {plain.recall:.0f} %.")
