@@ -7,10 +7,10 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from langchain_sire.recorded_model import PausedError
-from langchain_sire.runs import search_key
 from langchain_sire.steps import step_to_chunk, step_to_dict
 from sire_core.errors import QueryError
-from sire_core.reason import Answer, ReasoningStep, SubQuestion, Thought
+from sire_core.reason import Answer, ReasoningStep, Thought
+from sire_core.reason.next_search import NextSearch
 
 __all__ = ["Progress", "ReasoningInput", "ReasoningState"]
 
@@ -86,30 +86,27 @@ class Progress:
         kept = state["replies"] if going else {"model": {}, "search": {}}
         self.replies: dict[str, Any] = {name: dict(replies) for name, replies in kept.items()}
         self.edits = _edits(state, edited=node == "retrieve") if going else {}
-        self._reads, self._searches = reads, searches
+        self._reads = reads
         self._update = ReasoningState(
             asked=question, thought="", query="", steps=[], next="end", replies=self.replies, edits=self.edits
         )
         if not going:  # nothing of an earlier question may stand beside this one
             empty = ReasoningState(answer="", documents=[], citations=[], findings=[], stop="", usage={}, note="")
             self._update.update(empty | ReasoningState(sufficient=False))
-        self._asked = {search_key(question)}
+        self._following = NextSearch(question, searches=searches)
 
     def add(self, step: ReasoningStep) -> bool:
         """Note a step. Whether the node's work ends with it."""
         self._update["steps"].append(step_to_dict(step))
-        self._update["query"], self._update["next"] = "", "end"
+        self._following.saw(step)
+        query = self._update["query"] = self._following.query
+        self._update["next"] = "retrieve" if query else "end"
         if isinstance(step, Thought):
             self._update["thought"] = step.text
         elif isinstance(step, Answer):
             result = step_to_chunk(self.question, step, plain=True)
             self._update.update({key: result[key] for key in _RESULT})  # type: ignore[typeddict-item]  # the state's own keys
-        elif self._searches and isinstance(step, SubQuestion) and search_key(step.text) not in self._asked:
-            # What was asked before ends the reasoning; something new is searched for by the next node.
-            self._asked.add(search_key(step.text))
-            self._update["query"], self._update["next"] = step.text, "retrieve"
-            return True
-        return False
+        return bool(query)
 
     def pause(self, paused: PausedError) -> None:
         """The next call of the model belongs to the next node."""

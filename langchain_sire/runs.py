@@ -11,10 +11,10 @@ from langchain_core.documents import Document
 
 from langchain_sire.any_retriever import to_document
 from langchain_sire.callbacks import child_runs
-from sire_core.algorithms.text import name_key
-from sire_core.reason import ReasoningStep, Retrieved, SubQuestion, iterate_sync
+from sire_core.reason import ReasoningStep, Retrieved, iterate_sync
+from sire_core.reason.next_search import NextSearch
 
-__all__ = ["atraced", "search_key", "traced"]
+__all__ = ["atraced", "traced"]
 
 Manager = TypeVar("Manager", CallbackManager, AsyncCallbackManager)
 
@@ -38,7 +38,7 @@ def traced(
         searches: Whether sub-questions are searched for.
         about: Metadata of the searches' runs.
     """
-    following = _Following(question, searches=searches)
+    following = NextSearch(question, searches=searches)
     callbacks = _knowing(callbacks, about)
     with closing(cast("Generator[ReasoningStep, None, None]", iterate_sync(steps))) as walk:
         while True:
@@ -68,7 +68,7 @@ async def atraced(
     about: Mapping[str, Any] | None = None,
 ) -> AsyncGenerator[ReasoningStep, None]:
     """See `traced`."""
-    following = _Following(question, searches=searches)
+    following = NextSearch(question, searches=searches)
     callbacks = _knowing(callbacks, about)
     async with aclosing(steps) as walk:
         while True:
@@ -94,33 +94,6 @@ def _knowing(callbacks: Manager, about: Mapping[str, Any] | None) -> Manager:
     knowing = callbacks.copy()
     knowing.add_metadata(dict(about or {}), inherit=False)
     return knowing
-
-
-class _Following:
-    """What the next step searches for, which is known before it comes: its run begins then.
-
-    Args:
-        question: As in `traced`.
-        searches: As in `traced`.
-    """
-
-    def __init__(self, question: str, *, searches: bool) -> None:
-        self.query = question
-        self._searches = searches
-        self._asked = {search_key(question)}
-
-    def saw(self, step: ReasoningStep) -> None:
-        """Note what happened."""
-        self.query = ""
-        # A question that was asked before ends the reasoning: it is not searched for again.
-        if self._searches and isinstance(step, SubQuestion) and search_key(step.text) not in self._asked:
-            self.query = step.text
-            self._asked.add(search_key(step.text))
-
-
-def search_key(query: str) -> str:
-    """What two wordings of the same search have in common."""
-    return name_key(query).rstrip("?.! ")
 
 
 def _documents(step: ReasoningStep | None) -> list[Document]:

@@ -35,9 +35,9 @@ from sire_core.reason import (
     ReasoningStep,
     Retrieved,
     Searchable,
-    SubQuestion,
     iterate_sync,
 )
+from sire_core.reason.next_search import NextSearch
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
@@ -178,16 +178,16 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
             answer=answer,
             stream=stream,
         )
-        searched: str | None = bundle.query_str
+        following = NextSearch(bundle.query_str, searches=self._searches)
         async with aclosing(steps) as walk:
             while True:
-                with known_query(bundle), self._retrieving(searched, size, where) as found:
+                with known_query(bundle), self._retrieving(following.query, size, where) as found:
                     step = await anext(walk, None)
                     if isinstance(step, Retrieved):
                         found.extend(node_of(hit) for hit in step.hits)
                 if step is None:
                     return
-                searched = step.text if isinstance(step, SubQuestion) and self._searches else None
+                following.saw(step)
                 yield step
 
     def _model(self) -> LanguageModel:
@@ -206,10 +206,10 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
             yield event
 
     @contextmanager
-    def _retrieving(self, query: str | None, k: int | None, where: Any) -> Iterator[list[NodeWithScore]]:
+    def _retrieving(self, query: str, k: int | None, where: Any) -> Iterator[list[NodeWithScore]]:
         """Report a search, unless there is none, or the retriever reports its own."""
         found: list[NodeWithScore] = []
-        if query is None or not isinstance(self.retriever, SireRetriever):
+        if not query or not isinstance(self.retriever, SireRetriever):
             yield found
             return
         about = {"recipe": str(self.retriever.searched().stats()["recipe"]), "k": k, "filter": where and str(where)}

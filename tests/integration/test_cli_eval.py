@@ -96,6 +96,19 @@ def test_repeated_builds_are_one_row(dataset, tmp_path):
     assert rows[1]["repeats"]["recall_passages"]["5"]["sd"] == 0
 
 
+def test_rows_of_the_builds_before_one_that_fails_are_shown_and_written(dataset, tmp_path):
+    (tmp_path / "to").mkdir()
+    (tmp_path / "to" / "seed-1").write_text("a file where the second build would be")
+    words = ("--to", tmp_path / "to", "--limit", 2, "--json", tmp_path / "r.json")
+    result = run("eval", dataset, "-r", "flat", "--repeats", 2, *words, code=1)
+    rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert [(row["recipe"], row["repeats"]["builds"]) for row in rows] == [
+        (name, 1) for name in ("bm25", "dense", "hybrid", "flat")
+    ]
+    assert "4 rows of it" in result.stderr
+    assert all(f"| {row['recipe']} " in result.stdout for row in rows)
+
+
 def test_ablations_stand_beside_the_papers_figures(dataset, tmp_path):
     dataset = dataset.rename(tmp_path / "musique-demo")
     file = tmp_path / "rows.json"

@@ -139,5 +139,5 @@ def _tables(
     if compared.ablations:
         return [run_ablations(dataset, name, options, config, progress, results.table()) for name in names]
     if compared.repeats > 1:
-        return [run_repeats(dataset, names, options, config, progress, compared.repeats)]
+        return [run_repeats(dataset, names, options, config, progress, compared.repeats, results.table())]
     return [run_evaluation(dataset, names, options, config, progress, results.table())]

@@ -68,9 +68,7 @@ class Results:
             tables = [table for table in self._started if table]
             if tables:
                 rows = sum(map(len, tables))
-                note(
-                    f"The evaluation did not come to its end; {count(rows, 'row')} of it, without intervals:", "yellow"
-                )
+                note(f"The evaluation did not come to its end; {count(rows, 'row')} of it:", "yellow")
                 self.say(tables)
             raise
 

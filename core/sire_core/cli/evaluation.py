@@ -119,6 +119,7 @@ def run_repeats(
     config: EvalConfig,
     progress: Progress,
     builds: int,
+    finished: Callable[[EvalRow], None],
 ) -> list[EvalRow]:
     """`run_evaluation` with several seeds, each in a folder of its own, as one row per recipe with its spread.
 
@@ -129,6 +130,7 @@ def run_repeats(
         config: What is measured.
         progress: Told about every batch and question.
         builds: How many.
+        finished: Told about the rows over the builds so far when a later one fails.
 
     Returns:
         The rows of the first build; `EvalRow.repeats` has means and standard deviations over all builds.
@@ -136,10 +138,17 @@ def run_repeats(
     from sire_core.evaluate.repeats import with_spread
 
     first = options.seed or 0
-    runs = []
-    for seed in range(first, first + builds):
-        place = None if options.folder is None else options.folder / f"seed-{seed}"
-        runs.append(run_evaluation(dataset, recipes, replace(options, folder=place, seed=seed), config, progress))
+    runs: list[list[EvalRow]] = []
+    try:
+        for seed in range(first, first + builds):
+            place = None if options.folder is None else options.folder / f"seed-{seed}"
+            made = replace(options, folder=place, seed=seed)
+            runs.append([])
+            runs[-1] = run_evaluation(dataset, recipes, made, config, progress, runs[-1].append)
+    except BaseException:
+        for row in with_spread(runs):
+            finished(row)
+        raise
     return with_spread(runs)
 
 

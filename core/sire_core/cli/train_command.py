@@ -174,10 +174,10 @@ def train_chains(
 
     Example: sire train-chains data/2wiki --to chains.safetensors --questions even --test data/hotpotqa
     """
+    from sire_core.neural import need_torch
     from sire_core.search.chains.checkpoint import write_checkpoint
-    from sire_core.search.chains.training import need_torch
 
-    need_torch()
+    need_torch("Training")
     check_target(to)
     taught = material.taught(place)
     config = lesson.config(taught.settings.get("max_length"))

@@ -106,6 +106,7 @@ class _Reader(HTMLParser):
         self._code: list[str] | None = None
         self._row: list[str] | None = None
         self._rows = 0
+        self._cells: set[str] = set()  # what the cells with text in this row are
 
     def parse_starttag(self, i: int) -> int:
         """Read `<p ..>`."""
@@ -228,6 +229,8 @@ class _Reader(HTMLParser):
             self._text.append("`")
         elif tag in _CELLS and self._row is not None:
             self._row.append(self._taken().replace("|", "\\|"))
+            if self._row[-1]:
+                self._cells.add("th" if self._places["thead"] else tag)
         elif tag == "pre" and self._code is not None:
             code = "".join(self._code).strip("\n")
             fence = fence_around(code)
@@ -297,13 +300,13 @@ class _Reader(HTMLParser):
             self._prefix = ""
 
     def _end_row(self) -> None:
-        if not self._row:
-            self._row = None
+        row, self._row = self._row, None
+        is_header, self._cells = self._cells == {"th"}, set()
+        if not row:
             return
-        if self._rows == 0:
-            self._lines.append("")
-        self._lines.append(f"| {' | '.join(self._row)} |")
-        if self._rows == 0:
-            self._lines.append(f"|{' --- |' * len(self._row)}")
+        line, rule = f"| {' | '.join(row)} |", f"|{' --- |' * len(row)}"
+        if self._rows:
+            self._lines.append(line)
+        else:  # Markdown has no table without a header: a first row of data is below an empty one
+            self._lines += ["", line, rule] if is_header else ["", f"|{'  |' * len(row)}", rule, line]
         self._rows += 1
-        self._row = None

@@ -34,6 +34,9 @@ class OrganizerBase:
         """Whether it has texts written, by a model where there is one."""
         return False
 
+    def check_installed(self) -> None:
+        """Raise `ConfigurationError` where a library that a build needs is missing, before a model is asked."""
+
     @property
     def name(self) -> str:
         """Short name: that of the class, in lower case with underscores."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from statistics import fmean, stdev
 from typing import Any
 
@@ -27,8 +28,12 @@ def spread(values: Iterable[float | None]) -> dict[str, float]:
 
 
 def with_spread(runs: Sequence[Sequence[EvalRow]]) -> list[EvalRow]:
-    """The rows of the first run; `EvalRow.repeats` has mean and spread of R@k, and of EM, F1 and Acc, over all runs."""
-    return [replace(rows[0], repeats=_spreads(rows)) for rows in zip(*runs, strict=True)]
+    """The rows of the first run; `EvalRow.repeats` has mean and spread of R@k, and of EM, F1 and Acc, over all runs.
+
+    A run that did not come to its end has fewer rows; `repeats["builds"]` counts those that have the row.
+    """
+    found = ([row for row in rows if row is not None] for rows in zip_longest(*runs))
+    return [replace(rows[0], repeats=_spreads(rows)) for rows in found]
 
 
 def _spreads(rows: Sequence[EvalRow]) -> Mapping[str, Any]:

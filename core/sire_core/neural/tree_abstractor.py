@@ -11,6 +11,7 @@ from sire_core.algorithms.entropy_levels import entropy_partition, entropy_tree
 from sire_core.algorithms.entropy_merging import MergeLevel
 from sire_core.algorithms.perspectives import shrunk
 from sire_core.errors import ConfigurationError
+from sire_core.neural import need_torch
 from sire_core.neural.tree_settings import NeuralSettings
 
 if TYPE_CHECKING:
@@ -58,10 +59,9 @@ def abstract_neural(
     held = np.flatnonzero(graph.degrees() > 0)
     if len(held) < _SMALLEST:
         return (EncodingTree(graph.size),)
-    try:
-        from sire_core.neural.tree_training import train_trees
-    except ImportError as error:
-        raise ConfigurationError('Learned perspectives need torch: pip install "sire-rag[torch]"') from error
+    need_torch("abstractor='neural'")
+    from sire_core.neural.tree_training import train_trees
+
     sizes = level_sizes(len(held), levels) if chosen.sizes is None else tuple(chosen.sizes)
     trees = train_trees(graph, features, held, kappa=kappa, sizes=sizes, settings=chosen, seed=seed)
     return _polished(graph, trees, levels, chosen.polish)

@@ -112,6 +112,13 @@ class Perspectives(OrganizerBase):
         """Has its reports written by the model, where there is one."""
         return True
 
+    def check_installed(self) -> None:
+        """Refuse to build what needs torch where it is missing; searching what was built elsewhere does without."""
+        if self.abstractor == "neural":
+            from sire_core.neural import need_torch
+
+            need_torch("abstractor='neural'")
+
     def settings(self) -> Mapping[str, Any]:
         """Settings that change what is built."""
         from dataclasses import asdict

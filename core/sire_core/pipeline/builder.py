@@ -79,6 +79,7 @@ class Builder:
         """Do what a change asks for and commit it. Without any change nothing is written.
 
         Raises:
+            ConfigurationError: A recipe needs a library that is not installed.
             EmbedderMismatchError: The index was built with another embedder.
             BuildError: Too many passages failed, or too much of what a model writes about them.
         """
@@ -141,7 +142,7 @@ class Builder:
         target = plan_recipe(settings.recipe, settings.fingerprints)
         there = (target, *(built for _, built in following))
         failed = [built for built in there if before.failed.keys() & built.owners]
-        return _Work(
+        work = _Work(
             before=before,
             corpus=corpus,
             passages=passage_change(corpus),
@@ -151,6 +152,10 @@ class Builder:
             needs_records=settings.recipe.needs_records or others,
             again=frozenset(owner for built in failed for owner in built.owners),
         )
+        if corpus.change.put_chunks or not work.known:  # what is there can be searched, and deleted from, without
+            for recipe in (settings.recipe, *(recipe for recipe, _ in following)):
+                recipe.check_installed()
+        return work
 
     def _refuse_other_embedder(self, before: Manifest) -> None:
         embedder = self._settings.embedder.fingerprint

@@ -88,10 +88,14 @@ async def estimate_build(
         documents: What would be built.
         workers: What the index is configured with.
         price: Price of the model; None looks it up in the packaged table.
+
+    Raises:
+        ConfigurationError: The recipe needs a library that is not installed.
     """
     from sire_core.extraction.choice import model_extractor
     from sire_core.models.prices import load_prices, price_of
 
+    workers.recipe.check_installed()
     with library.store.snapshot() if library else nullcontext():
         stored = library.store.documents() if library else {}
         old = library.store.chunks(stored) if library else []

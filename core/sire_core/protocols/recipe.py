@@ -59,6 +59,17 @@ class Recipe:
         if check is not None:
             check(embedder)
 
+    def check_installed(self) -> None:
+        """Refuse a build whose libraries are missing, before anything is asked of a model or priced.
+
+        Raises:
+            ConfigurationError: An organizer cannot work here; with what to install.
+        """
+        for organizer in self.organizers:
+            check = getattr(organizer, "check_installed", None)  # organizers of your own need none
+            if check is not None:
+                check()
+
     def describe(self) -> str:
         """What will be built and what it costs, in a few lines."""
         lines = [f"{self.name}: {self.summary} ({self.paper})"]

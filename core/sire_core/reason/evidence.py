@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from sire_core.algorithms.text import name_key
 from sire_core.errors import LimitExceededError, ModelError
 from sire_core.reason.calls import StoppedError
 from sire_core.reason.merging import Merge, MergedRanking, Search, shared_out
+from sire_core.reason.next_search import search_key
 from sire_core.reason.steps import Retrieved
 from sire_core.search.snapshot import found
 
@@ -78,7 +78,7 @@ class Evidence:
 
     def asked(self, query: str) -> bool:
         """Whether this was searched for before."""
-        return _key(query) in self._asked
+        return search_key(query) in self._asked
 
     async def retrieve(self, number: int, query: str, k: int, *, admit: Admit | None = None) -> Retrieved:
         """Search for the best `k` units.
@@ -92,7 +92,7 @@ class Evidence:
         Raises:
             StoppedError: Time is up, a limit is reached, or a ranker's model failed after something was found.
         """
-        self._asked.add(_key(query))
+        self._asked.add(search_key(query))
         if not self._searcher.size:
             return Retrieved(number, query, (), 0)
         with self._calls.span.current():
@@ -207,7 +207,3 @@ class Evidence:
             # In the order of finding the last rounds, which hold the answer, would be the first to go.
             searches = shared_out(searches, k)
         return MergedRanking(searches, self._merge)
-
-
-def _key(query: str) -> str:
-    return name_key(query).rstrip("?.! ")

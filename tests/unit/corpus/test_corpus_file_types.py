@@ -77,11 +77,11 @@ def test_broken_html_loses_no_text(broken):
 @pytest.mark.parametrize(
     ("page", "text"),
     [
-        ("<table><tr><td>Paris<td>France</table>", "| Paris | France |\n| --- | --- |"),
-        ("<table><tr hidden><td>x<tr><td>y</table><h1>T</h1>z", "| y |\n| --- |\n\n# T\n\nz"),
-        ("<table><thead hidden><tr><th>x<tbody><tr><td>y</table>", "| y |\n| --- |"),
+        ("<table><tr><td>Paris<td>France</table>", "|  |  |\n| --- | --- |\n| Paris | France |"),
+        ("<table><tr hidden><td>x<tr><td>y</table><h1>T</h1>z", "|  |\n| --- |\n| y |\n\n# T\n\nz"),
+        ("<table><thead hidden><tr><th>x<tbody><tr><td>y</table>", "|  |\n| --- |\n| y |"),
         ("<table><tr><td>a<td><table><tr><td>b</table><td>c</table>d", "a b c d"),
-        ("<table><tr><td><p>a<p>b</table>", "| a b |\n| --- |"),
+        ("<table><tr><td><p>a<p>b</table>", "|  |\n| --- |\n| a b |"),
         ("<p class='menu'>x<p>a<p>b", "a\n\nb"),
         ("<p hidden>x<hr>a", "a"),
         ("<ul><li hidden>x<li>a<ul><li>b</ul><li>c</ul><p>d", "- a\n- b\n- c\n\nd"),

@@ -4,7 +4,9 @@ import time
 
 import pytest
 
+from sire_core.corpus.chunker import SentenceChunker
 from sire_core.corpus.html import html_to_markdown
+from sire_core.corpus.markdown_blocks import markdown_blocks
 from sire_core.corpus.sections import clean_markdown, sections_of_markdown
 
 
@@ -75,7 +77,7 @@ def test_a_number_of_thousands_of_digits_is_no_character():
         ("<h2><a id='x'></a></h2><p>Petra.", "Petra."),
         ("<ul><li></li></ul><p>Petra.", "Petra."),
         ("<ul><li><p>One.</p></li><li><ul><li>Two.</li></ul></li></ul><p>Petra.", "- One.\n- Two.\n\nPetra."),
-        ("<h2></h2><table><tr><td>a</td></tr></table><p>Petra.", "| a |\n| --- |\n\nPetra."),
+        ("<h2></h2><table><tr><td>a</td></tr></table><p>Petra.", "|  |\n| --- |\n| a |\n\nPetra."),
     ],
 )
 def test_headings_and_items_mark_their_own_text_only(page, text):
@@ -112,3 +114,25 @@ def test_words_that_look_like_a_comment_are_words():
     )
     assert markdown == "It starts with &lt;!-- in HTML, as in `<!-- a`.\n\n```\n<!-- b\n```\n\nPetra."
     assert clean_markdown(markdown) == markdown
+
+
+@pytest.mark.parametrize(
+    ("row", "header"),
+    [
+        ("<tr><th>Pool<th>Threads", "| Pool | Threads |"),
+        ("<thead><tr><td>Pool<td>Threads<tbody>", "| Pool | Threads |"),
+        ("<tr><td><th>2019", "|  | 2019 |"),  # the corner of a matrix
+        ("", "|  |  |"),
+    ],
+)
+def test_only_cells_of_a_header_are_the_header_of_a_table(row, header):
+    rows = "<tr><th>lease<td>4<tr><th>loan<td>6"
+    assert read(f"<table>{row}{rows}</table>") == f"{header}\n| --- | --- |\n| lease | 4 |\n| loan | 6 |"
+
+
+def test_no_piece_of_a_long_table_without_a_header_repeats_its_first_row():
+    rows = "".join(f"<tr><td>Station {number}<td>Line {number % 3}</tr>" for number in range(60))
+    pieces = SentenceChunker(max_tokens=60, overlap_tokens=0).split(read(f"<table>{rows}</table>"))
+    assert len(pieces) > 3
+    assert [number for number, piece in enumerate(pieces) if "Station 0 " in piece] == [0]
+    assert all(markdown_blocks(piece)[0].kind == "table" for piece in pieces)

@@ -268,6 +268,17 @@ async def test_callbacks_spans_and_events_show_every_round(index_of, question):
     assert events.seen.count("RetrievalStartEvent") == events.seen.count("RetrievalEndEvent") == 2
 
 
+async def test_a_repeated_question_reports_no_search_that_does_not_happen(index_of, question):
+    debug = LlamaDebugHandler(print_trace_on_end=False)
+    again = json.dumps({"reasoning": "I do not know yet.", "search": question.upper()})
+    engine = ircot_engine(index_of(), [again, IRCOT[2]], callback_manager=CallbackManager([debug]))
+    response = await engine.aquery(question)
+    assert response.metadata["stop"] == "repeated_query"
+    assert [step["type"] for step in response.metadata["steps"]].count("retrieved") == 1
+    pairs = debug.get_event_pairs(CBEventType.RETRIEVE)
+    assert [start.payload[EventPayload.QUERY_STR] for start, _ in pairs] == [question]
+
+
 async def test_the_model_is_the_given_one_else_the_indexs_else_the_users(index_of, question):
     with pytest.raises(ConfigurationError, match="set Settings"):
         await IRCoTQueryEngine(index_of()).aquery(question)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -327,3 +328,30 @@ def test_too_little_gets_no_reports(tmp_path, documents):
 def test_impossible_settings_are_refused(given):
     with pytest.raises(ConfigurationError):
         Perspectives(**given)
+
+
+@pytest.fixture
+def no_torch(monkeypatch):
+    class Missing:
+        def find_spec(self, name, *_):
+            if name == "torch":
+                raise ImportError(name)
+
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
+
+
+def test_learned_trees_without_torch_are_refused_before_anything_is_paid(tmp_path, no_torch):
+    model = ScriptedModel(write_report)
+    with Index(tmp_path, recipe=smart(abstractor="neural"), language_model=model) as index:
+        for ask in (index.build, index.add, index.estimate):
+            with pytest.raises(
+                ConfigurationError, match=r"abstractor='neural' needs torch: pip install .sire-rag.torch"
+            ):
+                ask(CORPUS)
+    with (
+        Index(recipe=smart(abstractor="neural")) as index,
+        pytest.raises(ConfigurationError, match="needs torch"),
+    ):
+        index.estimate(CORPUS)  # also where no model would be paid
+    assert model.log == []

@@ -51,13 +51,19 @@ class NeuralScorer:
         """The scorer of a checkpoint.
 
         Raises:
-            StorageError: Weights or features are others than this version computes.
+            StorageError: Weights or features are others than this version computes, or the card names no embedder.
         """
         known = (list(PAIR_FEATURES), list(EDGE_FEATURES))
         if card.get("kind") != "light" or (card.get("pair_features"), card.get("edge_features")) != known:
             raise StorageError(
                 "was trained on other features than this version computes. Train it again with `sire train-chains "
                 "DATASET --to FILE`."
+            )
+        if not isinstance(card.get("embedder"), str) or type(card.get("dimension")) is not int:
+            raise StorageError(
+                "does not say on which embedder's vectors it was trained (`embedder` and `dimension` of its card), so "
+                "that nobody can tell whether an index goes with it. Train it again with `sire train-chains DATASET "
+                "--to FILE`."
             )
         shapes = {name: array.shape for name, array in weights.items()}
         if not _fits(shapes) or not all(np.isfinite(array).all() for array in weights.values()):

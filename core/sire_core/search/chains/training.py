@@ -11,6 +11,7 @@ import numpy as np
 
 from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.neural import need_torch
 from sire_core.neural.chain_loss import LOSSES
 from sire_core.search.chains.checkpoint import scorer_digest, scorer_of
 from sire_core.search.chains.examples import make_examples, match_rate, text_steps
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from sire_core.search.chains.scorers import ChainScorer
     from sire_core.search.view import PoolView
 
-__all__ = ["FIRST_WEIGHTS", "EncoderConfig", "TrainedScorer", "TrainingConfig", "need_torch", "train_scorer"]
+__all__ = ["FIRST_WEIGHTS", "EncoderConfig", "TrainedScorer", "TrainingConfig", "train_scorer"]
 
 _START = {"question": 0.5, "chain": 0.2, "newly_covered": 0.2, "structural": 0.05, "similarity": 0.05, "keywords": 0.1}
 FIRST_WEIGHTS = tuple(_START.get(name, 0.0) for name in (*PAIR_FEATURES, *EDGE_FEATURES))
@@ -152,7 +153,7 @@ async def train_scorer(
         CorpusError: Too few questions, or none to learn from.
     """
     config = config or TrainingConfig()
-    need_torch()
+    need_torch("Training")
     learn, check = _split(questions, config)
     say = progress_of(progress)
     if config.encoder is None:
@@ -262,15 +263,3 @@ def _split(
     chosen = set(order[: min(held, len(questions) - 1)].tolist())
     learn = [known for number, known in enumerate(questions) if number not in chosen]
     return learn, [known for number, known in enumerate(questions) if number in chosen]
-
-
-def need_torch() -> None:
-    """Say early what training needs.
-
-    Raises:
-        ConfigurationError: torch is missing.
-    """
-    try:
-        import torch  # noqa: F401 - only whether it is there
-    except ImportError as error:
-        raise ConfigurationError('Training needs torch: pip install "sire-rag[torch]"') from error
