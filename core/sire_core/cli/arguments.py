@@ -42,9 +42,9 @@ __all__ = [
 
 def _recipe_names(incomplete: str) -> list[str]:
     """Names of recipes for the shell's completion."""
-    from sire_core.recipes import REGISTRY
+    from sire_core.recipes import recipe_names
 
-    return [name for name in sorted(REGISTRY) if name.startswith(incomplete)]
+    return [name for name in recipe_names() if name.startswith(incomplete)]
 
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder.")]

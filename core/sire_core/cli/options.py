@@ -281,7 +281,8 @@ def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:
     if options.language_model is None or options.extractions is not None:
         return ""
     from sire_core.extraction.model import ModelExtractor
-    from sire_core.recipes import REGISTRY, recipe_by_name
+    from sire_core.recipes.base import factory_of
 
-    native = recipe_by_name(built.name).native if options.native and built.name in REGISTRY else "sirerag"
+    make = factory_of(built.name) if options.native else None
+    native = make().native if make else "sirerag"
     return ModelExtractor(options.language_model, native=native if options.native else None).fingerprint

@@ -82,12 +82,12 @@ def recipe_to_search(
     given = {**settings, **({} if ranker is None else {"ranker": ranker})}
     if not (given or beneath) or not manifest.generation:
         return recipe_to_build(name, given, manifest)
-    from sire_core.recipes.base import REGISTRY, recipe_with
+    from sire_core.recipes.base import factory_of, recipe_with
 
     if name is not None:
         _named(name)
     built = manifest.find(None, name or "")
-    held = dict.fromkeys(found.name for found in manifest.recipes if found.name in REGISTRY)
+    held = dict.fromkeys(found.name for found in manifest.recipes if factory_of(found.name))
     below = settings_had(tuple(held), beneath or {}).get(built.name, {})
     if not (given or below):
         return name
@@ -116,7 +116,7 @@ def settings_had(recipes: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
     for key, value in given.items():
         if recipes and not any(key in config for config in known.values()):
             recipe_by_name(recipes[0], **{key: value})  # says which settings there are
-            raise ConfigurationError(f"None of {', '.join(recipes)} has a setting {key!r}; see: sire recipes.")
+            raise ConfigurationError(f"None of {', '.join(recipes)} has a setting {key!r}; see: sire recipes NAME.")
     return {name: {key: value for key, value in given.items() if key in config} for name, config in known.items()}
 
 
@@ -128,12 +128,12 @@ def _named(name: str) -> str:
 
 
 def _check_ranker(name: str) -> None:
-    from sire_core.recipes import REGISTRY
+    from sire_core.recipes import REGISTRY, recipe_by_name
 
-    if "ranker" not in REGISTRY[name]().config:
+    if "ranker" not in recipe_by_name(name).config:
         taking = [known for known in sorted(REGISTRY) if "ranker" in REGISTRY[known]().config]
         raise ConfigurationError(
-            f"{name} ranks in its own way and takes no --ranker (these do: {', '.join(taking)}). `sire recipes` lists "
+            f"{name} ranks in its own way and takes no --ranker (these do: {', '.join(taking)}). `sire recipes {name}` lists "
             "its settings, for --set."
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sire_core.protocols import Recipe
-from sire_core.recipes.base import REGISTRY, recipe_by_name, recipe_of, register
+from sire_core.recipes.base import REGISTRY, recipe_by_name, recipe_names, recipe_of, register
 from sire_core.recipes.flat import flat
 from sire_core.recipes.iier import iier
 from sire_core.recipes.indexrag import indexrag
@@ -24,6 +24,7 @@ __all__ = [
     "pagerank",
     "raptor",
     "recipe_by_name",
+    "recipe_names",
     "recipe_of",
     "register",
     "sire",

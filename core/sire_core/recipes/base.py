@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
 from sire_core.others import FolderText
+from sire_core.recipes.plugins import PluginError, offered, plugged
 from sire_core.settings import UnusedSettingError, check_settings, refuse_unused, setting
 
 if TYPE_CHECKING:
@@ -20,8 +22,10 @@ __all__ = [
     "DEFAULT_RECIPE",
     "REGISTRY",
     "PoolRanker",
+    "factory_of",
     "recipe_as_built",
     "recipe_by_name",
+    "recipe_names",
     "recipe_of",
     "recipe_with",
     "register",
@@ -29,13 +33,18 @@ __all__ = [
 ]
 
 REGISTRY: dict[str, Callable[..., Recipe]] = {}
-"""Factories by name. Command line, adapters and test suites take their list from here."""
+"""Factories by name, without those of other packages that nobody named yet; see `recipe_names`."""
 
 DEFAULT_RECIPE = "sire"
 """What a first build takes when no recipe is named."""
 
 _GIVEN: dict[str, Recipe] = {}
 """Recipes of nobody's registry that an index of this process was given as objects, by what they build."""
+
+_WARNED: set[str] = set()
+"""What was said of recipes of other packages."""
+
+_logger = logging.getLogger(__name__)
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 
@@ -44,6 +53,35 @@ def register(factory: Factory) -> Factory:
     """Add a recipe factory to the registry under its function name."""
     REGISTRY[factory.__name__] = factory
     return factory
+
+
+def recipe_names() -> list[str]:
+    """Names of all recipes: those of the registry, and what installed packages offer by entry points."""
+    return sorted({*REGISTRY, *offered(REGISTRY)})
+
+
+def factory_of(name: str) -> Callable[..., Recipe] | None:
+    """What makes a recipe of this name, of whatever package; None where nobody knows it, or it cannot be loaded.
+
+    One that cannot be loaded is warned about once; `recipe_by_name` raises.
+    """
+    try:
+        return _factory(name)
+    except PluginError as error:
+        _warn_once(error)
+        return None
+
+
+def _warn_once(error: PluginError) -> None:
+    if str(error) not in _WARNED:
+        _WARNED.add(str(error))
+        _logger.warning("%s", error)
+
+
+def _factory(name: str) -> Callable[..., Recipe] | None:
+    if name not in REGISTRY and (made := plugged(name, REGISTRY)) is not None:
+        REGISTRY[name] = made
+    return REGISTRY.get(name)
 
 
 def remember(recipe: Recipe) -> None:
@@ -61,13 +99,15 @@ def recipe_as_built(built: BuiltRecipe, given: Recipe | None = None) -> Recipe |
         built: What the folder says of it.
         given: A recipe that is at hand; taken if it builds the same.
     """
-    from sire_core import recipes  # noqa: F401 - fills the registry
-
     if given is not None and built.builds_like(given):
         return given
     known = _GIVEN.get(_key(built.name, built.config, built.organizers))
-    if built.name in REGISTRY:  # in the words of this process, where it said the same
-        return REGISTRY[built.name](**dict(built.config if known is None else known.config))
+    try:
+        make = REGISTRY.get(built.name) if known is not None else _factory(built.name)
+        if make is not None:  # in the words of this process, where it said the same
+            return make(**dict(built.config if known is None else known.config))
+    except PluginError as error:
+        _warn_once(error)
     return known
 
 
@@ -80,13 +120,13 @@ def recipe_by_name(name: str, **settings: Any) -> Recipe:
     """Look a recipe up.
 
     Raises:
-        ConfigurationError: No recipe has this name, or a setting does not exist.
+        ConfigurationError: No recipe has this name, the package that offers it cannot be loaded, or a setting does not
+            exist.
     """
-    from sire_core import recipes  # noqa: F401 - fills the registry
-
-    if name not in REGISTRY:
-        raise ConfigurationError(f"There is no recipe {name!r}; choose one of {', '.join(sorted(REGISTRY))}.")
-    return REGISTRY[name](**settings)
+    make = _factory(name)
+    if make is None:
+        raise ConfigurationError(f"There is no recipe {name!r}; choose one of {', '.join(recipe_names())}.")
+    return make(**settings)
 
 
 def recipe_with(name: str, given: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:

@@ -142,10 +142,14 @@ def test_add_update_and_delete(index, tmp_path):
     assert json.loads(run("stats", index, "--json").stdout)["documents"] == 3
 
 
-def test_recipes_are_listed_with_their_settings():
-    text = run("recipes").stdout
-    assert all(f"{name}: " in text for name in REGISTRY)
-    assert "depth=3" in text
+def test_recipes_are_listed_in_a_line_each_and_one_with_its_settings():
+    first, *lines = run("recipes").stdout.splitlines()
+    assert [line.split()[0] for line in lines[: len(REGISTRY)]] == sorted(REGISTRY)
+    assert len(lines) <= len(REGISTRY) + 3
+    assert "with --llm" in first
+    models = {line.split()[0]: line[first.index("with") :].split("  ")[0] for line in lines[: len(REGISTRY)]}
+    assert (models["flat"], models["raptor"], models["sirerag"]) == ("nothing", "texts", "extraction, texts")
+    assert "  depth=3: Summary levels above the leaves" in run("recipes", "raptor").stdout
     assert [recipe["name"] for recipe in json.loads(run("recipes", "--json").stdout)] == sorted(REGISTRY)
 
 
