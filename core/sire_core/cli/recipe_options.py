@@ -133,8 +133,8 @@ def _check_ranker(name: str) -> None:
     if "ranker" not in recipe_by_name(name).config:
         taking = [known for known in sorted(REGISTRY) if "ranker" in REGISTRY[known]().config]
         raise ConfigurationError(
-            f"{name} ranks in its own way and takes no --ranker (these do: {', '.join(taking)}). `sire recipes {name}` lists "
-            "its settings, for --set."
+            f"{name} ranks in its own way and takes no --ranker (these do: {', '.join(taking)}). "
+            f"`sire recipes {name}` lists its settings, for --set."
         )
 
 
