@@ -26,19 +26,17 @@ _BAR = 24
 
 def advise(
     sources: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER_OR_INDEX", help="Files and folders of them, or one index folder.")
+        list[Path], typer.Argument(metavar="FOLDER_OR_INDEX", help="Files and folders of files, or one index folder.")
     ],
     embedder: arguments.Embedder = None,
-    passages: Annotated[
-        int, typer.Option("--passages", min=20, help="About so many are looked at, as a sample of more.")
-    ] = 1500,
-    questions: Annotated[int, typer.Option("--questions", min=10, help="How many questions are made.")] = 150,
+    passages: Annotated[int, typer.Option("--passages", min=20, help="Approximate sample size, in passages.")] = 1500,
+    questions: Annotated[int, typer.Option("--questions", min=10, help="Number of questions to generate.")] = 150,
     k: arguments.K = 5,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Recommend a recipe for your text.
 
-    Makes questions that need two passages from the text itself, measures the recipes on them, and says why. Asks no
+    Generates questions from the text that need two passages, measures the recipes on them, and gives reasons. Calls no
     model and changes nothing.
 
     Example: sire advise docs

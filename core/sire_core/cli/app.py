@@ -67,7 +67,7 @@ def _close_output() -> None:
 
 app = typer.Typer(
     cls=_Group,
-    help="Retrieval for multi-hop questions: index documents, ask questions, see the evidence and why it was chosen.",
+    help="Retrieval for multi-hop questions: index documents, ask questions, see the evidence and why it was found.",
     epilog="Start with `sire demo`. Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode=None,  # help is text: [brackets] stay, paragraphs are wrapped as they should

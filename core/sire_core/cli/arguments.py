@@ -52,9 +52,8 @@ Sources = Annotated[
     list[Path],
     typer.Argument(
         metavar="SRC",
-        help="Files (.txt, .md, .html, .jsonl, .json; with the extra `files` .pdf, .docx and others) and folders of "
-        "them. A JSON line is a document: "
-        '{"id", "title", "text", "metadata"}.',
+        help="Files (.txt, .md, .html, .jsonl, .json; with the extra `files` also .pdf, .docx and others), or folders "
+        'of such files. Each line of a JSONL file is a document: {"id", "title", "text", "metadata"}.',
     ),
 ]
 RecipeName = Annotated[
@@ -64,7 +63,7 @@ RecipeName = Annotated[
         "-r",
         metavar="NAME",
         autocompletion=_recipe_names,
-        help="How to index and search; `sire recipes` lists them. Default: the folder's latest, sire in a new one.",
+        help="The recipe; `sire recipes` lists all. Default: the latest in the folder, or `sire` for a new folder.",
     ),
 ]
 Returns = Annotated[
@@ -72,7 +71,7 @@ Returns = Annotated[
     typer.Option(
         "--returns",
         metavar="passages|units",
-        help="Passages of the documents, or whatever ranks: summaries, aggregates and reports too.",
+        help="`passages`: passages of the documents. `units`: also summaries, aggregates and reports.",
     ),
 ]
 Embedder = Annotated[
@@ -80,8 +79,8 @@ Embedder = Annotated[
     typer.Option(
         "--embedder",
         metavar="SPEC",
-        help="`lexical` (nothing to download), `st:NAME_OR_FOLDER` (sentence-transformers), `openai:MODEL` or "
-        "`file:PATH` (vectors made before). Default: the folder's own, lexical in a new one.",
+        help="The embedder: `lexical` (no download), `st:NAME_OR_FOLDER` (sentence-transformers), `openai:MODEL`, or "
+        "`file:PATH` (precomputed vectors). Default: that of the folder, or `lexical` for a new folder.",
     ),
 ]
 Settings = Annotated[
@@ -89,8 +88,8 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A setting of the recipe, such as `depth=2`; may be repeated. The value is JSON or a plain word. Others "
-        "keep the values that they have in the folder.",
+        help="A setting of the recipe, such as `depth=2`; repeatable. The value is JSON or a plain word. Settings that "
+        "are not given keep their values from the folder.",
     ),
 ]
 SearchSettings = Annotated[
@@ -98,14 +97,14 @@ SearchSettings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Search with another value of a setting, such as `damping=0.5` of pagerank; repeatable. Settings that "
-        "decide what is built need `sire index`.",
+        help="Change a search setting, such as `damping=0.5` of pagerank; repeatable. To change a setting that affects "
+        "what is built, use `sire index`.",
     ),
 ]
 Ranker = Annotated[
     str | None,
     typer.Option(
-        "--ranker", metavar="dense|bm25|tfidf|hybrid|late", help="Rank with this instead of the recipe's own ranker."
+        "--ranker", metavar="dense|bm25|tfidf|hybrid|late", help="Use this ranker instead of the recipe's own."
     ),
 ]
 Extractions = Annotated[
@@ -113,46 +112,58 @@ Extractions = Annotated[
     typer.Option(
         "--extractions",
         metavar="FILE",
-        help="Entities and triples that a model wrote before, one JSON object a line: "
-        '{"id", "entities", "triples", "model"}. Default: extraction without a model.',
+        help="Use entities and triples that were extracted before, from a file with one JSON object per line: "
+        '{"id", "entities", "triples", "model"}.',
     ),
 ]
 ChunkTokens = Annotated[
     int | None,
-    typer.Option("--chunk-tokens", metavar="N", min=1, help="Longest passage, in words and signs. Default: 512."),
+    typer.Option(
+        "--chunk-tokens",
+        metavar="N",
+        min=1,
+        help="Maximum passage length, in words and punctuation marks. Default: 512.",
+    ),
 ]
-NoChunking = Annotated[bool, typer.Option("--no-chunking", help="Take every document as one passage.")]
+NoChunking = Annotated[bool, typer.Option("--no-chunking", help="Do not split documents: each one is a passage.")]
 Llm = Annotated[
     str | None,
     typer.Option(
         "--llm",
         metavar="MODEL",
-        help="Let this model extract and summarize. Default: no model; a folder that a model built needs the same one "
-        "for changes, and none for questions.",
+        help="Use this model to extract and summarize. Default: no model. A folder that was built with a model needs "
+        "the same model for changes, but no model for searching.",
     ),
 ]
 Answerer = Annotated[
     str | None,
-    typer.Option("--llm", metavar="MODEL", help="The model that thinks and answers. Without one: the evidence."),
+    typer.Option(
+        "--llm", metavar="MODEL", help="The model that reasons and answers. Without one, only the evidence is shown."
+    ),
 ]
 Allow = Annotated[
-    str | None, typer.Option("--allow", metavar="F", help="All that readers may see, as in --filter of sire query.")
+    str | None,
+    typer.Option(
+        "--allow",
+        metavar="F",
+        help="Show only documents that match this filter; the syntax is that of `sire query --filter`.",
+    ),
 ]
 BaseUrl = Annotated[
     str | None,
     typer.Option(
-        "--base-url", metavar="URL", help="An OpenAI-compatible server, such as http://localhost:11434/v1, for --llm."
+        "--base-url", metavar="URL", help="OpenAI-compatible server for --llm, such as http://localhost:11434/v1."
     ),
 ]
 ApiKeyEnv = Annotated[
-    str, typer.Option("--api-key-env", metavar="NAME", help="The environment variable that holds the key for --llm.")
+    str, typer.Option("--api-key-env", metavar="NAME", help="Environment variable with the API key for --llm.")
 ]
 Native = Annotated[
     bool,
     typer.Option(
         "--native",
-        help="Extract as the recipe's paper does: SiReRAG and MS-RAG in three calls a passage, IIER in one for its "
-        "keywords, IndexRAG in one a document. Default: one call a passage for all recipes.",
+        help="Extract as in the recipe's paper: SiReRAG and MS-RAG with three calls per passage, IIER with one for "
+        "keywords, IndexRAG with one per document. Default: one call per passage for all recipes.",
     ),
 ]
 Runner = Annotated[
@@ -160,16 +171,26 @@ Runner = Annotated[
     typer.Option(
         "--runner",
         metavar="RUNNER",
-        help="Who does the work: local, ray (this machine, or the cluster of RAY_ADDRESS), ray://HOST:PORT.",
+        help="Where to run: `local`; `ray`, on this machine or on the cluster of RAY_ADDRESS; or `ray://HOST:PORT`.",
     ),
 ]
 MaxCalls = Annotated[
     int | None,
-    typer.Option("--max-calls", metavar="N", min=0, help="Most requests to the model; the same command goes on later."),
+    typer.Option(
+        "--max-calls",
+        metavar="N",
+        min=0,
+        help="Maximum requests to the model. To continue later, run the same command again.",
+    ),
 ]
 MaxTokens = Annotated[
     int | None,
-    typer.Option("--max-tokens", metavar="N", min=0, help="Most tokens of prompts and answers; as --max-calls."),
+    typer.Option(
+        "--max-tokens",
+        metavar="N",
+        min=0,
+        help="Maximum tokens of prompts and answers. To continue later, run the same command again.",
+    ),
 ]
 ModelTimeout = Annotated[
     float | None,
@@ -177,17 +198,19 @@ ModelTimeout = Annotated[
         "--model-timeout",
         metavar="SECONDS",
         min=0.001,
-        help="Give a call of the model up after so long without a sign of life. Answers stream: a slow local server "
-        "that still writes is waited for. Default: 60.",
+        help="Give up a model call if nothing arrives for this long. Answers stream, so a slow server that is still "
+        "sending does not time out. Default: 60.",
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before anything is paid for or removed.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Do not ask for confirmation before spending money or removing documents.")
+]
 Media = Annotated[
     bool,
     typer.Option(
         "--media",
-        help="Make every Markdown table and image a passage of its own; give it again with every change. The text of "
-        "an image is its alternative text. To let a model describe images, use describe_images from Python.",
+        help="Make every Markdown table and image a separate passage. Give this option with every change of the index. "
+        "The text of an image is its alternative text; for descriptions by a model, use describe_images in Python.",
     ),
 ]
 Prices = Annotated[
@@ -198,7 +221,7 @@ Prices = Annotated[
         help='Your own prices: {"prices": {"MODEL": [0.5, 1.5]}}, US dollars per million input and output tokens.',
     ),
 ]
-Workers = Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Model calls in flight at once.")]
+Workers = Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Number of concurrent model calls.")]
 MaxFailureRatio = Annotated[
     float,
     typer.Option(
@@ -206,7 +229,7 @@ MaxFailureRatio = Annotated[
         metavar="SHARE",
         min=0.0,
         max=1.0,
-        help="Share of failed passages or summaries above which a build stops.",
+        help="Stop a build if more than this share of passages or summaries fails.",
     ),
 ]
 EvalSettings = Annotated[
@@ -214,17 +237,17 @@ EvalSettings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A setting of the recipes that have it, such as `damping=0.5` of pagerank; repeatable. The value is JSON "
-        "or a plain word.",
+        help="A setting, for all recipes that have it, such as `damping=0.5` of pagerank; repeatable. The value is "
+        "JSON or a plain word.",
     ),
 ]
-K = Annotated[int, typer.Option("-k", metavar="N", min=1, help="How many hits.")]
+K = Annotated[int, typer.Option("-k", metavar="N", min=1, help="Number of hits.")]
 Filter = Annotated[
     str | None,
     typer.Option(
         "--filter",
         metavar="F",
-        help="Only what comes from documents with such metadata: `tenant=a`, `year>1990, lang!=de`, or JSON: "
+        help="Search only documents with this metadata: `tenant=a`, `year>1990, lang!=de`, or JSON: "
         '`{"lang": {"in": ["en", "de"]}}`, `{"or": [{"year": {"lt": 1900}}, {"not": {"tenant": "b"}}]}`.',
     ),
 ]

@@ -34,8 +34,8 @@ class StrategyOptions:
         typer.Option(
             "--via",
             metavar="single|ircot|self-ask",
-            help="`single` searches once and answers, one call; `ircot` thinks and searches in turn; `self-ask` asks "
-            "itself follow-up questions.",
+            help="`single` searches once and answers in one call; `ircot` alternates reasoning and searching; "
+            "`self-ask` asks itself follow-up questions.",
         ),
     ] = "single"
     flavor: Annotated[
@@ -43,7 +43,7 @@ class StrategyOptions:
         typer.Option(
             "--flavor",
             metavar="NAME",
-            help="Of ircot: `indexrag` (default), `hipporag` or `original`. Of self-ask: `search` (default) or "
+            help="For ircot: `indexrag` (default), `hipporag` or `original`. For self-ask: `search` (default) or "
             "`two_call`.",
         ),
     ] = None
@@ -69,7 +69,7 @@ class StrategyOptions:
 @grouped
 def ask(
     folder: arguments.Folder,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
     searching: SearchOptions,
     answering: AnswerOptions,
     limits: LimitOptions,
@@ -77,7 +77,9 @@ def ask(
     k: Annotated[
         int | None,
         typer.Option(
-            "-k", min=1, help="How many hits the answer is read from. Default: 10; all that `original` collects."
+            "-k",
+            min=1,
+            help="Number of hits that the model reads. Default: 10, or with `original` all that it collects.",
         ),
     ] = None,
     where: arguments.Filter = None,
@@ -85,12 +87,12 @@ def ask(
 ) -> None:
     """Answer a question, with citations.
 
-    Every step is shown as it happens, and on a terminal the answer while it is written.
+    Shows every step as it happens; on a terminal, the answer streams.
 
     Example: sire ask my-index "When did Lothair II's mother die?" --via ircot --llm gpt-4o-mini
 
-    Without --llm nothing is answered: the evidence is shown as `sire query` finds it. When the evidence does not hold
-    the answer, it says: insufficient evidence. Exit code 1 when a model was given and did not get to an answer.
+    Without --llm there is no answer, and the evidence is shown as by `sire query`. If the evidence does not contain the
+    answer, the output says: insufficient evidence. The exit code is 1 if a model was given but produced no answer.
 
     JSON: {"question", "answer", "sufficient", "citations", "findings", "stop", "note", "steps", "hits", "usage"}; hits
     are those of `sire query --json`, citations their numbers from 1.

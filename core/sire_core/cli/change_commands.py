@@ -35,10 +35,10 @@ def add(
     embedder: arguments.Embedder = None,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Add documents to an index. Those that are there already and did not change are left alone.
+    """Add documents to an index. Unchanged documents are skipped.
 
-    All recipes of the folder follow. A document that is there with another text is an error; `sire update` replaces it.
-    With --llm it shows what that will cost and asks before it spends.
+    All recipes of the folder are updated. It is an error if a document with the same id but a different text exists; to
+    replace it, use `sire update`. With --llm, the expected cost is shown and you are asked before anything is spent.
     """
     options = existing_index(folder, sources[0], spending, embedder, reading)
     run_change(options, Index.add, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
@@ -53,9 +53,10 @@ def update(
     embedder: arguments.Embedder = None,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Replace documents by id, and add those that are new.
+    """Replace documents by id, and add new ones.
 
-    Others stay; all recipes of the folder follow. With --llm it shows what that will cost and asks before it spends.
+    Other documents stay. All recipes of the folder are updated. With --llm, the expected cost is shown and you are
+    asked before anything is spent.
     """
     options = existing_index(folder, sources[0], spending, embedder, reading)
     run_change(options, Index.update, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
@@ -67,21 +68,21 @@ def delete(
     spending: SpendingOptions,
     doc_ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="DOC_ID", help="Ids of the documents to remove, or paths of their files."),
+        typer.Argument(metavar="DOC_ID", help="Ids of the documents to remove, or the paths of their files."),
     ] = None,
     embedder: arguments.Embedder = None,
     extractions: arguments.Extractions = None,
     purge: Annotated[
-        bool, typer.Option("--purge", help="Overwrite all that these and earlier deleted documents left on disk.")
+        bool, typer.Option("--purge", help="Overwrite what these and earlier deleted documents left on disk.")
     ] = False,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Remove documents and all that was derived from them. With an unknown id nothing is removed.
+    """Remove documents and everything derived from them. If an id is unknown, nothing is removed.
 
-    Records and model answers about them are kept in case they come back, unless --purge is given. Summaries that knew
-    them are written again: with --llm it shows what that will cost and asks before it spends.
+    Stored answers of models about them are kept in case the documents come back, unless --purge is given. Summaries
+    that used them are written again; with --llm, the expected cost is shown and you are asked before anything is spent.
 
-    Example, of what was deleted or removed by `sire sync` before: sire delete my-index --purge
+    Example, to overwrite what was removed earlier: sire delete my-index --purge
     """
     names = doc_ids or []
     if not names and not purge:
@@ -112,10 +113,10 @@ def sync(
     embedder: arguments.Embedder = None,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Add and update documents, and remove those that are gone.
+    """Add, update and remove documents to match SRC.
 
-    DIR then holds exactly what is in SRC. Lists what it will remove, and asks first. All recipes of the folder follow.
-    While something in SRC cannot be read, nothing is removed.
+    Afterwards DIR contains exactly the documents in SRC. Lists what will be removed and asks first. All recipes of the
+    folder are updated. Changes nothing if a document to be removed may be in a file that could not be read.
 
     Example: sire sync papers/ notes.jsonl --to my-index
     """

@@ -23,10 +23,10 @@ _TITLES = 4
 
 
 def demo(k: arguments.K = 4) -> None:
-    """Index a small packaged corpus and question it.
+    """Index a small sample corpus and ask it questions.
 
-    The recipe is the default one, without any model or key, and every question needs two documents. Shown are the
-    first k hits of each question and the first one that states the answer.
+    Uses the default recipe, without a model and without an API key. Every question needs two documents. Shows the first
+    k hits of each question, and the first hit that contains the answer.
     """
     from sire_core.data import demo_documents, demo_questions
 

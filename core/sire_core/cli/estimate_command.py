@@ -20,11 +20,11 @@ __all__ = ["estimate"]
 
 def estimate(  # noqa: PLR0917 - typer passes every option by name
     sources: arguments.Sources,
-    llm: Annotated[str, typer.Option("--llm", metavar="MODEL", help="The model that would be asked.")],
+    llm: Annotated[str, typer.Option("--llm", metavar="MODEL", help="The model to estimate for.")],
     to: Annotated[
         Path | None,
         typer.Option(
-            "--to", metavar="DIR", help="An index folder: its documents count, too, and what it has stored is deducted."
+            "--to", metavar="DIR", help="An existing index folder: include its documents, and subtract what is stored."
         ),
     ] = None,
     recipe: arguments.RecipeName = None,
@@ -38,11 +38,10 @@ def estimate(  # noqa: PLR0917 - typer passes every option by name
     base_url: arguments.BaseUrl = None,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Show what a build by a model would cost.
+    """Estimate the cost of a build with a model.
 
-    What `sire index` with the same options would ask of the model, and the price. Asks nobody. Extraction is
-    exact in calls; summaries are a range. Requests that are repeated after errors are not included, nor is a paid
-    embedder.
+    Shows the model calls, tokens and price of `sire index` with the same options, without calling the model. The number
+    of calls for extraction is exact; for summaries it is a range. Retries and a paid embedder are not included.
 
     JSON: {"passages", "stored", "extraction", "summaries", "total"}, each of the last three with "calls",
     "input_tokens", "output_tokens" and "price" in US dollars as [lowest, highest]; "price" is null when it is unknown.

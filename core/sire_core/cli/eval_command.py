@@ -47,8 +47,8 @@ def eval_(
         Path,
         typer.Argument(
             metavar="DATASET_DIR_or_INDEX",
-            help="A folder with corpus.jsonl and questions*.jsonl, or an official HotpotQA, 2WikiMultiHopQA or MuSiQue "
-            "file. Or an index folder, with --questions.",
+            help="A folder with corpus.jsonl and questions*.jsonl, an official file of HotpotQA, 2WikiMultiHopQA, "
+            "MuSiQue and others, or, with --questions FILE, an index folder.",
         ),
     ],
     asking: QuestionOptions,
@@ -58,20 +58,20 @@ def eval_(
     calls: ModelOptions,
     shown: ReportOptions,
 ) -> None:
-    """Measure recipes on a data set.
+    """Measure recipes on a data set or an index.
 
-    Beside them stand the baselines bm25, dense and hybrid over the passages. All rows share the passages' vectors
-    (in the baselines' build seconds); with --llm or --to also what earlier rows extracted. R@k counts what a search for
-    passages returns; `vs hybrid` is the difference of R@5 with its 95 % interval over the questions, a star where zero
-    lies outside.
+    The baselines bm25, dense and hybrid over the passages are measured, too. All rows share the vectors of the
+    passages, whose time counts in the build of the baselines; with --llm or --to they also share extraction. R@k is
+    measured on the passages that a search returns. `vs hybrid` is the difference of R@5 with its 95 % interval over the
+    questions; a star means that the interval excludes zero.
 
-    With --ablations the rows are those of the recipe's paper instead, whose answers came from other models; --answer
-    puts the EM and F1 of yours beside the paper's.
+    With --ablations the rows are those of the recipe's paper. The published answers came from other models; --answer
+    adds the EM and F1 of yours.
 
     Example: sire eval data/musique -r raptor,sirerag --limit 50 --json rows.json
 
-    An index that is there is asked the questions of a file, with the recipes that it holds; nothing is built and the
-    folder is only read: sire eval my-index --questions questions.jsonl
+    For an existing index, with your own questions (nothing is built, and the folder is only read): sire eval my-index
+    --questions questions.jsonl
     """
     from sire_core.evaluate.datasets import load_dataset
 

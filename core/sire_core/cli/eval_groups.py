@@ -37,21 +37,23 @@ class QuestionOptions:
         typer.Option(
             "--questions",
             metavar="even|odd|all|FILE",
-            help="Those at even or odd positions, counted from 0: develop on one half, report the other. For an index "
-            "folder a file, what to ask it, one JSON object a line: "
-            '{"id", "question", "answers", "supporting"}; supporting holds ids of its documents.',
+            help="Use only the questions at even or odd positions, counted from 0: develop on one half, report on the "
+            "other. For an index folder, the file of questions, with one JSON object per line: "
+            '{"id", "question", "answers", "supporting"}; supporting lists document ids.',
         ),
     ] = None
-    untitled: Annotated[bool, typer.Option("--untitled", help="Without the documents' titles.")] = False
+    untitled: Annotated[bool, typer.Option("--untitled", help="Index the documents without their titles.")] = False
     titles_in_text: Annotated[
-        bool, typer.Option("--titles-in-text", help="Titles as the first lines of the texts, and nowhere else.")
+        bool, typer.Option("--titles-in-text", help="Put titles into the first line of the texts only.")
     ] = False
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Ask a random sample of so many.")] = None
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of that sample.")] = 0
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Use a random sample of this many questions.")] = (
+        None
+    )
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the sample.")] = 0
     sentence_groups: Annotated[
         bool,
         typer.Option(
-            "--sentence-groups", help="Let --llm cut the documents into groups of sentences, details and overviews."
+            "--sentence-groups", help="Let --llm split the documents into groups of sentences: details and overviews."
         ),
     ] = False
 
@@ -76,7 +78,7 @@ class ComparisonOptions:
             "--recipe",
             "-r",
             metavar="R,R",
-            help="Recipes, separated by commas or several times. Default: all.",
+            help="Recipes, separated by commas; repeatable. Default: all.",
         ),
     ] = None
     settings: arguments.EvalSettings = None
@@ -85,36 +87,37 @@ class ComparisonOptions:
         typer.Option(
             "--embedder",
             metavar="SPEC",
-            help="Makes the vectors of all rows. `lexical` (nothing to download), `st:NAME_OR_FOLDER` "
-            "(sentence-transformers), `openai:MODEL` or `file:PATH` (vectors made before). Default: lexical, or what "
-            "the folder of --to was built with.",
+            help="The embedder of all rows: `lexical` (no download), `st:NAME_OR_FOLDER` (sentence-transformers), "
+            "`openai:MODEL`, or `file:PATH` (precomputed vectors). Default: lexical, or what the folder of --to was "
+            "built with.",
         ),
     ] = None
     extractions: arguments.Extractions = None
     chunk_tokens: Annotated[
-        int | None, typer.Option("--chunk-tokens", min=1, help="Cut passages that are longer. Default: as they are.")
+        int | None, typer.Option("--chunk-tokens", min=1, help="Split longer passages. Default: do not split.")
     ] = None
     to: Annotated[
         Path | None,
         typer.Option(
             "--to",
             metavar="DIR",
-            help="Keep the index here, and what a model is asked beside the builds in DIR.answers.jsonl. Default: a "
-            "temporary folder, which is kept when a run with --llm does not end.",
+            help="Keep the index here, and all other answers of models in DIR.answers.jsonl. Default: a temporary "
+            "folder, which is kept if a run with --llm is interrupted.",
         ),
     ] = None
     repeats: Annotated[
-        int, typer.Option("--repeats", metavar="N", min=1, help="Build N times with other seeds: mean and spread.")
+        int,
+        typer.Option("--repeats", metavar="N", min=1, help="Build N times with different seeds; show mean and spread."),
     ] = 1
     ablations: Annotated[
-        bool, typer.Option("--ablations", help="The rows of the recipes' papers, with the papers' figures beside ours.")
+        bool, typer.Option("--ablations", help="Show the ablation tables of the papers, with the published figures.")
     ] = False
     clusters: Annotated[
         bool,
         typer.Option(
             "--clusters",
-            help="Instead: how many gold pairs clusters by text and by topic bring together; topics are a model's with "
-            "--llm, clusters those of the paper with --set clustering=paper.",
+            help="Instead of recipes, measure how many pairs of gold passages fall into the same cluster, by text and "
+            "by topic. With --llm, a model names the topics; --set clustering=paper clusters as in the paper.",
         ),
     ] = False
     max_failure_ratio: arguments.MaxFailureRatio = 0.1
@@ -156,8 +159,8 @@ class EvalAnswerOptions:
         typer.Option(
             "--answer",
             metavar="single|ircot|self-ask|closed-book|golden",
-            help="Also have the model (--llm) answer the questions in this way: EM, F1, Acc, calls, and recall of what "
-            "was read, of several searches together. `closed-book` reads nothing, `golden` the gold passages.",
+            help="Also let --llm answer the questions in this way; shows EM, F1, Acc, calls, and the recall of "
+            "everything that was read. `closed-book` reads nothing, `golden` reads the gold passages.",
         ),
     ] = None
     reader_prompt: Annotated[
@@ -165,22 +168,23 @@ class EvalAnswerOptions:
         typer.Option(
             "--reader-prompt",
             metavar="ours|paper",
-            help="`paper` lets the reader answer in any case, as the papers do; `ours` lets it say that the evidence "
-            "does not suffice.",
+            help="`ours` allows the answer that the evidence is insufficient; `paper` requires an answer always, as in "
+            "the papers.",
         ),
     ] = "ours"
     reader_only: Annotated[
-        bool, typer.Option("--reader-only", help="The model answers and does nothing else: indexes are built without.")
+        bool, typer.Option("--reader-only", help="Use the model only for answers, and build indexes without it.")
     ] = False
     context_tokens: Annotated[
-        int | None, typer.Option("--context-tokens", metavar="N", min=1, help="Read no more than N tokens.")
+        int | None, typer.Option("--context-tokens", metavar="N", min=1, help="Maximum tokens that the model reads.")
     ] = None
     context_border: Annotated[
         str,
         typer.Option(
             "--context-border",
             metavar="cut|break|skip",
-            help="The hit that crosses N tokens is cut there, ends the context (as RAPTOR's code does) or is left out.",
+            help="What happens to the hit that crosses the limit: cut it there, end the context before it (as in "
+            "RAPTOR's code), or skip it.",
         ),
     ] = "cut"
     answers: Annotated[
@@ -188,8 +192,8 @@ class EvalAnswerOptions:
         typer.Option(
             "--answers",
             metavar="FILE",
-            help="Keep here what the model is asked beside the builds; the same command goes on where it ended. "
-            "Default: a file beside the folder of --to, else a temporary one that is kept when the run does not end.",
+            help="Store the model's answers here, except those of builds; the same command resumes. Default: a file "
+            "next to the folder of --to, otherwise a temporary one that is kept if the run is interrupted.",
         ),
     ] = None
     judge: Annotated[
@@ -197,7 +201,7 @@ class EvalAnswerOptions:
         typer.Option(
             "--judge",
             metavar="MODEL",
-            help="Let this model, behind the same server, compare the answers with those of the first recipe, in both "
+            help="Let this model, on the same server, compare the answers with those of the first recipe, in both "
             "orders. Needs --answer.",
         ),
     ] = None
@@ -213,7 +217,7 @@ class MeasureOptions:
             "-k",
             metavar="N",
             min=1,
-            help="Measure what a search for N hits finds, and read answers from N hits. Default: 20, and 10 to read.",
+            help="Number of hits to measure, and for the model to read. Default: 20 to measure, 10 to read.",
         ),
     ] = None
     budget: Annotated[
@@ -224,8 +228,8 @@ class MeasureOptions:
         bool,
         typer.Option(
             "--errors",
-            help="Also where misses come from: the graph, the recall, or the rerank. With --llm a model judges whether "
-            "the graph holds what a question needs. For recipes with relations.",
+            help="Also show the causes of misses: graph, recall, or reranking. With --llm, a model judges whether the "
+            "graph contains what a question needs. For recipes with relations.",
         ),
     ] = False
     missing_edges: Annotated[
@@ -234,7 +238,7 @@ class MeasureOptions:
             "--missing-edges",
             metavar="N",
             min=0,
-            help="Also let --llm count in N passages the relations that the graph lacks or has wrong.",
+            help="Also let --llm count missing and wrong relations of the graph in N passages.",
         ),
     ] = 0
 
@@ -271,23 +275,25 @@ class ReportOptions:
     """What is printed and written."""
 
     by_type: Annotated[
-        bool, typer.Option("--by-type", help="Also R@5 by the number of hops and the type of question.")
+        bool, typer.Option("--by-type", help="Also show R@5 by number of hops and type of question.")
     ] = False
     by_kind: Annotated[
-        bool, typer.Option("--by-kind", help="Also what each kind of unit brought: hits and points of recall.")
+        bool, typer.Option("--by-kind", help="Also show what each kind of unit contributes: hits and points of recall.")
     ] = False
     compare: Annotated[
-        bool, typer.Option("--compare", help="Beside ours: the figures that papers print, and what they measured with.")
+        bool, typer.Option("--compare", help="Also show published figures, and how they were measured.")
     ] = False
     plot: Annotated[
         Path | None,
         typer.Option(
             "--plot",
             metavar="FILE.svg",
-            help="Also a picture: recall against the cost of index and query, over k, and by hops, with intervals.",
+            help="Also draw recall against the cost of building and searching, over k, and by hops, with intervals.",
         ),
     ] = None
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the rows here.")] = None
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Also write the rows to this file.")
+    ] = None
 
     def check(
         self,

@@ -25,19 +25,19 @@ __all__ = ["explore"]
 def explore(
     folder: arguments.Folder,
     answering: AnswerOptions,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8321,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")] = 8321,
     host: Annotated[
         str,
-        typer.Option("--host", help="Address to listen on. On others than this machine's own a token has to be shown."),
+        typer.Option("--host", help="Address to listen on. On any but the local machine's, a token is required."),
     ] = "127.0.0.1",
     allow: arguments.Allow = None,
     embedder: arguments.Embedder = None,
     settings: arguments.SearchSettings = None,
 ) -> None:
-    """Show an index as a local web page. With the paths from questions to hits, documents, entities and trees.
+    """Open an index as a local web page. Shows the paths to hits, documents, entities and trees.
 
-    Nothing is changed, and nothing is loaded from elsewhere. What --set says holds in every search of the page, in the
-    recipes that have it, where the page sets nothing else. Needs the extra `explore`.
+    The page only reads the index and loads nothing from the internet. Values of --set apply to every search and every
+    recipe that has the setting, unless the page sets another value. Needs the extra `explore`.
 
     Example: sire explore my-index
     """

@@ -17,19 +17,19 @@ __all__ = ["export_training"]
 
 def export_training(
     folder: arguments.Folder,
-    to: Annotated[Path, typer.Option("--to", metavar="FILE.jsonl", help="Where the examples go, one chat a line.")],
+    to: Annotated[Path, typer.Option("--to", metavar="FILE.jsonl", help="Output file, with one chat per line.")],
     documents: Annotated[
-        int, typer.Option("--documents", metavar="N", min=1, help="At most so many documents, drawn at random.")
+        int, typer.Option("--documents", metavar="N", min=1, help="Maximum number of documents, chosen at random.")
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the draw.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
     recipe: arguments.RecipeName = None,
 ) -> None:
-    """Write what a model extracted as training examples.
+    """Export a model's extractions as training examples.
 
-    An example is the prompt of a passage and the record that the model gave.
+    An example consists of the prompt for a passage and the model's answer.
 
-    SiReRAG trains a small model on 10,000 documents that a large one has labelled. The small one is then asked with the
-    same prompts: sire index SRC --to DIR --llm SMALL --base-url URL.
+    The SiReRAG paper trains a small model on 10,000 documents labelled by a large one. The small model is then used
+    with the same prompts: sire index SRC --to DIR --llm SMALL --base-url URL.
     """
     from sire_core.evaluate.report import write_text
     from sire_core.pipeline.training_examples import training_examples

@@ -23,9 +23,9 @@ __all__ = ["backup", "check", "documents", "reembed", "stats"]
 
 
 def check(folder: arguments.Folder, as_json: arguments.AsJson = False) -> None:
-    """Compare an index with its checksums. Says what to do where it is damaged.
+    """Compare an index with its checksums. Says how to repair damage.
 
-    The exit code is 0 when all is as it was written, else 1. The index is only read, and may be in use.
+    The exit code is 0 if nothing is damaged, otherwise 1. The index is only read, and may be in use.
     """
     from sire_core.storage.check import check_folder
 
@@ -45,12 +45,12 @@ def check(folder: arguments.Folder, as_json: arguments.AsJson = False) -> None:
 
 def backup(
     folder: arguments.Folder,
-    to: Annotated[Path, typer.Argument(metavar="NEW_DIR", help="The new folder; made when it is not there.")],
+    to: Annotated[Path, typer.Argument(metavar="NEW_DIR", help="The new folder; created if it does not exist.")],
 ) -> None:
-    """Copy an index, also one that is in use.
+    """Copy an index, even while it is in use.
 
-    The copy is the index as of the last commit, with all that was extracted and answered. An index that nobody uses may
-    be copied and moved like any other folder.
+    The copy contains the last commit and all stored answers of models. An index that nobody uses can be copied and
+    moved like any other folder.
     """
     check_folder(folder, to)
     with open_index(IndexOptions(folder=folder)) as index:
@@ -60,8 +60,6 @@ def backup(
 
 def documents(folder: arguments.Folder, where: arguments.Filter = None, as_json: arguments.AsJson = False) -> None:
     """List the documents of an index, with their ids.
-
-    Ids are what `sire delete` takes.
 
     Example: sire documents my-index --filter lang=en
 
@@ -94,21 +92,21 @@ def reembed(
         typer.Option(
             "--embedder",
             metavar="SPEC",
-            help="The new one: `lexical`, `st:NAME_OR_FOLDER`, `openai:MODEL` or `file:PATH`.",
+            help="The new embedder: `lexical`, `st:NAME_OR_FOLDER`, `openai:MODEL` or `file:PATH`.",
         ),
     ],
     spending: SpendingOptions,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="DIR", help="Write a new folder, and leave DIR as it is.")
+        Path | None, typer.Option("--to", metavar="DIR", help="Write to a new folder and leave DIR as it is.")
     ] = None,
     extractions: arguments.Extractions = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Change the embedder of an index.
 
-    Nothing is read or extracted again. All recipes are built again over new vectors in a folder beside DIR, which then
-    takes its place. An interrupted run leaves DIR as it was, and the same command goes on. Recipes that a model made
-    need the same --llm: summaries of clusters that are other ones now are asked for.
+    Documents are not read or extracted again. All recipes are rebuilt with the new vectors in a new folder, which then
+    replaces DIR. An interrupted run leaves DIR unchanged; run the same command again to resume. Recipes that were built
+    with a model need the same --llm, because changed clusters need new summaries.
 
     Example: sire reembed my-index --embedder st:all-MiniLM-L6-v2
     """
@@ -158,7 +156,7 @@ _TREES = {"drift_sim": "similarity tree", "drift_rel": "relatedness tree", "drif
 
 
 def stats(folder: arguments.Folder, recipe: arguments.RecipeName = None, as_json: arguments.AsJson = False) -> None:
-    """Show what an index holds and how it was made."""
+    """Show the contents of an index and how it was built."""
     with open_index(IndexOptions(folder=folder, recipe=recipe)) as index:
         found = index.stats()
     if as_json:

@@ -22,7 +22,7 @@ __all__ = ["index"]
 @grouped
 def index(  # noqa: PLR0917 - typer passes every option by name
     sources: arguments.Sources,
-    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The index folder; made when it is not there.")],
+    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The index folder; created if it does not exist.")],
     reading: ReadingOptions,
     spending: SpendingOptions,
     recipe: arguments.RecipeName = None,
@@ -30,18 +30,18 @@ def index(  # noqa: PLR0917 - typer passes every option by name
     embedder: arguments.Embedder = None,
     chunk_tokens: arguments.ChunkTokens = None,
     no_chunking: arguments.NoChunking = False,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of every random choice. Default: 0.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Random seed. Default: 0.")] = None,
     runner: arguments.Runner = None,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Index documents. What DIR holds already stays; documents with a known id are updated.
+    """Index documents. Adds new documents and updates those with a known id.
 
-    The same command again goes on where it was interrupted, or says that nothing changed. With another recipe it adds
-    that recipe to the folder; recipes share passages, vectors and extraction. `sire sync` also removes what is no
-    longer in SRC.
+    Nothing is removed: to remove documents that are no longer in SRC, use `sire sync`. To resume an interrupted build,
+    run the same command again. With another --recipe, that recipe is added to the folder; recipes share passages,
+    vectors and extraction.
 
-    With --llm it shows what that will cost and asks before it spends. Every answer is kept the moment it comes: an
-    interrupted build pays only for the rest.
+    With --llm, the expected cost is shown and you are asked before anything is spent. Every answer is stored as it
+    arrives, so a resumed build pays only for the rest.
 
     Example: sire index papers/ notes.jsonl --to my-index --recipe sirerag
     """

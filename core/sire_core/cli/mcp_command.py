@@ -27,12 +27,14 @@ def mcp(
     limits: LimitOptions,
     http: Annotated[
         int | None,
-        typer.Option("--http", metavar="PORT", min=0, max=65535, help="Serve over HTTP; 0 takes a free port."),
+        typer.Option(
+            "--http", metavar="PORT", min=0, max=65535, help="Serve over HTTP instead of stdio; 0 picks a free port."
+        ),
     ] = None,
     host: Annotated[
         str,
         typer.Option(
-            "--host", help="Address for --http. Nobody is asked who they are: leave it unless the network is your own."
+            "--host", help="Address for --http. There is no authentication: change it only on a network that you trust."
         ),
     ] = _LOOPBACK,
     allowed_host: Annotated[
@@ -40,7 +42,7 @@ def mcp(
         typer.Option(
             "--allowed-host",
             metavar="NAME",
-            help="A name by which clients reach --http, several times for several; requests to others are refused.",
+            help="Host name that clients use for --http; repeatable. Requests to other names are refused.",
         ),
     ] = None,
     allow: arguments.Allow = None,
@@ -49,7 +51,7 @@ def mcp(
 
     The tools are search, ask, explain and fetch.
 
-    Example, in the configuration of an agent: {"command": "sire", "args": ["mcp", "/path/to/my-index"]}
+    Example, in the MCP configuration of an agent: {"command": "sire", "args": ["mcp", "/path/to/my-index"]}
     """
     if http is None and (host != _LOOPBACK or allowed_host):
         raise ConfigurationError("--host and --allowed-host need --http PORT: over stdio there is no address.")

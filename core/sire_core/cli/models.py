@@ -112,17 +112,19 @@ class LimitOptions:
     """Options of a command that answers: how far it may go for one question."""
 
     max_steps: Annotated[
-        int | None, typer.Option("--max-steps", metavar="N", min=0, help="Most rounds of thinking and searching.")
+        int | None, typer.Option("--max-steps", metavar="N", min=0, help="Maximum rounds of reasoning and searching.")
     ] = None
     max_calls: Annotated[
         int | None,
-        typer.Option("--max-calls", metavar="N", min=0, help="Most requests to the model; one is kept for the answer."),
+        typer.Option(
+            "--max-calls", metavar="N", min=0, help="Maximum requests to the model; one is reserved for the answer."
+        ),
     ] = None
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", metavar="N", min=0, help="Most tokens, in and out.")
+        int | None, typer.Option("--max-tokens", metavar="N", min=0, help="Maximum tokens of prompts and answers.")
     ] = None
     timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", help="Most seconds for everything.")
+        float | None, typer.Option("--timeout", metavar="SECONDS", help="Maximum time for the whole question.")
     ] = None
 
     def of_reasoning(self) -> ReasoningLimits:

@@ -25,18 +25,20 @@ _TEXT = 320
 @grouped
 def query(
     folder: arguments.Folder,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
     searching: SearchOptions,
     k: arguments.K = 10,
     where: arguments.Filter = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Whole texts, and for every hit why it was chosen and what it stands on.")
+        bool, typer.Option("--explain", help="Show whole texts, why each hit was found, and its sources.")
     ] = False,
     returns: arguments.Returns = "passages",
     as_json: arguments.AsJson = False,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Also write a page with the paths to the hits; it works offline."),
+        typer.Option(
+            "--html", metavar="FILE", help="Also write an HTML page with the paths to the hits; works offline."
+        ),
     ] = None,
 ) -> None:
     """Find evidence for a question.

@@ -22,14 +22,14 @@ _MODEL = "with --llm"
 
 def recipes(
     name: Annotated[
-        str | None, typer.Argument(metavar="RECIPE", help="Explain every setting of this one.", show_default=False)
+        str | None, typer.Argument(metavar="RECIPE", help="Explain every setting of this recipe.", show_default=False)
     ] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """List the recipes: what each does, and what a model does for it where you give one (--llm).
+    """List the recipes: what each finds, and what it uses a model for (with --llm).
 
-    With the name of a recipe: what it builds, what that costs, how it ranks, and its settings for --set with their
-    defaults and what they mean.
+    With RECIPE, explain one recipe: what it builds, what that costs, how it ranks, and its settings for --set with
+    their defaults and meaning.
     """
     from sire_core.recipes import recipe_by_name
 
@@ -64,8 +64,8 @@ def _list(made: list[Recipe]) -> None:
     for recipe in made:
         say(f"{recipe.name:<{width}}  {work[recipe.name]:<{column}}  {recipe.summary}")
     say(
-        f"\nNone needs a model: without --llm rules do its work. Without -r {DEFAULT_RECIPE} is taken. "
-        "Settings, costs and ranking of one: sire recipes RECIPE"
+        f"\nNo recipe needs a model: without --llm, rules are used instead. The default is {DEFAULT_RECIPE}. "
+        "Settings, costs and ranking of a recipe: sire recipes RECIPE"
     )
 
 

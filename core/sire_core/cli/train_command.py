@@ -34,8 +34,8 @@ class Lesson:
         typer.Option(
             "--scorer",
             metavar="light|encoder",
-            help="`light`: over the index's vectors, searches without torch. `encoder`: the paper's, a text encoder "
-            "trained with it; needs torch and transformers to search, too.",
+            help="`light` uses the index's vectors and needs no torch for searching. `encoder` is the paper's: it also "
+            "trains a text encoder, and needs torch and transformers for searching, too.",
         ),
     ] = "light"
     encoder: Annotated[
@@ -45,14 +45,14 @@ class Lesson:
         ),
     ] = None
     encoder_tokens: Annotated[
-        int, typer.Option("--encoder-tokens", metavar="N", min=8, help="Longest text that the encoder reads.")
+        int, typer.Option("--encoder-tokens", metavar="N", min=8, help="Maximum text length for the encoder.")
     ] = 512
     labels: Annotated[
         str,
         typer.Option(
             "--labels",
             metavar="all_shortest|one_path",
-            help="Right steps: all that are on a shortest path, or one path's alone, as in the paper.",
+            help="Correct steps: all steps on any shortest path, or on one shortest path only, as in the paper.",
         ),
     ] = "all_shortest"
     max_hops: Annotated[
@@ -61,14 +61,16 @@ class Lesson:
             "--max-hops",
             metavar="N",
             min=0,
-            help="Gold passages further apart teach nothing; 0 for no bound, as in the paper.",
+            help="Ignore gold passages that are further apart; 0 means no limit, as in the paper.",
         ),
     ] = 2
-    loss: Annotated[str, typer.Option("--loss", metavar="listwise|bce", help="What is minimized.")] = "listwise"
+    loss: Annotated[str, typer.Option("--loss", metavar="listwise|bce", help="The loss function.")] = "listwise"
     epochs: Annotated[
-        int | None, typer.Option("--epochs", metavar="N", min=1, help="Passes over the questions at most.")
+        int | None, typer.Option("--epochs", metavar="N", min=1, help="Maximum number of passes over the questions.")
     ] = None
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same checkpoint.")] = 0
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same checkpoint.")
+    ] = 0
 
     def config(self, max_length: int | None) -> TrainingConfig:
         """How is trained.
@@ -107,20 +109,20 @@ class Material:
         typer.Option(
             "--questions",
             metavar="all|even|odd|FILE",
-            help="Questions to learn from, by their place from 0; the rate on the others is measured. For an index "
-            "also their file.",
+            help="Questions to train on, by position counted from 0; the others are used for measuring. For an index, "
+            "also the file of questions.",
         ),
     ] = None
     tests: Annotated[
         list[Path] | None,
-        typer.Option("--test", metavar="DATASET", help="Measure on this data set, too; may be repeated."),
+        typer.Option("--test", metavar="DATASET", help="Also measure on this data set; repeatable."),
     ] = None
     embedder: Annotated[
         str | None,
         typer.Option(
             "--embedder",
             metavar="SPEC",
-            help="Makes the vectors of a data set; the light scorer needs the same in the index. As for `sire index`. "
+            help="The embedder for a data set, as for `sire index`; the light scorer needs an index with the same one. "
             "Default: lexical.",
         ),
     ] = None
@@ -130,7 +132,7 @@ class Material:
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="A setting of iier's graph, seeds or chain length, such as `max_length=4`; may be repeated.",
+            help="A setting of iier's graph, seeds or chain length, such as `max_length=4`; repeatable.",
         ),
     ] = None
 
@@ -154,23 +156,24 @@ def train_chains(
         Path,
         typer.Argument(
             metavar="DATASET_or_INDEX",
-            help="A folder with corpus.jsonl and questions*.jsonl, or an official HotpotQA, 2WikiMultiHopQA or MuSiQue "
-            "file. Or an index folder, with --questions FILE: its own graph, whoever made it. Questions need their "
-            "gold passages ('supporting').",
+            help="A folder with corpus.jsonl and questions*.jsonl, or an official file of HotpotQA, 2WikiMultiHopQA or "
+            "MuSiQue. Or, with --questions FILE, an index folder, to train on its graph. Questions need their gold "
+            "passages ('supporting').",
         ),
     ],
-    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="Where the checkpoint goes (safetensors).")],
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="Output file of the checkpoint (safetensors).")],
     lesson: Lesson,
     material: Material,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Train a scorer for the chains of iier.
 
-    Used with `sire query --set scorer=neural --set checkpoint=FILE`, and the same with `sire eval` and `sire index`;
-    where a folder was built so, every search still names the file. Learns from shortest paths between gold passages,
-    and stops by the share of gold passages that chains find on a fifth of the questions. As published: --scorer encoder
-    --labels one_path --max-hops 0.
-    Needs torch: pip install "sire-rag[torch]". Searching with the light scorer does not.
+    Use it with `--set scorer=neural --set checkpoint=FILE` of `sire query`, `sire eval` and `sire index`. The file must
+    be named in every search, even if the folder was built with it. The scorer learns from shortest paths between gold
+    passages. A fifth of the questions is held out, and training stops when the chains find no more of their gold
+    passages. As published: --scorer encoder --labels one_path --max-hops 0.
+
+    Training needs torch: pip install "sire-rag[torch]". Searching with the light scorer does not.
 
     Example: sire train-chains data/2wiki --to chains.safetensors --questions even --test data/hotpotqa
     """
