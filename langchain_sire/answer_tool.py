@@ -31,24 +31,25 @@ def create_sire_answer_tool(
     args_schema: type[BaseModel] | None = None,
     **options: Any,
 ) -> BaseTool:
-    """Make a tool that answers questions.
+    """Create a tool for agents that answers questions.
 
     The model reads a short answer that cites documents as `[doc_id]`, the sources with their titles, whether the
-    evidence suffices and, with `show_steps`, the steps. The artifact is what the chain's `invoke` returns. Arguments
-    that make no sense are told to the model, which can correct them; everything else that fails raises.
+    evidence is sufficient and, with `show_steps`, the steps. The artifact is what the chain's `invoke` returns. Invalid
+    arguments are reported to the model, which can correct them; all other errors are raised.
 
     Args:
         source: A chain (`create_ircot_chain`, `create_self_ask_chain`), any retriever, or an index.
-        llm: Thinks and answers; LangChain's or ours. None takes the index's own. Not with a chain, which has its own.
-        name: How the model calls it.
-        description: When to call it.
-        via: `ircot`, `self-ask` or `single` (one search, one call), where the source is no chain.
-        args_schema: In the place of `question`, `k`, `filter` and `show_steps`; it may leave some of them out, and call
-            the question `input` or `query`.
-        **options: See `create_ircot_chain`, where the source is no chain.
+        llm: Reasons and answers: a LangChain chat model or a `LanguageModel`. None uses that of the index. Not allowed
+            with a chain, which has its own.
+        name: Name of the tool.
+        description: Tells the model when to call it.
+        via: `ircot`, `self-ask` or `single` (one search, one call), if the source is not a chain.
+        args_schema: Replaces the arguments `question`, `k`, `filter` and `show_steps`; it can omit some of them, and
+            name the question `input` or `query`.
+        **options: See `create_ircot_chain`, if the source is not a chain.
 
     Raises:
-        ConfigurationError: The source is nothing to ask, or an option is unknown or impossible.
+        ConfigurationError: The source cannot be searched, or an option is unknown or invalid.
     """
     if isinstance(source, ReasoningChain):
         if llm is not None or options:

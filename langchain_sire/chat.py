@@ -35,20 +35,20 @@ _REFUSED_FORMS = (400, 404, 422)
 class LangChainChat(CheckedModel):
     """A `StreamingModel` over a LangChain chat model.
 
-    Structured output is asked for with `with_structured_output(include_raw=True)` where the model has it, else in the
-    prompt; either way an answer that does not fit is repaired once. Temperature, retries and rate limits are the
-    model's own settings. Tokens are counted on `meter`, and reported to LangChain's callbacks as usual.
+    Structured output uses `with_structured_output(include_raw=True)` if the model supports it, otherwise the prompt; an
+    invalid answer is repaired once. Temperature, retries and rate limits are the model's own settings. Tokens are
+    counted on `meter`, and reported to LangChain's callbacks as usual.
 
     Args:
-        model: The user's object.
-        name: Part of the fingerprint. Give one where class and model attribute do not tell two models apart.
-        limits: Bounds of calls and tokens, counted on `meter`.
-        concurrency: Most calls under way at once, for builds.
-        bound_answers: Whether a model without a `max_tokens` of its own gets ours. Switch it off for models that spend
-            tokens on thinking.
+        model: The LangChain chat model.
+        name: Part of the fingerprint. Needed only if class and model attribute are the same for different models.
+        limits: Limits of calls and tokens, counted on `meter`.
+        concurrency: Maximum concurrent calls, for builds.
+        bound_answers: Whether to set `max_tokens` for a model that has none. Turn it off for models that use tokens for
+            thinking.
 
     Raises:
-        ConfigurationError: It is no chat model.
+        ConfigurationError: It is not a chat model.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How documents get into an index and out of it, in LangChain's words."""
+"""Adding documents to an index and deleting them, with LangChain's method names."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class DocumentChanges:
             """See `SireRetriever.narrowed`."""
 
     def add_documents(self, documents: Iterable[Document]) -> list[str]:
-        """Add documents, or replace those with the same id, as vector stores do; returns their ids.
+        """Add documents, or replace those with the same id, like a vector store; returns their ids.
 
         Raises:
-            CorpusError: Documents contradict each other, or hold metadata that is not JSON; nothing is added.
+            CorpusError: Documents contradict each other, or have metadata that is not JSON; nothing is added.
             BuildError: Too many passages failed.
         """
         return run_sync(self.aadd_documents(documents))
@@ -52,7 +52,7 @@ class DocumentChanges:
         return [document.id for document in given]
 
     def replace_all(self, documents: Iterable[Document]) -> list[str]:
-        """Make the index hold exactly these documents: every other one is deleted. Returns their ids."""
+        """Make the index contain exactly these documents; all others are deleted. Returns their ids."""
         return run_sync(self.areplace_all(documents))
 
     async def areplace_all(self, documents: Iterable[Document]) -> list[str]:
@@ -64,16 +64,16 @@ class DocumentChanges:
     def delete_documents(
         self, ids: Iterable[str] | str | None = None, *, filter: FilterLike = None, missing_ok: bool = False
     ) -> BuildReport:
-        """Delete documents and everything derived from them: some ids, or what passes a filter.
+        """Delete documents, by ids or by a filter, and everything derived from them.
 
         Args:
-            ids: Which documents.
-            filter: In the place of ids, on metadata: of what this retriever may find, whatever passes is deleted. What
-                `allow` hides stays.
-            missing_ok: Leave out unknown ids.
+            ids: Ids of the documents.
+            filter: A metadata filter, instead of ids: deletes every matching document that this retriever can find.
+                What `allow` hides stays.
+            missing_ok: Ignore unknown ids.
 
         Returns:
-            What the change did; `BuildReport()` where there was nothing to delete.
+            A report of the change; `BuildReport()` if there was nothing to delete.
 
         Raises:
             ConfigurationError: Neither ids nor a filter, or both, or a filter on a key that no document has.

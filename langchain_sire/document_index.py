@@ -31,17 +31,17 @@ __all__ = ["SireDocumentIndex"]
 
 
 class SireDocumentIndex(SireRetriever, DocumentIndex):
-    """A retriever that documents can be put into and taken out of, by id.
+    """A retriever whose documents can be added and deleted by id, for LangChain's `index()`.
 
-    `index()` hands documents over in slices, and trees and aggregates stand on the whole corpus: what comes in is kept
-    (on disk, where the index has a folder) and indexed before the next search, or at `flush`, or at the end of
-    `with document_index.bulk():`. Deleting a document takes every summary and aggregate made from it along.
+    `index()` passes documents in batches, but trees and aggregates depend on the whole corpus. So changes are stored
+    first (on disk, if the index has a folder), and indexed before the next search, by `flush`, or at the end of `with
+    document_index.bulk():`. Deleting a document also removes everything derived from it.
 
-    `get` returns a document as it was put in. Where a text was cut into several passages they come back joined by empty
-    lines; `open` indexes documents uncut.
+    `get` returns a document as it was added. If it was split into several passages, they are joined by empty lines;
+    `open` does not split documents.
 
     Attributes:
-        index: See `SireRetriever`, and there for the rest.
+        index: See `SireRetriever`, as for the other attributes.
     """
 
     @classmethod
@@ -54,27 +54,27 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         recipe: Recipe | str | None = None,
         **options: Any,
     ) -> Self:
-        """A document index in a folder, which may be new, or in memory.
+        """A document index in a new or existing folder, or in memory.
 
         Args:
             path: The folder; None keeps everything in memory.
-            embedding: LangChain's or ours; None takes what the folder was built with, or the zero-download default.
-            llm: LangChain's or ours; None extracts and summarizes without a model.
+            embedding: LangChain `Embeddings` or an `Embedder`; None means what the folder was built with, or the
+                default, which needs no download.
+            llm: A LangChain chat model or a `LanguageModel`; None extracts and summarizes without a model.
             recipe: A name or a `Recipe`; None means the folder's latest, or the default.
-            **options: As in `SireRetriever.from_documents`, for example `chunker="sentences"` for documents that are
-                not split.
+            **options: As in `SireRetriever.from_documents`, for example `chunker="sentences"` to split whole documents.
         """
         return cls._over("open", {"path": path, "embedding": embedding, "llm": llm, "recipe": recipe, **options})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Index what is waiting, then write a copy; see `SireRetriever.save`."""
+        """Index pending changes, then write a copy; see `SireRetriever.save`."""
         self.flush()
         super().save(path)
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
     def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:  # noqa: ARG002 - the interface's
-        """Add documents, or replace those with the same id. Without an id one is made from the content.
+        """Add documents, or replace those with the same id. Without an id, one is computed from the content.
 
         Raises:
             CorpusError: Metadata that is not JSON, or one id with two contents; nothing is added.
@@ -88,9 +88,9 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         return await asyncio.to_thread(self.upsert, items, **kwargs)
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:  # noqa: ARG002 - the interface's
-        """Delete documents and everything derived from them. Unknown ids are no failure.
+        """Delete documents and everything derived from them. Unknown ids are ignored.
 
-        With `allow` only what it shows is deleted, at once: a deletion that waits is one of the whole document.
+        With `allow`, only the visible passages are deleted, and at once.
 
         Raises:
             ValueError: No ids were given.
@@ -112,7 +112,7 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         return await asyncio.to_thread(self.delete, ids, **kwargs)
 
     def flush(self) -> None:
-        """Index what is waiting. Nothing is lost when it fails: the next search or flush tries again.
+        """Index pending changes. If this fails, nothing is lost: the next search or flush tries again.
 
         Raises:
             BuildError: Too many passages failed.
@@ -154,14 +154,14 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
 
     @contextmanager
     def bulk(self) -> Iterator[None]:
-        """Everything that is put in or taken out within the block is indexed at its end, in one go."""
+        """All changes within the block are indexed together at its end."""
         yield
         self.flush()
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
     def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:  # noqa: ARG002 - the interface's
-        """Documents by id, those that wait included; unknown ids are left out."""
+        """Documents by id, including pending ones; unknown ids are ignored."""
         return [to_langchain(document) for document in self._documents([ids] if isinstance(ids, str) else ids)]
 
     async def aget(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:

@@ -29,16 +29,16 @@ _PROBE, _PROBED = "a short text that tells embedding models apart", 16
 class LangChainEmbedder:
     """An `Embedder` over a LangChain embedding model.
 
-    LangChain's interface has no name, dimension or batch size. The fingerprint is the class, the model attribute where
-    there is one, the same of the embeddings inside a wrapper such as `CacheBackedEmbeddings`, and `name`. Where none of
-    them has a model attribute, what the object answers for a short text is part of it: two models behind one class are
-    told apart. The dimension is learnt from the first vector; batches are cut here.
+    LangChain's interface has no name, dimension or batch size. The fingerprint consists of the class, the model
+    attribute if there is one, the same for the embeddings inside a wrapper such as `CacheBackedEmbeddings`, and `name`.
+    Without any model attribute, the vector of a short text is included, to distinguish two models of the same class.
+    The dimension is that of the first vector; texts are split into batches.
 
     Args:
-        embeddings: The user's object.
-        name: Part of the fingerprint. Give one where class and model attribute do not tell two models apart.
-        batch_size: Most texts per call.
-        concurrency: Most calls under way at once.
+        embeddings: The LangChain object.
+        name: Part of the fingerprint. Needed only if class and model attribute are the same for different models.
+        batch_size: Maximum texts per call.
+        concurrency: Maximum concurrent calls.
 
     Raises:
         ConfigurationError: It is no `Embeddings`, or a number is below one.

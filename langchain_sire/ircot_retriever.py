@@ -1,4 +1,4 @@
-"""`IRCoTRetriever`: the evidence that IRCoT gathers, as a retriever like any other."""
+"""`IRCoTRetriever`: IRCoT as a retriever."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["IRCoTRetriever"]
 
 
 class IRCoTRetriever(ReasoningRetriever):
-    """Searches in several rounds, each for what the model's last thought still needs; see `create_ircot_chain`.
+    """A retriever that searches in several rounds with IRCoT; see `create_ircot_chain`.
 
-    Takes the place of a `SireRetriever`: `from_documents`, `load`, `k`, `filter`. Nobody is asked for a final answer.
-    See `ReasoningRetriever` for `llm` and `options`.
+    Use it like a `SireRetriever`: `from_documents`, `load`, `k`, `filter`. It makes no call for a final answer. See
+    `ReasoningRetriever` for `llm` and `options`.
     """
 
     strategy: ClassVar[str] = "ircot"

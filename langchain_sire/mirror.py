@@ -1,4 +1,4 @@
-"""`VectorStoreMirror`: a LangChain vector store that follows an index."""
+"""`VectorStoreMirror`: keeps a LangChain vector store up to date with an index."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ __all__ = ["VectorStoreMirror"]
 class VectorStoreMirror:
     """Writes every change of an index to a vector store: `Index(path, mirrors=[VectorStoreMirror(store)])`.
 
-    The documents are those of `pool_documents`, under the same ids; the store embeds them with its own embeddings. What
-    the store missed, because a process died or it could not be reached, is sent with the next change or by
-    `index.push()`; one that was emptied is filled again.
+    The documents and ids are those of `pool_documents`; the store embeds them with its own embeddings. What the store
+    missed after a crash or while it could not be reached is sent with the next change or by `index.push()`; a store
+    that was emptied is filled again.
 
-    `over_vector_store` searches it and checks filters again. A search of your own in the store has to filter by what
-    must hold (`tenant == "a"`): a unit carries only what all its passages agree on, so that a negative filter
-    (`tenant != "b"`) lets one through that stands on several tenants.
+    `over_vector_store` searches the store and checks filters again. If you search the store yourself, use positive
+    filters (`tenant == "a"`): a derived unit has only the metadata that all its source passages share, so a negative
+    filter (`tenant != "b"`) would let through a unit with passages of several tenants.
 
     Args:
-        vector_store: Inserts documents under given ids and deletes by id.
-        name: Tells several stores of one index apart, and must be the same in every process.
+        vector_store: A store that can insert documents with given ids and delete by id.
+        name: Unique among the stores of an index, and the same in every process.
         save: Called after each change, for stores that live in memory: `lambda: store.dump(path)`.
 
     Raises:
-        ConfigurationError: This is no vector store.
+        ConfigurationError: `vector_store` is not a vector store.
     """
 
     def __init__(

@@ -26,13 +26,13 @@ Question = Union[str, Mapping[str, Any]]
 
 
 class ReasoningChain(Runnable[Question, dict[str, Any]]):
-    """A question in, a cited answer out, with every step streamed as it happens.
+    """Answers a question with citations, and streams every step.
 
-    The input is a text, or a mapping with `question`, `input` or `query`. Calls take `k` and `filter` as those of
-    `SireRetriever` do. `stream` and `astream` yield one dictionary per step, `{"steps": [step]}`, see `step_to_dict`,
-    and then the answer while it is written, `{"steps": [], "answer": piece}`; a model that cannot stream gives one
-    piece. The last dictionary holds the rest of the result. All of it is plain JSON, documents are dictionaries. The
-    chunks add up to what `invoke` returns, and gives to the next step of a chain, with `Document`s as documents:
+    The input is a string, or a mapping with `question`, `input` or `query`. Calls accept `k` and `filter`, like those
+    of `SireRetriever`. `stream` and `astream` yield one dictionary per step, `{"steps": [step]}`, see `step_to_dict`,
+    and then the answer in pieces, `{"steps": [], "answer": piece}`; a model that cannot stream gives one piece. The
+    last dictionary has the rest of the result. Everything is plain JSON; documents are dictionaries. The chunks add up
+    to the result of `invoke`, in which documents are `Document`s:
 
     * `answer`, with citations such as [1], and `citations`, the numbers of the documents it cites, from 1;
     * `findings` of cited reports: "3.2" is finding 2 of document 3;
@@ -42,8 +42,9 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
     * `usage`: calls, tokens, searches;
     * `steps` and `question`.
 
-    An answer that came malformed is asked for again: then the pieces hold both, the valid one below an empty line, and
-    the last step's `text` it alone. One that breaks off keeps what came; `stop` and `note` say so.
+    A malformed answer is requested again. The pieces then contain both, with the valid one after an empty line; the
+    last step's `text` has only the valid one. If an answer breaks off, the received part is kept; `stop` and `note` say
+    so.
 
     Model calls and searches are child runs of the chain's run. A stream that is closed early makes no further call.
 

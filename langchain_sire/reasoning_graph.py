@@ -46,25 +46,24 @@ def create_ircot_graph(
     stream_answer: bool = False,
     **options: Any,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """IRCoT as a graph of the nodes `retrieve`, `think` and `answer`, each with at most one call of the model.
+    """IRCoT as a LangGraph graph with the nodes `retrieve`, `think` and `answer`, each with at most one model call.
 
-    Ask with `graph.invoke({"question": ...}, config)`; the state is `ReasoningState`, plain JSON, and ends as what
-    `create_ircot_chain` returns. With a checkpointer a run that was interrupted or killed is resumed by
-    `graph.invoke(None, config)`: no call of the model is made twice. The searches of earlier nodes are
-    repeated, their questions embedded once per process; those of retrievers that are not ours are not. `timeout` holds
-    for each node.
+    Ask with `graph.invoke({"question": ...}, config)`. The state is `ReasoningState`, plain JSON; its final value is
+    what `create_ircot_chain` returns. With a checkpointer, `graph.invoke(None, config)` resumes an interrupted or
+    killed run without repeating a model call. Searches of earlier nodes are repeated, except those of other retrievers,
+    whose results are stored. `timeout` applies to each node.
 
-    With `interrupt_before=["retrieve"]` a person may put a better query in the place of the model's:
-    `graph.update_state(config, {"query": "..."})`, then `graph.invoke(None, config)`.
+    With `interrupt_before=["retrieve"]`, a person can replace the model's query: `graph.update_state(config, {"query":
+    "..."})`, then `graph.invoke(None, config)`.
 
     Args:
         retriever: See `create_ircot_chain`.
         llm: See `create_ircot_chain`.
-        checkpointer: Where states are kept, for example LangGraph's `InMemorySaver`.
-        interrupt_before: Nodes before which the graph stops and waits.
-        interrupt_after: Nodes after which it does.
-        stream_answer: Whether the answer is written to the graph's custom stream while the model writes it:
-            `graph.stream(..., stream_mode=["updates", "custom"])` then also gives `{"answer": piece}`, as the chunks of
+        checkpointer: Stores the states, for example LangGraph's `InMemorySaver`.
+        interrupt_before: Nodes before which the graph pauses.
+        interrupt_after: Nodes after which the graph pauses.
+        stream_answer: Whether the answer streams to the graph's custom stream: `graph.stream(...,
+            stream_mode=["updates", "custom"])` then also gives `{"answer": piece}`, as the chunks of
             `create_ircot_chain`. In async code this needs Python 3.11.
         **options: See `create_ircot_chain`.
 

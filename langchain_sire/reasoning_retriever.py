@@ -1,4 +1,4 @@
-"""`ReasoningRetriever`: what a reasoning strategy finds, as a retriever like any other."""
+"""`ReasoningRetriever`: a reasoning strategy as a retriever."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ STEP_EVENT = "sire_step"
 
 
 class ReasoningRetriever(SireRetriever):
-    """A `SireRetriever` that searches in several rounds and returns the evidence of all of them, selected once.
+    """A `SireRetriever` that searches in several rounds and returns a selection of all evidence found.
 
-    Each step is a custom event `sire_step`, so that `astream_events` shows the progress.
+    Each step is a custom event `sire_step`, so `astream_events` shows the progress.
 
     Attributes:
-        llm: Thinks; LangChain's or ours. None takes the index's own.
-        options: Settings of the strategy and bounds, as `create_ircot_chain` and `create_self_ask_chain` take them.
+        llm: Reasons: a LangChain chat model or a `LanguageModel`. None uses that of the index.
+        options: Settings and limits of the strategy, as in `create_ircot_chain` and `create_self_ask_chain`.
     """
 
     strategy: ClassVar[str]

@@ -42,19 +42,19 @@ _SEARCH = ("k", "filter", "returns", "recipe")
 
 
 class SireRetriever(DocumentChanges, BaseRetriever):
-    """Retrieves from an index with any recipe, sync and async, with citations.
+    """A LangChain retriever over an index, with any recipe, sync and async.
 
-    What comes back are the documents that were put in, with their ids and metadata, and in `metadata["sire"]` what we
-    say of them; see `hit_to_langchain`. `invoke` and `ainvoke` take `k`, `filter`, `returns` and `recipe` for one call.
+    Documents come back as they were added, with their ids and metadata; `metadata["sire"]` adds scores and paths, see
+    `hit_to_langchain`. `invoke` and `ainvoke` take `k`, `filter`, `returns` and `recipe` for one call.
 
     Attributes:
-        index: The index that is searched.
-        k: How many documents come back; fewer only when fewer pass the filter. Also `top_k`.
-        filter: On document metadata; holds for every call. A filter given to one call narrows it further.
-        returns: "passages" gives documents that were put in; "units" also summaries, aggregates and reports as they
-            are, whose metadata are what their passages agree on.
-        search_kwargs: `k`, `filter`, `returns` and `recipe`, as `as_retriever` of a vector store takes them.
-        title_key: Metadata key that holds the title of documents that are added.
+        index: The index.
+        k: Number of documents; fewer are returned only if fewer match the filter. Also `top_k`.
+        filter: A filter on document metadata for every call. The filter of a call can only narrow it.
+        returns: "passages" returns the added documents; "units" also summaries, aggregates and reports, with the
+            metadata that all their source passages share.
+        search_kwargs: `k`, `filter`, `returns` and `recipe`, as in `as_retriever` of a vector store.
+        title_key: Metadata key with the title of added documents.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -107,26 +107,26 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         path: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> Self:
-        """Add documents to an index, which may be new, and return a retriever over it.
+        """Add documents to a new or existing index, and return a retriever over it.
 
-        Documents are indexed as they are, one passage each, as every vector store of LangChain does: split them before,
-        or pass `chunker="sentences"`. In a folder that holds an index they are added, those with a known id replace
-        what is there, and nothing else changes; `replace_all` makes an index hold exactly some documents.
+        Each document is one passage, as in every LangChain vector store: split documents first, or pass
+        `chunker="sentences"`. In an existing index, documents are added, or replaced if their id is known, and nothing
+        else changes; see also `replace_all`.
 
         Args:
-            documents: Left untouched. Without an id of its own a document gets one from its content.
-            embedding: LangChain's or ours (also `embedder`, `embeddings`); None takes what the folder was built with,
-                else the zero-download default.
-            llm: LangChain's or ours; None extracts and summarizes without a model.
-            recipe: A name or a `Recipe`; None means the one that the folder's retriever was made with, else the
-                folder's latest, else the default.
+            documents: Not modified. A document without an id gets one computed from its content.
+            embedding: LangChain `Embeddings` or an `Embedder` (also as `embedder` or `embeddings`); None means what the
+                folder was built with, or the default, which needs no download.
+            llm: A LangChain chat model or a `LanguageModel`; None extracts and summarizes without a model.
+            recipe: A name or a `Recipe`; None means the recipe saved with the retriever, or the folder's latest, or the
+                default.
             path: Folder of the index; None keeps it in memory.
-            **options: `vector_store` (or a `VectorStoreMirror` of it), which follows the index and is searched; fields
-                of the class (`k`, `filter`, `search_kwargs`, `title_key`, ...), `show_progress=True` for bars, and
-                arguments of `Index`: `chunker`, `seed`, `workers`, `limits` and others.
+            **options: `vector_store` (or a `VectorStoreMirror` of it), which is kept up to date and searched; fields of
+                the class (`k`, `filter`, `search_kwargs`, `title_key`, ...), `show_progress=True` for progress bars,
+                and arguments of `Index`: `chunker`, `seed`, `workers`, `limits` and others.
 
         Raises:
-            CorpusError: Documents contradict each other, or hold metadata that is not JSON.
+            CorpusError: Documents contradict each other, or have metadata that is not JSON.
             BuildError: Too many passages failed.
             TypeError: An argument is unknown.
         """
@@ -164,7 +164,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         ids: Sequence[str | None] | None = None,
         **options: Any,
     ) -> Self:
-        """Add texts; `metadatas` and `ids` are parallel lists. The rest as in `from_documents`."""
+        """Add texts; `metadatas` and `ids` are parallel lists. Otherwise like `from_documents`."""
         return cls.from_documents(from_texts(texts, metadatas, ids), embedding, **options)
 
     @classmethod
@@ -181,10 +181,10 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         return await cls.afrom_documents(from_texts(texts, metadatas, ids), embedding, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy of the index into a new folder. An index with a `path` is saved already.
+        """Write a copy of the index into a new folder. An index with a `path` is already saved.
 
         Raises:
-            StorageError: The folder holds an index.
+            StorageError: The folder is not empty.
         """
         self.index.save(path)
         _save_settings(self, Path(path))
@@ -199,19 +199,19 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         recipe: Recipe | str | None = None,
         **options: Any,
     ) -> Self:
-        """Open a folder that `save`, `from_documents(path=...)` or the command line wrote.
+        """Open a folder written by `save`, `from_documents(path=...)` or the command line.
 
         Args:
             path: The folder.
-            embedding: What the index was built with; not needed for the default and for named embedders.
-            llm: For recipes that ask a model while they search, and for later additions.
-            recipe: Which recipe of the folder; None takes the one that was saved, or the latest where none was.
-            **options: As in `from_documents`; `k` is what was saved when left out.
+            embedding: The embedder that the index was built with; not needed for the default and for named embedders.
+            llm: For recipes that call a model during a search, and for adding documents later.
+            recipe: A recipe of the folder; None means the one saved with the retriever, or the latest.
+            **options: As in `from_documents`; the default of `k` is the saved value.
 
         Raises:
             IndexMissingError: There is no index.
             EmbedderMismatchError: It was built with another embedder.
-            ConfigurationError: It does not hold the recipe.
+            ConfigurationError: It does not have this recipe.
         """
         from sire_core.pipeline.mirroring import catch_up
 

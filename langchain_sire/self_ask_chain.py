@@ -20,19 +20,19 @@ __all__ = ["create_self_ask_chain"]
 def create_self_ask_chain(
     retriever: BaseRetriever | Index, llm: BaseChatModel | LanguageModel | None = None, **options: Any
 ) -> ReasoningChain:
-    """A chain that asks itself follow-up questions, answers each from what it finds, then answers with citations.
+    """A chain that asks and answers follow-up questions, then answers with citations (self-ask).
 
     Self-ask (Press et al.).
 
     Args:
-        retriever: Any of LangChain's. Of a `SireRetriever` its `k` and `filter` hold; an `Index` is taken with the
-            defaults of one. Others are searched as they are, and cannot be filtered from here.
-        llm: Asks and answers; LangChain's or ours. None takes the index's own.
-        **options: `k`, documents of the final context; settings of
-            `sire_core.reason.SelfAskConfig` (`mode` and others), whose `k` is called `search_k` here; and bounds of
-            `sire_core.reason.ReasoningLimits`: `max_steps`, `max_calls`, `max_tokens`, `timeout`.
+        retriever: Any LangChain retriever. The `k` and `filter` of a `SireRetriever` apply; an `Index` is used with the
+            defaults of a `SireRetriever`. Other retrievers are used as they are, and calls cannot filter them.
+        llm: Asks and answers: a LangChain chat model or a `LanguageModel`. None uses that of the index.
+        **options: `k`, the number of documents in the final context; settings of `sire_core.reason.SelfAskConfig`
+            (`mode` and others), whose `k` is called `search_k` here; and limits of `sire_core.reason.ReasoningLimits`:
+            `max_steps`, `max_calls`, `max_tokens`, `timeout`.
 
     Raises:
-        ConfigurationError: An option is unknown or impossible.
+        ConfigurationError: An option is unknown or invalid.
     """
     return ReasoningChain(make_reasoner("self-ask", retriever, llm, options), "SelfAsk")

@@ -1,4 +1,4 @@
-"""`SelfAskRetriever`: the evidence that self-ask gathers, as a retriever like any other."""
+"""`SelfAskRetriever`: self-ask as a retriever."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["SelfAskRetriever"]
 
 
 class SelfAskRetriever(ReasoningRetriever):
-    """Searches for each follow-up question that the model asks itself; see `create_self_ask_chain`.
+    """A retriever that searches for each follow-up question of the model; see `create_self_ask_chain`.
 
-    Takes the place of a `SireRetriever`: `from_documents`, `load`, `k`, `filter`. Nobody is asked for a final answer.
-    See `ReasoningRetriever` for `llm` and `options`.
+    Use it like a `SireRetriever`: `from_documents`, `load`, `k`, `filter`. It makes no call for a final answer. See
+    `ReasoningRetriever` for `llm` and `options`.
     """
 
     strategy: ClassVar[str] = "self-ask"

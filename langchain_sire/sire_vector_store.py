@@ -31,21 +31,22 @@ __all__ = ["SireVectorStore"]
 
 
 class SireVectorStore(VectorStore):
-    """A vector store whose searches are those of a recipe, for chains and retrievers that take nothing else.
+    """A vector store that searches with a recipe, for chains and retrievers that accept only a vector store.
 
-    Documents come back as they were put in, without anything of ours: `ParentDocumentRetriever`, `MultiVectorRetriever`
-    and the like work. Scores are the recipe's own; a relevance score, which `similarity_score_threshold` compares, is
-    the cosine between a document and the question, at least 0. Searches take `filter`, `returns` and `recipe`, as
-    `SireRetriever` does.
+    Documents come back as they were added, without `metadata["sire"]`, so `ParentDocumentRetriever`,
+    `MultiVectorRetriever` and similar classes work. Scores are those of the recipe. A relevance score, as used by
+    `similarity_score_threshold`, is the cosine similarity between a document and the question, at least 0. Searches
+    take `filter`, `returns` and `recipe`, as `SireRetriever` does.
 
     Args:
-        embedding: LangChain's or ours; None takes what the folder was built with, or the zero-download default.
-        path: Folder of the index, which may be new or hold one; None keeps it in memory.
-        documents: A document index that exists already, in the place of these and of the options.
+        embedding: LangChain `Embeddings` or an `Embedder`; None means what the folder was built with, or the default,
+            which needs no download.
+        path: Folder of a new or existing index; None keeps it in memory.
+        documents: An existing document index, instead of all other arguments.
         **options: As in `SireDocumentIndex.open`: `recipe`, `llm`, `chunker` and others.
 
     Raises:
-        TypeError: An argument is unknown, or given beside `documents`.
+        TypeError: An argument is unknown, or was given together with `documents`.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class SireVectorStore(VectorStore):
 
     @property
     def embeddings(self) -> Embeddings | None:
-        """The embeddings that were given; None where ours are used."""
+        """The given LangChain embeddings; None if an embedder of the core is used."""
         return self._embedding.embeddings if isinstance(self._embedding, LangChainEmbedder) else self._embedding
 
     # --- making and changing ----------------------------------------------------------------------------------------
@@ -72,7 +73,7 @@ class SireVectorStore(VectorStore):
     def from_documents(
         cls, documents: list[Document], embedding: Embeddings | Embedder | str | None = None, **kwargs: Any
     ) -> Self:
-        """A store with these documents, added to what a `path` holds; further arguments are those of the class."""
+        """A store with these documents, added to those in `path`; further arguments are those of the class."""
         return super().from_documents(documents, embedding, **kwargs)  # type: ignore[arg-type]
 
     @classmethod
@@ -92,7 +93,7 @@ class SireVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> Self:
-        """A store with these texts, added to what a `path` holds; further arguments are those of the class."""
+        """A store with these texts, added to those in `path`; further arguments are those of the class."""
         store = cls(embedding, **kwargs)
         store.add_texts(texts, metadatas, ids=ids)
         return store
@@ -141,7 +142,7 @@ class SireVectorStore(VectorStore):
         return (await self.documents.aupsert(_identified(documents, **kwargs)))["succeeded"]
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
-        """Delete documents and everything derived from them; unknown ids are passed over.
+        """Delete documents and everything derived from them; unknown ids are ignored.
 
         Raises:
             ValueError: No ids were given.
@@ -155,7 +156,7 @@ class SireVectorStore(VectorStore):
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Documents as they were put in; unknown ids are left out."""
+        """Documents as they were added; unknown ids are ignored."""
         return self.documents.get(ids)
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
@@ -173,7 +174,7 @@ class SireVectorStore(VectorStore):
         return [document for document, _ in await self.asimilarity_search_with_score(query, k, **kwargs)]
 
     def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
-        """The best documents and the recipe's scores, larger being better."""
+        """The best documents with the recipe's scores; larger is better."""
         return run_sync(self.asimilarity_search_with_score(query, k, **kwargs))
 
     async def asimilarity_search_with_score(
@@ -187,7 +188,7 @@ class SireVectorStore(VectorStore):
         """The passages nearest to a vector of the index's embedder; takes `filter` and `recipe`.
 
         Raises:
-            ConfigurationError: `returns` is "units": their vectors are searched by questions only.
+            ConfigurationError: `returns` is "units"; units can be searched only with a question.
         """
         return run_sync(self.asimilarity_search_by_vector(embedding, k, **kwargs))
 
@@ -226,7 +227,7 @@ class SireVectorStore(VectorStore):
     def max_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[Document]:
-        """Of the best `fetch_k` documents of the recipe the `k` that are near to the question and unlike each other."""
+        """The `k` of the recipe's best `fetch_k` documents that are similar to the question and diverse."""
         return run_sync(self.amax_marginal_relevance_search(query, k, fetch_k, lambda_mult, **kwargs))
 
     async def amax_marginal_relevance_search(

@@ -24,15 +24,15 @@ def create_sire_tool(
     name: str = "search_documents",
     description: str = "Finds passages that answer a question, with the documents they come from in brackets.",
 ) -> BaseTool:
-    """Make a tool over a retriever or an index.
+    """Create a search tool for agents over a retriever or an index.
 
-    The model reads `[doc_id] text` blocks, the documents themselves are the artifact. Arguments that make no sense are
-    returned to the model, which can correct them; everything else that fails raises.
+    The model reads `[doc_id] text` blocks; the documents themselves are the artifact. Invalid arguments are reported to
+    the model, which can correct them; all other errors are raised.
 
     Args:
-        source: A `SireRetriever` (its `k` and `filter` hold; a call's filter narrows further) or an `Index`.
-        name: How the model calls it.
-        description: When to call it.
+        source: A `SireRetriever`, whose `k` and `filter` apply (a call's filter can only narrow it), or an `Index`.
+        name: Name of the tool.
+        description: Tells the model when to call it.
 
     Raises:
         ConfigurationError: It is neither.

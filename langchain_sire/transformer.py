@@ -1,4 +1,4 @@
-"""`SireDocumentTransformer`: documents in, the pool of a recipe out, for any vector store."""
+"""`SireDocumentTransformer`: turns documents into the units of a recipe, for any vector store."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ __all__ = ["SireDocumentTransformer", "pool_documents"]
 
 
 class SireDocumentTransformer(BaseDocumentTransformer):
-    """Turns a corpus into the flattened pool of a recipe: passages, summaries, aggregates, each a document.
+    """Turns a corpus into the units of a recipe (passages, summaries, aggregates), each as a document.
 
-    A recipe looks at the whole corpus: hand over all documents at once, not batch by batch. With a `path`, a later call
-    with a changed corpus pays for the change only; every call returns the whole pool, so that
-    `index(pool, record_manager, vector_store, cleanup="full")` also removes what is gone.
+    A recipe needs the whole corpus: pass all documents at once, not in batches. With a `path`, a later call with a
+    changed corpus computes only the changes. Every call returns all units, so `index(units, record_manager,
+    vector_store, cleanup="full")` also removes outdated ones.
 
     Args:
         recipe: A name or a `Recipe`; None means `sirerag`.
-        embedding: Clusters passages; LangChain's or ours. None takes the zero-download default.
-        llm: Extracts and summarizes; LangChain's or ours. None works without a model.
-        path: Folder that keeps what was paid for; None keeps it as long as this object.
+        embedding: Embeddings for clustering: LangChain `Embeddings` or an `Embedder`. None means the default, which
+            needs no download.
+        llm: Extracts and summarizes: a LangChain chat model or a `LanguageModel`. None works without a model.
+        path: Folder of the index; None keeps it in memory.
         kinds: Which kinds of units to return, for example `("chunk", "sim_summary")`; None returns all.
-        index: An index that exists already, in the place of all these.
-        title_key: Metadata key that holds the title of a document.
-        **options: More arguments of `Index`.
+        index: An existing index, instead of all other arguments.
+        title_key: Metadata key with the title of a document.
+        **options: Other arguments of `Index`.
 
     Raises:
         ConfigurationError: An unknown kind, or an index together with settings of one.
@@ -67,7 +68,7 @@ class SireDocumentTransformer(BaseDocumentTransformer):
         self._kinds = _checked(kinds)
 
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
-        """Build the pool of these documents, which are left untouched, and return it; see `pool_documents`.
+        """Build the units of these documents and return them; see `pool_documents`.
 
         Raises:
             CorpusError: Documents contradict each other.
@@ -88,15 +89,15 @@ class SireDocumentTransformer(BaseDocumentTransformer):
 
 
 def pool_documents(index: Index, *, kinds: Collection[str] | None = None) -> list[Document]:
-    """The whole pool of an index as documents that any vector store takes.
+    """All units of an index as documents for any vector store.
 
-    `Document.id` is the unit's id as a UUID, which every store takes. The metadata holds `unit_id`, `kind`, `level`,
-    `title`, `doc_id` (the document of the first passage), and `doc_ids` and `chunk_ids` as JSON lists in a string:
-    many stores take scalars only. Of the user's metadata a unit carries what all its passages agree on: a filter of the
-    store such as `tenant == "a"` then lets no summary through that also stands on another tenant's passage. Nothing in
-    it changes from run to run, so that `index()` skips what is there already.
+    `Document.id` is the unit's id as a UUID, which every store accepts. The metadata has `unit_id`, `kind`, `level`,
+    `title`, `doc_id` (the document of the first passage), and `doc_ids` and `chunk_ids` as JSON lists in strings,
+    because many stores accept only scalars. A unit has only the user metadata that all its source passages share, so a
+    filter of the store such as `tenant == "a"` does not match a summary with passages of several tenants. The documents
+    are the same in every run, so `index()` skips unchanged ones.
 
-    The text is what is embedded: passages carry their title line.
+    The text is the embedded text; that of a passage begins with its title.
 
     Args:
         index: A built index.

@@ -103,22 +103,22 @@ def over_vector_store(
     search_kwargs: Mapping[str, Any] | None = None,
     native_filter: Callable[[Filter], Any] | None = None,
 ) -> Recipe:
-    """A recipe over the user's vector store; what it builds and selects stays as it is.
+    """A recipe that searches the user's vector store.
 
-    A recipe that ranks by vectors alone takes the store's order and scores. Every other one (graphs, words, chains)
-    takes from it what is nearest to a question, its seeds and their scores; units that the store does not list get
-    theirs from vectors of one byte per number on our side, because no store can be asked for the scores of given
-    entries. `Index.stats()["vectors"]` says which it is. A `VectorStoreMirror` of the index fills the store.
+    A recipe that ranks by vectors alone uses the store's order and scores. Every other recipe (graphs, words, chains)
+    uses the store to find its starting points and their scores; other units are scored with 8-bit vectors in the index
+    folder, because stores cannot return the scores of given entries. `Index.stats()["vectors"]` says which applies. A
+    `VectorStoreMirror` of the index fills the store.
 
     Args:
         recipe: A name or a `Recipe`.
-        vector_store: See `VectorStoreSource`, and there for the rest.
-        distances: Whether the store's scores are distances; None looks.
-        search_kwargs: Passed to every search untouched.
-        native_filter: Translates our filter.
+        vector_store: See `VectorStoreSource`.
+        distances: Whether the store's scores are distances; None detects it.
+        search_kwargs: Passed to every search unchanged.
+        native_filter: Translates a filter of the core into the store's `filter` argument.
 
     Raises:
-        ConfigurationError: A filter in `search_kwargs` under a recipe that would not keep to it.
+        ConfigurationError: `search_kwargs` has a filter that the recipe would not respect.
     """
     source = VectorStoreSource(
         vector_store, distances=distances, search_kwargs=search_kwargs, native_filter=native_filter

@@ -45,22 +45,22 @@ def create_sire_answer_tool(
     via: str = "ircot",
     **options: Any,
 ) -> FunctionTool:
-    """Make a tool that answers questions.
+    """Create a tool for agents that answers questions.
 
     The model reads a short answer that cites documents as `[doc_id]`, the sources with their titles, whether the
-    evidence suffices and, with `show_steps`, the steps. `raw_output` is the response of the engine. Arguments that make
-    no sense raise a `QueryError` in words that an agent can act on.
+    evidence is sufficient and, with `show_steps`, the steps. `raw_output` is the response of the engine. Invalid
+    arguments raise a `QueryError` with a message that an agent can act on.
 
     Args:
         source: An engine (`IRCoTQueryEngine`, `SelfAskQueryEngine`), any retriever, or an index.
-        llm: See `ReasoningQueryEngine`. Not with an engine, which has its own.
-        name: How the model calls it.
-        description: When to call it.
-        via: `ircot`, `self-ask` or `single` (one search, one call), where the source is no engine.
-        **options: `config` and `limits` of the engine, where the source is none.
+        llm: See `ReasoningQueryEngine`. Not allowed with an engine, which has its own.
+        name: Name of the tool.
+        description: Tells the model when to call it.
+        via: `ircot`, `self-ask` or `single` (one search, one call), if the source is not an engine.
+        **options: `config` and `limits` of the engine, if the source is not an engine.
 
     Raises:
-        ConfigurationError: The source is nothing to ask, or there is no such strategy.
+        ConfigurationError: The source cannot be searched, or there is no such strategy.
     """
     if isinstance(source, ReasoningQueryEngine):
         if llm is not None or options:

@@ -1,4 +1,4 @@
-"""How documents get into an index and out of it, in LlamaIndex's words."""
+"""Adding documents to an index and deleting them, with LlamaIndex's method names."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class DocumentChanges:
 
     Attributes:
         index: What is changed.
-        similarity_top_k: How many nodes a search gives, which a folder remembers.
-        title_key: Metadata key that holds a document's title.
+        similarity_top_k: Number of nodes of a search, saved in the folder.
+        title_key: Metadata key with the title of a document.
         transformations: Split documents that are added; None leaves that to the index.
     """
 
@@ -45,10 +45,10 @@ class DocumentChanges:
     transformations: Sequence[TransformComponent] | None
 
     def insert(self, documents: Nodes) -> BuildReport:
-        """Add documents; those that are there already and unchanged cost nothing.
+        """Add documents; unchanged documents are skipped.
 
         Raises:
-            KnownDocumentError: A document with the same id and another text is there; use `refresh_ref_docs`.
+            KnownDocumentError: A document with the same id and a different text exists; use `refresh_ref_docs`.
         """
         return run_sync(self.ainsert(documents))
 
@@ -70,7 +70,7 @@ class DocumentChanges:
     ainsert_nodes = ainsert
 
     def refresh(self, documents: Nodes) -> BuildReport:
-        """Bring documents up to date: new ones are added, changed ones replaced, unchanged ones left alone."""
+        """Add new documents and replace changed ones; unchanged documents are skipped."""
         return run_sync(self.arefresh(documents))
 
     async def arefresh(self, documents: Nodes) -> BuildReport:
@@ -82,7 +82,7 @@ class DocumentChanges:
     aupdate_ref_doc = arefresh
 
     def refresh_ref_docs(self, documents: Sequence[BaseNode]) -> list[bool]:
-        """`refresh`, as an index of LlamaIndex has it: for each document whether it was new or changed."""
+        """Like `refresh`, as in LlamaIndex: returns for each document whether it was new or changed."""
         return run_sync(self.arefresh_ref_docs(documents))
 
     async def arefresh_ref_docs(self, documents: Sequence[BaseNode]) -> list[bool]:
@@ -100,7 +100,7 @@ class DocumentChanges:
             return {}
 
     def replace_all(self, documents: Nodes) -> BuildReport:
-        """Make the index hold exactly these documents: every other one is deleted."""
+        """Make the index contain exactly these documents; all others are deleted."""
         return run_sync(self.areplace_all(documents))
 
     async def areplace_all(self, documents: Nodes) -> BuildReport:
@@ -122,7 +122,7 @@ class DocumentChanges:
         return await self._follow(lambda: self.index.adelete(given))
 
     def delete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - the interface's: there is no docstore beside the index
-        """`delete`, as an index of LlamaIndex has it: an unknown id goes to the log, and what `allow` hides stays."""
+        """Like `delete`, as in LlamaIndex: an unknown id is only logged, and what `allow` hides stays."""
         run_sync(self.adelete_ref_doc(ref_doc_id))
 
     async def adelete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
@@ -133,12 +133,13 @@ class DocumentChanges:
             _log.warning("ref_doc_id %s not found, nothing deleted.", ref_doc_id)
 
     def delete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
-        """Remove nodes that were given, and what stands on them; a document that has no other goes, too.
+        """Remove single nodes and everything derived from them; a document without any remaining node is removed, too.
 
-        An unknown id is mentioned in the log.
+        Unknown ids are logged.
 
         Raises:
-            CorpusError: A node was cut here from a whole document, which would come back as it was.
+            CorpusError: A node was split from a whole document by the index, so an update of the document would restore
+                it.
         """
         run_sync(self.adelete_nodes(node_ids))
 
@@ -154,7 +155,7 @@ class DocumentChanges:
 
     @property
     def ref_doc_info(self) -> dict[str, RefDocInfo]:
-        """Ids of nodes and metadata of every document, by its id, as an index of LlamaIndex has it."""
+        """Node ids and metadata of every document, by document id, as in LlamaIndex."""
         nodes = run_sync(self._nodes())
         return {
             name: RefDocInfo(node_ids=nodes.get(name, []), metadata=dict(document.metadata))

@@ -71,16 +71,16 @@ def to_documents(
     chunker: SentenceChunker | None = None,
     marks: Mapping[str, str] | None = None,
 ) -> list[Document]:
-    """Convert documents, or nodes that a splitter cut from documents.
+    """Convert documents, or nodes from a splitter.
 
-    A document keeps its id, text and metadata. Nodes are passages of their source, in the given order, each with its
-    id, its metadata, its places in the text and its relationships; they are not cut again. The caller's objects are not
-    touched.
+    A document keeps its id, text and metadata. Nodes become passages of their source document, in the given order, with
+    their ids, metadata, character offsets and relationships; they are not split again. The given objects are not
+    modified.
 
     Args:
         nodes: Documents or text nodes, or one of them.
         title_key: Metadata key that holds the title.
-        chunker: Cuts documents; None takes each as one passage.
+        chunker: Splits documents; None makes each one a passage.
         marks: What is noted with the nodes of a document, by the document's id.
 
     Raises:

@@ -54,12 +54,13 @@ def known_query(bundle: QueryBundle) -> Iterator[None]:
 class LlamaIndexEmbedder:
     """An `Embedder` over a LlamaIndex embedding model: its caches, rate limits and callbacks keep working.
 
-    Questions go through the model's query methods, passages through its text methods. From async code async
-    methods are awaited; where they only call the sync ones, a worker thread runs those and the loop goes on.
+    Questions go through the model's query methods, passages through its text methods. In async code, async methods are
+    awaited; if they only call the sync methods, these run in a worker thread.
 
     Args:
         model: The embedding model.
-        fingerprint: Names the model; None makes one of class, model name and the settings that change vectors.
+        fingerprint: Identifies the model; by default composed of class, model name and the settings that change
+            vectors.
     """
 
     def __init__(self, model: BaseEmbedding, fingerprint: str | None = None) -> None:

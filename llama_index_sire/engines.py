@@ -47,8 +47,8 @@ class Engines:
         Args:
             similarity_top_k: How many nodes; None takes the retriever's.
             **kwargs: `filters`, `doc_ids` and `node_ids`, which narrow the retriever's, `recipe`, `returns`, `scores`,
-                and arguments of `RetrieverQueryEngine.from_args`. Without an `llm` the index's own answers, where it
-                was made with one of LlamaIndex's.
+                and arguments of `RetrieverQueryEngine.from_args`. Without an `llm`, the model of the index answers, if
+                it is a LlamaIndex LLM.
 
         Raises:
             TypeError: An argument is unknown, or was given twice.
@@ -64,7 +64,7 @@ class Engines:
         similarity_top_k: int | None = None,
         **kwargs: Any,
     ) -> BaseChatEngine:
-        """A chat engine over this retriever, as an index of LlamaIndex has it.
+        """A chat engine over this retriever.
 
         Args:
             chat_mode: `condense_plus_context` (also `best`), `context` or `condense_question`.

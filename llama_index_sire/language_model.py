@@ -51,12 +51,13 @@ class _Request:
 class LlamaIndexModel(CheckedModel):
     """A `StreamingModel` over a LlamaIndex LLM: its callbacks, spans, rate limits and retries keep working.
 
-    Models that call functions answer a schema by calling one; others see it in the prompt. Either way the answer goes
-    through the parse ladder: validated, repaired once. The temperature is the LLM's own: some models refuse another.
+    Structured output uses function calling if the model supports it, otherwise the schema is in the prompt. Either way
+    the answer is validated, and repaired once if it is invalid. The temperature is that of the LLM, because some models
+    accept no other.
 
     Args:
         llm: The LLM.
-        fingerprint: Names the model; None makes one of class, model name and temperature.
+        fingerprint: Identifies the model; by default composed of class, model name and temperature.
     """
 
     def __init__(self, llm: LLM, fingerprint: str | None = None) -> None:

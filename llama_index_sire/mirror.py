@@ -1,4 +1,4 @@
-"""`VectorStoreMirror`: a LlamaIndex vector store that follows an index."""
+"""`VectorStoreMirror`: keeps a LlamaIndex vector store up to date with an index."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ _logger = logging.getLogger(__name__)
 class VectorStoreMirror:
     """Writes every change of an index to a vector store: `Index(path, mirrors=[VectorStoreMirror(store)])`.
 
-    The nodes carry the vectors of the index: nothing is embedded twice. What the store missed, because a process died
-    or it could not be reached, is sent with the next change or by `index.push()`; one that was emptied is filled again.
+    The nodes contain the vectors of the index, so nothing is embedded twice. What the store missed after a crash or
+    while it could not be reached is sent with the next change or by `index.push()`; a store that was emptied is filled
+    again.
 
-    A node has the metadata that all its documents agree on, so that a filter of the store (`tenant == "a"`) lets no
-    summary through that also stands on another tenant's passage. Its SOURCE is the document of a passage; of anything
-    derived, and in stores that cannot delete by node id (`delete_nodes`), it is the node itself.
+    A node has only the metadata that all its documents share, so a filter of the store (`tenant == "a"`) does not match
+    a summary with passages of several tenants. The SOURCE of a passage is its document. The SOURCE of a derived node is
+    the node itself, as it is for all nodes in stores that cannot delete by node id (`delete_nodes`).
 
     Args:
-        vector_store: The user's store. A store that was filled for another index folder has to be emptied first.
-        name: Tells several stores of one index apart, and must be the same in every process.
-        persist_path: File that the store is written to after each change, for stores that live in memory, such as
-            `SimpleVectorStore`; load it with the store's own `from_persist_path`.
+        vector_store: Your store. Empty a store first if it was filled for another index folder.
+        name: Unique among the stores of an index, and the same in every process.
+        persist_path: File to which the store is written after each change, for stores in memory, such as
+            `SimpleVectorStore`; load it with the store's `from_persist_path`.
 
     Raises:
-        ConfigurationError: This is no vector store.
+        ConfigurationError: `vector_store` is not a vector store.
     """
 
     def __init__(

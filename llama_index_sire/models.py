@@ -25,9 +25,9 @@ def resolve_embed_model(given: EmbedModelLike) -> Embedder | str | None:
     """The embedder of an index.
 
     Args:
-        given: A LlamaIndex embedding model, an `Embedder`, a name that `resolve_embedder` reads, or LlamaIndex's
-            `local:NAME_OR_FOLDER` (sentence-transformers). None takes `Settings.embed_model` where the user has set
-            it, else the core's default; LlamaIndex's own default (OpenAI) is never made.
+        given: A LlamaIndex embedding model, an `Embedder`, a name for `resolve_embedder`, or LlamaIndex's
+            `local:NAME_OR_FOLDER` (sentence-transformers). None means `Settings.embed_model` if you have set it,
+            otherwise the core's default; LlamaIndex's own default (OpenAI) is never used.
 
     Raises:
         ConfigurationError: `local` names no model.
@@ -46,8 +46,8 @@ def resolve_llm(given: LLMLike) -> LanguageModel | None:
     """The language model of an index.
 
     Args:
-        given: A LlamaIndex LLM, a `LanguageModel`, or `"settings"` for `Settings.llm`. None works without a model:
-            indexing never spends money that nobody asked to spend.
+        given: A LlamaIndex LLM, a `LanguageModel`, or `"settings"` for `Settings.llm`. None works without a model, even
+            if `Settings.llm` is set.
 
     Raises:
         ConfigurationError: Something else.

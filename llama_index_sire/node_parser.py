@@ -1,4 +1,4 @@
-"""`SireNodeParser`: documents in, the whole pool of a recipe out as nodes, for any `IngestionPipeline`."""
+"""`SireNodeParser`: turns documents into all units of a recipe as nodes, for any `IngestionPipeline`."""
 
 from __future__ import annotations
 
@@ -35,35 +35,35 @@ __all__ = ["SireNodeParser"]
 
 
 class SireNodeParser(NodeParser):
-    """Turns documents into passages and everything a recipe derives from them, ready to be embedded and stored.
+    """Turns documents into nodes: passages and everything that a recipe derives from them.
 
-    Summaries stand on the whole corpus, while a pipeline hands its transformations only the documents that changed. So
-    the parser keeps an index of its own in `persist_dir`; without one every call is a corpus of its own. In a pipeline
-    give it the pipeline's vector store and document store: it then deletes from the store what no longer holds, and
-    follows documents that `UPSERTS_AND_DELETE` has dropped. Without the vector store, call `delete_retired` after runs.
+    Summaries depend on the whole corpus, but a pipeline passes only changed documents to its transformations. So the
+    parser keeps its own index in `persist_dir`. In a pipeline, also pass the pipeline's vector store and document
+    store: the parser then deletes outdated nodes from the store, and removes documents that `UPSERTS_AND_DELETE` has
+    deleted. Without the vector store, call `delete_retired` after each run.
 
-    Without a `persist_dir` nothing can follow a change: derived text of a deleted document would stay in the store.
-    That is refused unless `complete` says that each call brings a whole corpus which does not change, or `kinds` asks
-    for passages alone.
+    Without a `persist_dir`, every call is a corpus of its own, and text derived from a deleted document would stay in
+    the store. This is refused, unless `complete` declares that each call has the complete corpus, or `kinds` selects
+    only passages.
 
-    Ids are content hashes in the form of UUIDs: `id_func` is not used. Pipelines run with one worker: several would
-    each see a part of the corpus, which is refused.
+    Ids are content hashes in the form of UUIDs; `id_func` is not used. Pipelines must run with one worker; several
+    workers, each with a part of the corpus, are refused.
 
     Attributes:
         recipe: Name of a recipe in the registry.
         recipe_settings: Settings of the recipe.
-        kinds: Which kinds of units to hand out, for example the atomic knowledge and bridging facts of `indexrag`
-            alone: `["aku", "bridge"]`. None means all.
+        kinds: The kinds of units to return, for example only the atomic knowledge units and bridging facts of
+            `indexrag`: `["aku", "bridge"]`. None means all.
         persist_dir: Folder of the parser's index.
-        complete: Whether the documents of a call are all there will be; needed without a `persist_dir`.
-        llm: Extracts and summarizes; `"settings"` takes `Settings.llm`; None needs no model.
-        embed_model: Embeds what is clustered: a LlamaIndex model or a name that `resolve_embedder` reads.
+        complete: Whether each call has the complete corpus; needed without a `persist_dir`.
+        llm: Extracts and summarizes; `"settings"` uses `Settings.llm`; None works without a model.
+        embed_model: Embeds the texts to be clustered: a LlamaIndex model or a name for `resolve_embedder`.
         embed_nodes: Put the vectors of `embed_model` on the nodes, so that the pipeline needs no embedding step.
-        seed: Seed of every random choice.
-        title_key: Metadata key that holds a document's title.
+        seed: Random seed.
+        title_key: Metadata key with the title of a document.
         vector_store: The pipeline's vector store.
         docstore: The pipeline's document store.
-        include_prev_next_rel: Link neighbouring passages of a document.
+        include_prev_next_rel: Link adjacent passages of a document.
     """
 
     recipe: str = "sirerag"
@@ -195,7 +195,7 @@ class SireNodeParser(NodeParser):
 
     @property
     def retired_ids(self) -> list[str]:
-        """Ids of nodes that were handed out and have left the index since; each is its own `ref_doc_id`."""
+        """Ids of returned nodes that are no longer in the index; each is its own `ref_doc_id`."""
         if not self.persist_dir:
             return []
         with self._index(show_progress=False) as index:
@@ -203,7 +203,7 @@ class SireNodeParser(NodeParser):
             return list(node_change(PoolSnapshot(), read_pool(index, self.kinds), held=held).retired) if held else []
 
     def delete_retired(self, vector_store: BasePydanticVectorStore) -> list[str]:
-        """Delete from a store what the index has retired; for pipelines whose store the parser does not know."""
+        """Delete nodes that are no longer in the index from a store that was not passed to the parser."""
         retired = self.retired_ids
         for name in retired:
             vector_store.delete(name)

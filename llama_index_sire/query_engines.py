@@ -12,9 +12,9 @@ __all__ = ["IRCoTQueryEngine", "SelfAskQueryEngine", "SingleQueryEngine"]
 
 
 class IRCoTQueryEngine(ReasoningQueryEngine[IRCoTConfig]):
-    """Thinks a sentence, searches for what is missing, and so on; then answers from all that was found.
+    """Alternates reasoning and searching, then answers from everything that was found (IRCoT).
 
-    `config` has the flavour and its settings; see `ReasoningQueryEngine` for everything else.
+    `config` has the flavor and its settings; for everything else, see `ReasoningQueryEngine`.
     """
 
     def _settings(self) -> IRCoTConfig:
@@ -25,10 +25,10 @@ class IRCoTQueryEngine(ReasoningQueryEngine[IRCoTConfig]):
 
 
 class SelfAskQueryEngine(ReasoningQueryEngine[SelfAskConfig]):
-    """Answers follow-up questions first, then the question.
+    """Asks and answers follow-up questions, then answers the question (self-ask).
 
-    The mode `search` of `config` looks for each follow-up question, `two_call` proposes and answers all of them in one
-    call; see `ReasoningQueryEngine` for everything else.
+    The mode `search` of `config` searches for each follow-up question; `two_call` asks and answers all of them in one
+    call. For everything else, see `ReasoningQueryEngine`.
     """
 
     def _settings(self) -> SelfAskConfig:
@@ -43,7 +43,7 @@ class SelfAskQueryEngine(ReasoningQueryEngine[SelfAskConfig]):
 
 
 class SingleQueryEngine(ReasoningQueryEngine[None]):
-    """One search, one answer with citations; see `ReasoningQueryEngine`. There are no settings."""
+    """One search and one answer with citations; see `ReasoningQueryEngine`. It has no settings."""
 
     def _settings(self) -> None:
         return None

@@ -51,25 +51,25 @@ ConfigT = TypeVar("ConfigT")
 
 
 class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
-    """Answers questions by searching in several rounds; the steps stream, and stand in the response's metadata.
+    """Answers questions by searching in several rounds. The steps stream, and are in the response's metadata.
 
-    A response has the answer, whose [1], [2] count `source_nodes` (the user's own nodes, unless the retriever `returns`
-    "units"), and in its metadata `steps`, `stop` (why it ended), `sufficient`, `citations`, `sources` (what these are),
-    `findings` of cited reports ("3.2" is finding 2 of node 3), `usage` and `note`; `str(response)` names the sources,
-    too. A streaming response is there at once; `metadata["steps"]` grows while its generator is read, and the text is
-    the answer alone, as the model writes it.
+    In the answer, [1], [2] refer to `source_nodes` by number (your own nodes, unless the retriever `returns` "units").
+    The metadata of the response has `steps`, `stop` (why the reasoning ended), `sufficient`, `citations`, `sources`
+    (the cited documents), `findings` of cited reports ("3.2" is finding 2 of node 3), `usage` and `note`;
+    `str(response)` lists the sources, too. A streaming response is returned at once; `metadata["steps"]` grows while
+    its generator is read, and the text is only the answer.
 
     Args:
-        source: A `SireRetriever`, whose `similarity_top_k` and `filters` hold, an `Index`, or any other retriever,
-            which is searched as it is.
+        source: A `SireRetriever`, whose `similarity_top_k` and `filters` apply, an `Index`, or any other retriever,
+            which is used as it is.
         config: Settings of the strategy.
-        llm: See `resolve_llm`; when left out, the model of the index, else `Settings.llm` if the user has set it.
-        limits: What one question may cost.
-        streaming: Respond with a generator; steps and events have the answer in pieces, too.
-        callback_manager: The retriever's when left out.
+        llm: See `resolve_llm`; by default the model of the index, or `Settings.llm` if you have set it.
+        limits: Limits per question.
+        streaming: Respond with a generator; steps and events also have the answer in pieces.
+        callback_manager: Default: that of the retriever.
 
     Raises:
-        ConfigurationError: The source is neither, or `config` is another strategy's.
+        ConfigurationError: The source is none of these, or `config` belongs to another strategy.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         return response
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """The evidence alone: nobody is asked for the final answer."""
+        """Only the evidence; makes no call for the final answer."""
         return run_sync(self.aretrieve(query_bundle))
 
     async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -25,21 +25,21 @@ _logger = logging.getLogger(__name__)
 
 
 class SireRerank(BaseNodePostprocessor):
-    """Puts first what a language model picks from the head of the nodes, in one short call that answers in numbers.
+    """Moves the nodes that a language model selects to the front, with one short model call.
 
-    Works after any retriever. Scores stay with the places, so that they still descend; the nodes given are left
-    untouched. Without a model, without a question, and when the call fails (logged) or its answer has no numbers,
-    the order stays.
+    Works after any retriever. Scores stay in descending order: each position keeps its score. The given nodes are not
+    modified. The order stays as it is without a model, without a question, if the call fails (which is logged), or if
+    the answer contains no numbers.
 
     Attributes:
-        top_n: How many nodes come back; None means all.
-        pool: How many of the first nodes the model sees.
+        top_n: Number of nodes returned; None means all.
+        pool: Number of first nodes that the model sees.
         llm: A LlamaIndex LLM, a `LanguageModel` of the core, `"settings"` for `Settings.llm`, or None. It is not saved
-            with the rest (`to_dict`, pickles): give it again, `SireRerank.from_dict(saved, llm=...)`.
-        asks: Name of the model, which tells a restored rerank that has lost it from one without.
+            (`to_dict`, pickles); pass it again: `SireRerank.from_dict(saved, llm=...)`.
+        asks: Name of the model, to detect a restored object that lost its model.
 
     Raises:
-        ConfigurationError: `llm` is another string; at the first nodes: it was restored without its model.
+        ConfigurationError: `llm` is another string; or, at the first use, the object was restored without its model.
     """
 
     top_n: int | None = Field(default=None, ge=1, description="How many nodes come back; None means all.")

@@ -39,35 +39,34 @@ dispatcher = get_dispatcher(__name__)
 
 
 class SireRetriever(DocumentChanges, Engines, BaseRetriever):
-    """Retrieves the passages of documents, in place of `index.as_retriever()`.
+    """A LlamaIndex retriever over an index; use it instead of `index.as_retriever()`.
 
-    What comes back are the user's own nodes, with their classes, ids, metadata, places in the text and relationships;
-    documents that were not split are cut here. Every node says in `metadata["sire_doc_ids"]` and
-    `metadata["sire_chunk_ids"]` (JSON lists) where it comes from. Scores are positive (zero and below are shown as
-    0.000001, for LlamaIndex reads a score of 0.0 as 1.0) and descend, except with `scores="similarity"`.
+    Nodes come back as they were added, with their classes, ids, metadata, character offsets and relationships; whole
+    documents are split by the index. The sources of a node are in `metadata["sire_doc_ids"]` and
+    `metadata["sire_chunk_ids"]` (JSON lists). Scores are positive (zero and below become 0.000001, because LlamaIndex
+    reads a score of 0.0 as 1.0) and in descending order, except with `scores="similarity"`.
 
     Args:
         index: An index of the core; see `from_documents` and `from_persist_dir`.
-        similarity_top_k: How many nodes.
-        filters: `MetadataFilters`, or what the core reads, on the metadata and the ids (`ref_doc_id`, `doc_id`,
-            `node_id`) of nodes. A derived node passes only if all its passages pass.
-        doc_ids: Only nodes of these documents.
-        node_ids: Only these nodes.
-        returns: "passages", or "units": summaries, aggregates and reports as they are, whose metadata are what their
-            passages agree on.
-        scores: "recipe": the recipe's own, without a fixed scale; "similarity": cosines with the question from 0 to 1,
-            for cut-offs such as `SimilarityPostprocessor`, while the order stays the recipe's.
-        recipe: Which of the recipes in the index ranks; None takes the index's.
-        title_key: Metadata key that holds the title of documents that are added.
-        transformations: Split documents that are added, such as `[SentenceSplitter()]`; None leaves that to the index.
-        callback_manager: `Settings.callback_manager` when left out.
-        object_map: For recursive retrieval: what stands behind an `IndexNode` that is found, by its `index_id`, such as
-            another retriever.
-        objects: The same, as `IndexNode`s with their objects, in the place of `object_map`.
-        verbose: Print what recursive retrieval enters.
+        similarity_top_k: Number of nodes.
+        filters: `MetadataFilters` or a filter of the core, on the metadata and the ids (`ref_doc_id`, `doc_id`,
+            `node_id`) of nodes. A derived node matches only if all its source passages match.
+        doc_ids: Return only nodes of these documents.
+        node_ids: Return only these nodes.
+        returns: "passages", or "units": also summaries, aggregates and reports, with the metadata that all their source
+            passages share.
+        scores: "recipe": those of the recipe, without a fixed scale; "similarity": cosine similarities to the question
+            from 0 to 1, for cut-offs such as `SimilarityPostprocessor`; the order stays that of the recipe.
+        recipe: Name of a recipe in the index; None uses that of the index.
+        title_key: Metadata key with the title of added documents.
+        transformations: Split added documents, such as `[SentenceSplitter()]`; None leaves that to the index.
+        callback_manager: Default: `Settings.callback_manager`.
+        object_map: For recursive retrieval: the objects of `IndexNode`s by `index_id`, such as another retriever.
+        objects: The same as `IndexNode`s with their objects, instead of `object_map`.
+        verbose: Print the objects that recursive retrieval uses.
 
     Raises:
-        ConfigurationError: `index` is none, `similarity_top_k` is below one, or a filter cannot be translated.
+        ConfigurationError: `index` is not an index, `similarity_top_k` is below one, or a filter cannot be translated.
     """
 
     def __init__(
@@ -119,22 +118,22 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
 
     @classmethod
     def from_documents(cls, documents: Nodes, **options: Any) -> SireRetriever:
-        """Add documents to an index, which may be new, and return a retriever over it.
+        """Add documents to a new or existing index, and return a retriever over it.
 
-        In a folder that holds an index they are added, those with a known id replace what is there, and nothing else
-        changes; `replace_all` makes an index hold exactly some documents.
+        In an existing index, documents are added, or replaced if their id is known, and nothing else changes; see also
+        `replace_all`.
 
         Args:
-            documents: Documents, or nodes that a splitter cut from documents, which are not cut again.
-            **options: `persist_dir` (the index folder; in memory when left out), `recipe` (a name or a `Recipe`;
-                when left out that of the folder's retriever, its latest or the default), `llm` (see `resolve_llm`;
-                without one nothing is spent), `embed_model` (see `resolve_embed_model`), `vector_store` (the user's
-                store, or a `VectorStoreMirror` of it: gets all nodes, follows every change, is searched),
-                `show_progress=True` for bars, what the class takes (`similarity_top_k`, `filters`, `transformations`,
-                ...) and arguments of `sire_core.Index`: `chunker`, `seed`, `workers`, `limits` and others.
+            documents: Documents, or nodes from a splitter, which are not split again.
+            **options: `persist_dir` (the index folder; without it, the index is in memory), `recipe` (a name or a
+                `Recipe`; by default the recipe saved with the retriever, the folder's latest or the default), `llm`
+                (see `resolve_llm`; without one, no model is called), `embed_model` (see `resolve_embed_model`),
+                `vector_store` (your store, or a `VectorStoreMirror` of it, which is kept up to date and searched),
+                `show_progress=True` for progress bars, arguments of the class (`similarity_top_k`, `filters`,
+                `transformations`, ...) and of `sire_core.Index`: `chunker`, `seed`, `workers`, `limits` and others.
 
         Raises:
-            CorpusError: Documents contradict each other, or hold metadata that is not JSON.
+            CorpusError: Documents contradict each other, or have metadata that is not JSON.
             BuildError: Too many passages failed.
             TypeError: An argument is unknown.
         """
@@ -156,16 +155,17 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
 
     @classmethod
     def from_persist_dir(cls, persist_dir: str | os.PathLike[str], **options: Any) -> SireRetriever:
-        """Open what `persist` or `from_documents(persist_dir=...)` has written.
+        """Open a folder written by `persist` or `from_documents(persist_dir=...)`.
 
         Args:
             persist_dir: The index folder.
-            **options: As in `from_documents`. `similarity_top_k` and `recipe` are what was saved when left out;
-                `embed_model` is needed unless the index was built with the core's default or it is set in `Settings`.
+            **options: As in `from_documents`. The defaults of `similarity_top_k` and `recipe` are the saved values.
+                `embed_model` is needed unless the index was built with the core's default embedder, or it is set in
+                `Settings`.
 
         Raises:
             IndexMissingError: There is no index.
-            EmbedderMismatchError: At the first search: another embedding model than the one it was built with.
+            EmbedderMismatchError: At the first search: the index was built with another embedding model.
             TypeError: An argument is unknown.
         """
         from sire_core.pipeline.mirroring import catch_up
@@ -185,10 +185,10 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
         return retriever
 
     def persist(self, persist_dir: str | os.PathLike[str]) -> None:
-        """Write the index and the retriever's settings into a folder; again after a change, the copy is replaced.
+        """Write the index and the retriever's settings into a folder; a later call replaces this copy.
 
         Raises:
-            StorageError: The folder holds another index, or the copy was changed by somebody else meanwhile.
+            StorageError: The folder contains another index, or the copy was changed in the meantime.
         """
         place = Path(persist_dir)
         if self.index.path is None or self.index.path.resolve() != place.resolve():
@@ -242,11 +242,11 @@ class SireRetriever(DocumentChanges, Engines, BaseRetriever):
         return [replace(hit, score=float(vector @ question)) for hit, vector in zip(hits, vectors, strict=True)]
 
     def searched(self) -> Index:
-        """The index, with the recipe that ranks."""
+        """The index, with the recipe of this retriever."""
         return self.index if self.recipe is None else self.index.using(self.recipe)
 
     def narrowed(self, similarity_top_k: int | None, filters: FilterLike, **fields: Any) -> SireRetriever:
-        """This retriever with another number of nodes; a filter narrows further, and never widens what it may see."""
+        """This retriever with another number of nodes; a filter can only narrow what it returns."""
         mine = {name: getattr(self, name) for name in (*FIELDS, "recipe") if hasattr(self, name)}
         mine["verbose"] = self._verbose
         k = self.similarity_top_k if similarity_top_k is None else similarity_top_k

@@ -22,17 +22,17 @@ def create_sire_tool(
     name: str = "search_documents",
     description: str = "Finds passages that answer a question, with the documents they come from in brackets.",
 ) -> FunctionTool:
-    """Make a tool over a retriever or an index.
+    """Create a search tool for agents over a retriever or an index.
 
-    The model reads `[doc_id] text` blocks, the nodes are `raw_output`. The question reaches the retriever as the model
-    wrote it (`RetrieverTool` of LlamaIndex passes on "input is ..."). Arguments that make no sense raise a
-    `QueryError` in words that an agent can act on.
+    The model reads `[doc_id] text` blocks; the nodes are in `raw_output`. The question reaches the retriever as the
+    model wrote it (`RetrieverTool` of LlamaIndex passes on "input is ..."). Invalid arguments raise a `QueryError` with
+    a message that an agent can act on.
 
     Args:
-        source: A `SireRetriever` (its `similarity_top_k` and `filters` hold; a call's filter narrows further) or an
-            `Index`.
-        name: How the model calls it.
-        description: When to call it.
+        source: A `SireRetriever`, whose `similarity_top_k` and `filters` apply (a call's filter can only narrow it), or
+            an `Index`.
+        name: Name of the tool.
+        description: Tells the model when to call it.
 
     Raises:
         ConfigurationError: It is neither.

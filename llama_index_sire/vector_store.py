@@ -1,4 +1,4 @@
-"""The user's own vector store under our recipes: it finds what is nearest, we walk graphs, select and cite."""
+"""The user's own vector store as the vector index of a recipe."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["VectorStoreSource", "over_vector_store"]
 
 
 class VectorStoreSource:
-    """A `VectorIndex` over a LlamaIndex vector store that holds the pool of an index, as `VectorStoreMirror` keeps it.
+    """A `VectorIndex` over a LlamaIndex vector store that a `VectorStoreMirror` fills.
 
-    Only `query` is asked of the store, with the vector of the index's own embedder. Filters are not passed on: stores
-    do not know that a derived unit passes only when all its passages pass. The core asks for more and leaves out what
-    does not.
+    Only the store's `query` is used, with a vector of the index's embedder. Filters are not passed to the store,
+    because it does not know that a derived unit matches only if all its source passages match. The core requests more
+    results and filters them.
 
     Args:
         vector_store: The store.
@@ -88,19 +88,18 @@ class _StoreRanker:
 
 
 def over_vector_store(recipe: Recipe | str, vector_store: BasePydanticVectorStore) -> Recipe:
-    """A recipe over the user's vector store; what it builds and selects stays as it is.
+    """A recipe that searches the user's vector store.
 
-    A recipe that ranks by vectors alone takes the store's order and scores. Every other one (graphs, words, chains)
-    takes from it what is nearest to a question, its seeds and their scores; units that the store does not list get
-    theirs from vectors of one byte per number on our side, because no store can be asked for the scores of given
-    entries. `Index.stats()["vectors"]` says which it is.
+    A recipe that ranks by vectors alone uses the store's order and scores. Every other recipe (graphs, words, chains)
+    uses the store to find its starting points and their scores; other units are scored with 8-bit vectors in the index
+    folder, because stores cannot return the scores of given entries. `Index.stats()["vectors"]` says which applies.
 
     Args:
         recipe: A name or a `Recipe`.
         vector_store: Filled by a `VectorStoreMirror` of the index.
 
     Raises:
-        ConfigurationError: This is no vector store.
+        ConfigurationError: `vector_store` is not a vector store.
     """
     source = VectorStoreSource(vector_store)
     built = recipe_by_name(recipe) if isinstance(recipe, str) else recipe

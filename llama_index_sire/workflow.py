@@ -1,4 +1,4 @@
-"""`ReasoningWorkflow`: a reasoning as a LlamaIndex workflow that streams its steps as events."""
+"""`ReasoningWorkflow`: reasoning as a LlamaIndex workflow that streams its steps as events."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ class ReasoningWorkflow(Workflow):
     """Runs a query engine as a workflow: `handler = workflow.run(query="...")`.
 
     `handler.stream_events()` gives `ThoughtEvent`, `SubQuestionEvent`, `RetrievedEvent`, `IntermediateAnswerEvent` and
-    `AnswerEvent` as they happen, of a `streaming` engine also `AnswerPieceEvent`s while the answer is written, and
-    `await handler` the response with the whole answer. Cancelling the run, or its timeout, stops further model calls.
+    `AnswerEvent` as they happen, and for a `streaming` engine also `AnswerPieceEvent`s; `await handler` gives the
+    response with the whole answer. Cancelling the run, or its timeout, stops further model calls.
 
     Args:
         engine: An `IRCoTQueryEngine` or `SelfAskQueryEngine`.
-        timeout: Seconds for a run; None waits. (The engine's `limits` end it with what was found.)
+        timeout: Seconds for a run; None means no limit. (The engine's `limits` end a run with an answer from what was
+            found so far.)
         **options: Further arguments of `Workflow`.
     """
 

@@ -38,37 +38,39 @@ FilterLike = Union[Filter, Mapping[str, Any], str, None]
 class Index:
     """One corpus, indexed by one or more recipes, in a folder or in memory.
 
-    Constructing does no I/O and calls no model. Methods that build, change or search have an async twin with an `a` in
-    front; the sync ones run it on a loop of the package's own, so they work in notebooks and servers too.
+    Creating an `Index` does no I/O and calls no model. Methods that build, change or search have an async version with
+    the prefix `a`; the sync versions run it on an event loop of the package, so they also work in notebooks and
+    servers.
 
     Args:
         path: The folder; None keeps the index in memory.
-        recipe: A `Recipe` or a name; None means the folder's latest, and `sire` for a first build. What this object
-            searches with first it keeps: a recipe that is built beside, by anybody, changes nothing for it.
-        language_model: Extracts and summarises; None uses the model-free ways.
+        recipe: A `Recipe` or a name; None means the folder's latest, or `sire` for a first build. This object keeps the
+            recipe of its first search, even if another recipe is built in the folder later.
+        language_model: Extracts and summarises; None works without a model.
         embedder: An `Embedder` or what `resolve_embedder` reads (`st:NAME_OR_FOLDER`, `openai:MODEL`, ...); None means
-            what the folder was built with, and the zero-download default for a first build.
-        extractor: Makes extraction records; None picks by `language_model`.
-        chunker: Cuts documents; None takes each document as one passage. By default sentence-respecting chunks.
-        seed: Seed of every random choice.
-        workers: Model calls in flight at once.
+            what the folder was built with, or the default embedder, which needs no download, for a first build.
+        extractor: Makes extraction records; None chooses one according to `language_model`.
+        chunker: Splits documents into passages, by default at sentence boundaries; None makes each document one
+            passage.
+        seed: Random seed.
+        workers: Number of concurrent model calls.
         max_failure_ratio: Share of failed passages or summaries above which a build stops.
-        progress: Called as `progress(stage, done, total)`; True draws bars with the time left, on terminals only.
-        limits: Most calls and tokens that one build may spend on models.
-        extraction: How a model extracts: `joint` asks once per passage; `native` as the recipe's paper does
-            (`Recipe.native`); `model+rules` asks for facts about the names that rules find and completes them by the
-            rules' own, for models that leave much out.
-        mirrors: Vector stores of yours that follow every change; see `sire_core.protocols.Mirror`.
-        store: A database of `sire_core.stores` (PostgreSQL, Qdrant, LanceDB) that follows every change and finds what
-            is nearest in every search, in the place of our own scan.
+        progress: Called as `progress(stage, done, total)`; True draws progress bars on terminals.
+        limits: Maximum model calls and tokens of one build.
+        extraction: How a model extracts: `joint` makes one call per passage; `native` extracts as in the recipe's paper
+            (`Recipe.native`); `model+rules` asks for facts about the names that rules find and adds what the rules
+            extract, for models that leave much out.
+        mirrors: Your vector stores that are updated with every change; see `sire_core.protocols.Mirror`.
+        store: A database of `sire_core.stores` (PostgreSQL, Qdrant, LanceDB) that is updated with every change and does
+            the nearest-neighbour search instead of the built-in scan.
         lock_timeout: Seconds that a change waits for another writer before it raises `IndexLockedError`.
-        allow: What the readers of this object may see, as a filter: it holds in every search, snapshot and explanation,
-            in `documents` and `stats`, and no argument of theirs widens it. Changes are not limited; see `delete`.
-        runner: Who does a build's work that falls into parts: None this process; `ray` tasks of Ray on this machine or
-            on the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` those of another one (extra `ray`); or a `Runner`. The
-            index is the same.
-        named_models: Makes of a model that a setting names (`rerank_model`) the one that searches ask instead: one that
-            counts, bounds or keeps what it is asked, for example. None asks the named one.
+        allow: A filter on what this object shows: it applies to every search, snapshot and explanation, to `documents`
+            and `stats`, and no argument can widen it. Changes are not restricted; see `delete`.
+        runner: Where parallel parts of a build run: None means in this process; `ray` as Ray tasks on this machine or
+            on the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` on another cluster (extra `ray`); or a `Runner`. The
+            resulting index is the same.
+        named_models: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its
+            calls. None uses the model as it is.
     """
 
     def __init__(
@@ -128,22 +130,22 @@ class Index:
 
     @property
     def allow(self) -> Filter | None:
-        """What readers of this object may see; None means everything."""
+        """What this object shows; None means everything."""
         return self._configuration.allow
 
     @property
     def language_model(self) -> LanguageModel | None:
-        """The model that the index was given; None without one."""
+        """The language model of this index; None without one."""
         return self._configuration.language_model
 
     @property
     def chunker(self) -> SentenceChunker | str | None:
-        """What cuts documents; None takes each as one passage."""
+        """What splits documents into passages; None makes each one a passage."""
         return self._configuration.chunker
 
     @property
     def recipe_name(self) -> str:
-        """Name of the recipe that searches; empty while nothing was built and none was named."""
+        """Name of the recipe used for searches; empty if nothing was built and no recipe was given."""
         configuration = self._configuration
         try:
             return self._session.built()[1].name
@@ -153,7 +155,7 @@ class Index:
             )
 
     def using(self, recipe: str) -> Index:
-        """The same open index, searched by another of the recipes that were built in it.
+        """The same open index, searched with another of its recipes.
 
         Args:
             recipe: Its name.
@@ -166,15 +168,15 @@ class Index:
         return self._others[recipe]
 
     def build(self, documents: Iterable[Document], *, keep: Collection[str] = ()) -> BuildReport:
-        """Make the index hold exactly these documents. Resumes what an interrupted build has paid for.
+        """Build the index so that it contains exactly these documents. Resumes an interrupted build.
 
         Args:
             documents: With unique ids.
-            keep: Ids of further documents, which stay as they are stored.
+            keep: Ids of stored documents to keep in addition.
 
         Raises:
             CorpusError: Contradicting documents, for example one id with two texts.
-            BuildError: Too many passages failed; what succeeded is kept.
+            BuildError: Too many passages failed; results so far are stored.
             EmbedderMismatchError: The folder was built with another embedder.
             IndexLockedError: Another process is writing to the folder.
         """
@@ -185,10 +187,10 @@ class Index:
         return await self._writer.build(documents, keep)
 
     def add(self, documents: Iterable[Document]) -> BuildReport:
-        """Add documents. One that is there already and unchanged is left alone.
+        """Add documents. Unchanged documents are skipped.
 
         Raises:
-            CorpusError: A document with the same id and another text is there; use `update`.
+            CorpusError: A document with the same id and a different text exists; use `update`.
         """
         return run_sync(self.aadd(documents))
 
@@ -208,13 +210,13 @@ class Index:
         """Remove documents and everything derived from them.
 
         Args:
-            doc_ids: Which.
-            missing_ok: Leave out unknown ids.
-            only_shown: Remove no passage that `allow` hides, and take documents that it hides for unknown ones.
+            doc_ids: Ids of the documents.
+            missing_ok: Ignore unknown ids.
+            only_shown: Keep passages that `allow` hides, and treat documents that it hides as unknown.
 
         Raises:
             CorpusError: An id is unknown; nothing is deleted.
-            IndexMissingError: There is no index, and ids may be missing.
+            IndexMissingError: There is no index, and `missing_ok` is set.
         """
         return run_sync(self.adelete(doc_ids, missing_ok=missing_ok, only_shown=only_shown))
 
@@ -225,12 +227,14 @@ class Index:
         return await self._writer.delete(doc_ids, missing_ok=missing_ok, only_shown=only_shown)
 
     def delete_passages(self, passage_ids: Iterable[str]) -> BuildReport:
-        """Remove single passages, by the ids that they were given with, and everything derived from them.
+        """Remove single passages by the ids they were added with, and everything derived from them.
 
-        A document that has no other goes, too. Unknown ids are passed over, and so are passages that `allow` hides.
+        A document without any remaining passage is removed, too. Unknown ids are ignored, and so are passages that
+        `allow` hides.
 
         Raises:
-            CorpusError: A passage was cut here, and an update of its document would bring it back; nothing is deleted.
+            CorpusError: A passage was split from a document by the index, so an update of the document would restore
+                it; nothing is deleted.
             IndexMissingError: There is no index.
         """
         return run_sync(self.adelete_passages(passage_ids))
@@ -240,10 +244,10 @@ class Index:
         return await self._writer.delete_passages(passage_ids)
 
     def drop_recipe(self, name: str) -> None:
-        """Remove a recipe from the folder, with everything that only it derived. Documents and other recipes stay.
+        """Remove a recipe from the folder, with everything derived only for it. Documents and other recipes stay.
 
         Raises:
-            ConfigurationError: The index does not hold it, or holds nothing else.
+            ConfigurationError: The index does not have this recipe, or has no other.
             IndexLockedError: Another process is writing to the folder.
         """
         run_sync(self.adrop_recipe(name))
@@ -253,10 +257,10 @@ class Index:
         await self._writer.drop_recipe(name)
 
     def purge(self) -> None:
-        """Overwrite on disk all that deleted and replaced documents left, then `push`, so that no mirror keeps it.
+        """Overwrite what deleted and replaced documents left on disk, then `push`, so that no mirror keeps it.
 
         Raises:
-            IndexLockedError: Somebody else reads or writes; try again later.
+            IndexLockedError: Another process reads or writes the folder; try again later.
         """
         run_sync(self.apurge())
 
@@ -265,13 +269,13 @@ class Index:
         await self._writer.purge()
 
     def push(self, *, full: bool = False) -> dict[str, int]:
-        """Send the mirrors what they missed, after a crash or when they could not be reached; units sent, by name.
+        """Send mirrors what they missed after a crash or while unreachable. Returns the units sent, by mirror.
 
-        Every change does this, too. A mirror that is new, or every one with `full`, receives everything.
+        Every change does this, too. A new mirror receives everything, and so does every mirror with `full`.
 
         Raises:
             IndexLockedError: Another process is writing to the folder.
-            Exception: Whatever a vector store raises; nothing is lost.
+            Exception: An error of the vector store; nothing is lost, and the next `push` tries again.
         """
         return run_sync(self.apush(full=full))
 
@@ -280,13 +284,14 @@ class Index:
         return await self._writer.push(full=full)
 
     def estimate(self, documents: Iterable[Document], price: Price | None = None) -> Estimate:
-        """What `build(documents)` would ask of the language model, without asking it anything.
+        """Estimate the model calls of `build(documents)`, without making any.
 
-        Extraction is exact, with what is stored deducted; summaries are a range, drawn from a trial without a model.
+        The number of calls for extraction is exact, without those already stored; for summaries it is a range,
+        estimated by a trial build without a model.
 
         Args:
             documents: As for `build`.
-            price: Of the model; None takes the packaged price table's, if it knows the model.
+            price: Price of the model; None uses the included price table, if it has the model.
         """
         return run_sync(self.aestimate(documents, price))
 
@@ -298,18 +303,20 @@ class Index:
         """Find evidence for a question.
 
         Args:
-            query: The question. Time is linear in its length; of a text of many words some recipes compare the first 64
-                different ones or names that the corpus has, beside the vector of the whole.
-            k: How many passages, or units; fewer come back only when fewer pass the filter.
-            filter: On chunk metadata; see `parse_filter`. A derived unit passes only if all its chunks pass.
-            returns: "passages" gives distinct passages of the documents; what was derived from them brings the
-                passages that it stands on. "units" gives summaries, aggregates and reports as they are.
+            query: The question. Search time grows linearly with its length. For long texts, some recipes compare only
+                the first 64 different words or names that occur in the corpus, in addition to the vector of the whole
+                text.
+            k: Number of passages or units; fewer are returned only if fewer match the filter.
+            filter: On the metadata of passages; see `parse_filter`. A derived unit matches only if all its source
+                passages match.
+            returns: "passages" returns distinct passages of the documents; a derived unit is replaced by its source
+                passages. "units" returns summaries, aggregates and reports, too.
 
         Raises:
             QueryError: Empty question or k below one.
-            ConfigurationError: The filter cannot be read, or the recipe was not built here.
+            ConfigurationError: The filter is invalid, or the recipe was not built in this folder.
             IndexMissingError: There is no index.
-            EmbedderMismatchError: Another embedder than the one it was built with.
+            EmbedderMismatchError: The index was built with another embedder.
         """
         return run_sync(self.asearch(query, k, filter=filter, returns=returns))
 
@@ -332,19 +339,19 @@ class Index:
     def search_many(
         self, queries: Sequence[str], k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
     ) -> list[list[Hit]]:
-        """Find evidence for several questions: hits by question, all of one generation.
+        """Find evidence for several questions, on the same state of the index. Returns a list of hits per question.
 
-        One request to the embedder for up to 64 questions, and one matrix product with the vectors of the index, which
-        is read once for all of them. Scores may differ from those of `search` in the last digit.
+        Makes one request to the embedder for up to 64 questions, and one matrix product with the vectors of the index.
+        Scores may differ from those of `search` in the last digit.
 
         Args:
             queries: The questions.
-            k: See `search`, as for the rest.
-            filter: The same for all.
+            k: See `search`.
+            filter: Applies to all questions; see `search`.
             returns: "passages" or "units".
 
         Raises:
-            QueryError: One question in the place of a list; else what `search` raises.
+            QueryError: A single question was given instead of a list; otherwise as in `search`.
         """
         return run_sync(self.asearch_many(queries, k, filter=filter, returns=returns))
 
@@ -356,7 +363,7 @@ class Index:
         return await snapshot.asearch_many(queries, k, returns=returns)
 
     async def afilter_hint(self, filter: FilterLike) -> str:
-        """Keys, values and ids of a filter that nothing has, with the nearest ones; empty when nothing is wrong."""
+        """Keys, values and ids of a filter that the index does not have, with similar ones; empty if there are none."""
         from sire_core.search.filter_hint import filter_hint
 
         where = parse_filter(filter)
@@ -366,7 +373,7 @@ class Index:
         return filter_hint(where, seen.metadata(), seen.document_ids())
 
     def explain(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> str:
-        """The hits of a question and, for each, why it was chosen, as text."""
+        """The hits of a question and why each was found, as text."""
         return run_sync(self.aexplain(query, k, filter=filter, returns=returns))
 
     async def aexplain(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> str:
@@ -377,9 +384,10 @@ class Index:
         return explain_hits(query, await snapshot.asearch(query, k, returns=returns), snapshot)
 
     def show(self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages") -> AskedQuestion:
-        """A question with its hits and the picture of how it led to them; Jupyter and marimo display it.
+        """A question with its hits and a picture of the paths to them; Jupyter and marimo display it.
 
-        Elsewhere `.save("question.html")` writes a page that works offline, `.save("question.svg")` the picture alone.
+        Elsewhere, `.save("question.html")` writes a page that works offline, and `.save("question.svg")` only the
+        picture.
         """
         return run_sync(self.ashow(query, k, filter=filter, returns=returns))
 
@@ -392,7 +400,7 @@ class Index:
         return await aask(await self.asnapshot(filter=filter), query, k, returns=returns)
 
     def snapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
-        """The index as of now, for several searches that belong together; raises what `search` does."""
+        """The current state of the index, for several searches on the same state. Raises what `search` raises."""
         return run_sync(self.asnapshot(filter=filter))
 
     async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
@@ -400,7 +408,7 @@ class Index:
         return await self._session.snapshot(parse_filter(filter))
 
     def stats(self) -> dict[str, Any]:
-        """Counts of the recipe's pool, and what the index was built with."""
+        """Counts of documents and units, and what the index was built with."""
         return self._session.stats()
 
     def failures(self) -> list[Failure]:
@@ -408,7 +416,7 @@ class Index:
         return self._session.failures()
 
     def spent(self) -> list[tuple[str, int, int, int]]:
-        """What a model was paid for: stage, answers, input and output tokens.
+        """What models were used for: stage, number of answers, input tokens, output tokens.
 
         Raises:
             ConfigurationError: The index was opened with `allow`.
@@ -416,7 +424,7 @@ class Index:
         return self._session.spent()
 
     def view(self) -> PoolView:
-        """A read-only snapshot of the recipe's whole pool: units, vectors, edges. For exports and adapters.
+        """A read-only snapshot of all units of the recipe, with vectors and edges. For exports and adapters.
 
         Raises:
             IndexMissingError: There is no index.
@@ -426,10 +434,10 @@ class Index:
         return self._session.reader()[0]
 
     def documents(self, doc_ids: Iterable[str] | None = None) -> list[Document]:
-        """Documents as they were indexed, in corpus order, cut into their passages (`Document.chunks`).
+        """Documents as they were indexed, in corpus order, with their passages (`Document.chunks`).
 
         Args:
-            doc_ids: Which, or the id of one; None reads all. Unknown ids are left out.
+            doc_ids: Ids, or one id; None returns all documents. Unknown ids are ignored.
 
         Raises:
             IndexMissingError: There is no index.
@@ -438,20 +446,20 @@ class Index:
         return self._session.documents(None if wanted is None else set(wanted))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy of the index into a new folder, for example of one that was built in memory.
+        """Write a copy of the index into a new folder, for example an index that was built in memory.
 
         Raises:
-            ConfigurationError: The index was opened with `allow`; a copy holds everything.
-            StorageError: The folder holds something already.
+            ConfigurationError: The index was opened with `allow`, but a copy contains everything.
+            StorageError: The folder is not empty.
         """
         self._configuration.refuse_limited("a copy holds everything")
         self._session.files().save(Path(path))
 
     def reembed(self, path: str | os.PathLike[str], embedder: Embedder | str) -> BuildReport:
-        """Write this corpus with all its recipes into a new folder, with the vectors of another embedder.
+        """Rebuild this index with another embedder in a new folder, with all its recipes.
 
-        What was extracted and answered is taken along, and not asked for again; so are settings of adapters, and
-        documents that wait in one. Interrupted, the same call goes on.
+        Stored answers of models are copied, so extraction is not repeated. Settings of adapters and their documents
+        that are not indexed yet are copied, too. To resume an interrupted call, make it again.
 
         Args:
             path: The new folder.
@@ -461,9 +469,9 @@ class Index:
             The report of the folder's latest recipe.
 
         Raises:
-            ConfigurationError: A recipe was made by a model or an extractor that this index was not given, or the index
-                was opened with `allow`.
-            StorageError: The new folder holds something else.
+            ConfigurationError: A recipe was built with a model or an extractor that this index does not have, or the
+                index was opened with `allow`.
+            StorageError: The new folder contains something else.
         """
         return run_sync(self.areembed(path, embedder))
 
@@ -472,7 +480,7 @@ class Index:
         return await self._writer.reembed(Path(path), embedder)
 
     def close(self) -> None:
-        """Let go of files. The next use opens them again; an index in memory is gone."""
+        """Close files. The next use opens them again; an index in memory is lost."""
         self._session.close()
 
     def __getstate__(self) -> dict[str, Any]:
