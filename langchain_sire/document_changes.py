@@ -108,9 +108,13 @@ class DocumentChanges:
         found: list[str] = []
         seen: set[str] = set()
         for document in await asyncio.to_thread(self.index.documents):
-            own = [(piece.metadata, piece.id) if isinstance(piece, Passage) else ({}, "") for piece in document.chunks]
-            asked = [({**document.metadata, **metadata}, document.id, name) for metadata, name in own or [({}, "")]]
-            seen.update(key for metadata, _, _ in asked for key in metadata)
+            bare = Passage(document.text or "-")
+            own = [piece if isinstance(piece, Passage) else bare for piece in document.chunks or ("",)]
+            asked = [
+                ({**document.metadata, **piece.metadata}, document.id, piece.id, piece.title or document.title)
+                for piece in own
+            ]
+            seen.update(key for passage in asked for key in passage[0])
             if all(passes(wanted, asked)):
                 found.append(document.id)
         if hint := unknown_keys(wanted, seen):  # everything passes a "not" on a key that nothing has

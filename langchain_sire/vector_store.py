@@ -11,7 +11,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError
-from sire_core.filter_ids import asks_for_ids
+from sire_core.filter_ids import asks_for_fields
 from sire_core.recipes.base import recipe_by_name
 from sire_core.search.vectors.flat import Flat
 from sire_core.search.vectors.vector_store import VectorStoreRanker
@@ -71,7 +71,7 @@ class VectorStoreSource:
     async def rank(self, query: str, n: int, where: Filter | None = None) -> Sequence[tuple[str, float]]:
         """The best `n` (unit id, score) pairs, larger scores being better; see `RankedSource`."""
         arguments = {**self._arguments, "k": n}
-        if where is not None and self._native_filter is not None and not asks_for_ids(where):
+        if where is not None and self._native_filter is not None and not asks_for_fields(where):
             arguments["filter"] = self._native_filter(where)
         return [(_unit_id(document), score) for document, score in await self._search(query, arguments)]
 

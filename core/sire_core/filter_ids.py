@@ -1,4 +1,4 @@
-"""Ids in filters: a passage has its document's id and its own beside its metadata, unless these say otherwise."""
+"""Fields of a passage beside its metadata: its document's id, its own and its title, unless metadata say otherwise."""
 
 from __future__ import annotations
 
@@ -10,34 +10,36 @@ from sire_core.filters import Condition
 if TYPE_CHECKING:
     from sire_core.filters import Filter
 
-__all__ = ["DOCUMENT_KEYS", "ID_KEYS", "PASSAGE_KEYS", "asks_for_ids", "conditions", "passes", "with_ids"]
+__all__ = ["DOCUMENT_KEYS", "FIELDS", "PASSAGE_KEYS", "TITLE", "asks_for_fields", "conditions", "passes"]
 
 DOCUMENT_KEYS = ("doc_id", "document_id", "ref_doc_id", "id")
 """Names of a document's id: ours, those of LlamaIndex's stores, and that of LangChain's documents."""
 
 PASSAGE_KEYS = ("passage_id", "node_id")
-ID_KEYS = (*DOCUMENT_KEYS, *PASSAGE_KEYS)
+TITLE = "title"
+FIELDS = (*DOCUMENT_KEYS, *PASSAGE_KEYS, TITLE)
 
 
-def with_ids(metadata: Mapping[str, Any], document: str, passage: str) -> dict[str, Any]:
-    """Metadata of a passage with its ids; a key that it has itself keeps its value."""
-    return {**dict.fromkeys(DOCUMENT_KEYS, document), **dict.fromkeys(PASSAGE_KEYS, passage), **metadata}
-
-
-def asks_for_ids(where: Filter, keys: Collection[str] = ID_KEYS) -> bool:
-    """Whether a filter names a key that may stand for an id."""
+def asks_for_fields(where: Filter, keys: Collection[str] = FIELDS) -> bool:
+    """Whether a filter names a key that may stand for a field."""
     return any(condition.key in keys for condition in conditions(where))
 
 
-def passes(where: Filter, passages: Iterable[tuple[Mapping[str, Any], str, str]]) -> Iterator[bool]:
+def passes(where: Filter, passages: Iterable[tuple[Mapping[str, Any], str, str, str]]) -> Iterator[bool]:
     """Whether each passage passes a filter.
 
     Args:
         where: The filter.
-        passages: Metadata, document id and own id of each.
+        passages: Metadata, document id, own id and title of each.
     """
-    named = asks_for_ids(where)
-    return (where.matches(with_ids(found, document, own) if named else found) for found, document, own in passages)
+    named = asks_for_fields(where)
+    return (where.matches(_with_fields(*passage) if named else passage[0]) for passage in passages)
+
+
+def _with_fields(metadata: Mapping[str, Any], document: str, passage: str, title: str) -> dict[str, Any]:
+    """Metadata with the fields; a key that it has itself keeps its value, and no title is none."""
+    fields = {**dict.fromkeys(DOCUMENT_KEYS, document), **dict.fromkeys(PASSAGE_KEYS, passage)}
+    return {**fields, **({TITLE: title} if title else {}), **metadata}
 
 
 def conditions(where: Filter) -> Iterator[Condition]:

@@ -370,7 +370,7 @@ class Index:
         if where is None:
             return ""
         seen = await self.asnapshot()
-        return filter_hint(where, seen.metadata(), seen.document_ids())
+        return filter_hint(where, seen.metadata(), seen.document_ids(), seen.titles)
 
     def explain(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> str:
         """The hits of a question and why each was found, as text."""

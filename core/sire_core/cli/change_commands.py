@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.changes import run_change
-from sire_core.cli.file_names import ids_of, left_out_sources
+from sire_core.cli.file_names import ids_of, is_inside, left_out_sources
 from sire_core.cli.groups import grouped
 from sire_core.cli.models import SpendingOptions, ask_to_go_on
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, is_index, manifest_of
@@ -81,6 +82,7 @@ def delete(
 
     Stored answers of models about them are kept in case the documents come back, unless --purge is given. Summaries
     that used them are written again; with --llm, the expected cost is shown and you are asked before anything is spent.
+    On a terminal the documents are listed and you are asked first; scripts are not asked.
 
     Example, to overwrite what was removed earlier: sire delete my-index --purge
     """
@@ -101,7 +103,18 @@ def delete(
         gone = ids_of(names, index, folder)
         return [document for document in index.documents() if document.id not in gone]
 
-    run_change(options, change, as_json=as_json, approve=approval(spending, without))
+    pay = approval(spending, without)
+
+    def approve(index: Index, documents: Sequence[Document]) -> None:
+        gone = ids_of(names, index, folder)
+        if gone and set(gone) <= set(index.view().pool.document_ids()):  # else the deletion is refused
+            _list_removed("To be removed from the index", gone)
+            if pay is None:
+                ask_to_go_on(yes=spending.yes or not sys.stdin.isatty())
+        if pay is not None:
+            pay(index, documents)
+
+    run_change(options, change, as_json=as_json, approve=approve)
 
 
 @grouped
@@ -138,15 +151,22 @@ def _approve_removal(
     kept = {document.id for document in documents}
     gone = [name for name in index.view().pool.document_ids() if name not in kept]
     if gone:
-        note(f"No longer in the sources, to be removed from the index: {count(len(gone), 'document')}.", "yellow")
-        for name in gone[:_LISTED]:
-            note(f"  {name}")
-        if len(gone) > _LISTED:
-            note(f"  and {len(gone) - _LISTED:,} more")
-        left_out = left_out_sources(gone, sources, folder)
-        if left_out:
-            note(f"Some are still in {', '.join(left_out)}, of which not all is read now: name it to keep them.")
+        _list_removed("No longer in the sources, to be removed from the index", gone)
+        for root in left_out_sources(gone, sources, folder):
+            part = next((source for source in sources if is_inside(source, root)), None)
+            about = f"{part} is only a part of {root}" if part else f"{root} is not read now"
+            note(
+                f"{about}, from which this index was made, and some of them are still there. To keep them name {root}."
+            )
         ask_to_go_on(yes=yes)
+
+
+def _list_removed(heading: str, gone: Sequence[str]) -> None:
+    note(f"{heading}: {count(len(gone), 'document')}.", "yellow")
+    for name in gone[:_LISTED]:
+        note(f"  {name}")
+    if len(gone) > _LISTED:
+        note(f"  and {len(gone) - _LISTED:,} more")
 
 
 def with_documents(index: Index, documents: Sequence[Document]) -> Sequence[Document]:

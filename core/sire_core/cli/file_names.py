@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sire_core.index import Index
 
-__all__ = ["ids_of", "left_out_sources", "taken_names"]
+__all__ = ["ids_of", "is_inside", "left_out_sources", "taken_names"]
 
 
 def ids_of(given: Iterable[str], index: Index, folder: Path) -> list[str]:
@@ -49,6 +49,12 @@ def left_out_sources(gone: Iterable[str], sources: Iterable[Path], folder: Path)
     now, names = [PurePath(os.path.realpath(source)) for source in sources], list(gone)
     roots = [root for root in Folder(folder).sources() if not any(PurePath(root).is_relative_to(one) for one in now)]
     return [root for root in roots if any(Path(root, name).is_file() for name in names)]
+
+
+def is_inside(source: Path, root: str) -> bool:
+    """Whether a file or folder lies below a folder, and is not the folder itself."""
+    place = os.path.realpath(source)
+    return place != os.path.realpath(root) and PurePath(place).is_relative_to(os.path.realpath(root))
 
 
 def taken_names(names: Iterable[str], sources: Iterable[Path], folder: Path) -> list[str]:

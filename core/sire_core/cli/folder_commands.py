@@ -71,7 +71,9 @@ def documents(folder: arguments.Folder, where: arguments.Filter = None, as_json:
     check_folder(folder)
     wanted = parse_filter(where)
     with open_index(IndexOptions(folder=folder)) as index:
-        found = [d for d in index.documents() if wanted is None or all(passes(wanted, [(d.metadata, d.id, "")]))]
+        found = [
+            d for d in index.documents() if wanted is None or all(passes(wanted, [(d.metadata, d.id, "", d.title)]))
+        ]
     if as_json:
         listed = (
             {"id": d.id, "title": d.title, "passages": len(d.chunks or ()), "metadata": dict(d.metadata)} for d in found

@@ -73,8 +73,9 @@ def given_back(
 
 
 def is_allowed(chunk: Chunk, allow: Filter | None) -> bool:
-    """Whether a passage passes a filter on its metadata and ids."""
-    return allow is None or all(passes(allow, [(chunk.metadata, chunk.doc_id, chunk.source_id or chunk.id)]))
+    """Whether a passage passes a filter on its metadata, ids and title."""
+    passage = (chunk.metadata, chunk.doc_id, chunk.source_id or chunk.id, chunk.title)
+    return allow is None or all(passes(allow, [passage]))
 
 
 def _as_given(chunk: Chunk, document: StoredDocument) -> str | Passage:

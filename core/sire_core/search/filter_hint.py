@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from sire_core.filter_ids import DOCUMENT_KEYS, PASSAGE_KEYS, conditions
+from sire_core.filter_ids import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions
 
 if TYPE_CHECKING:
     from sire_core.filters import Condition, Filter
@@ -20,13 +20,19 @@ _COMPARED = 20_000
 """So many texts are searched for a similar one in far less than a second."""
 
 
-def filter_hint(where: Filter, metadata: Iterable[Mapping[str, Any]], documents: Collection[str]) -> str:
+def filter_hint(
+    where: Filter,
+    metadata: Iterable[Mapping[str, Any]],
+    documents: Collection[str],
+    titles: Callable[[], Collection[str]],
+) -> str:
     """Keys, values and ids of a filter that nothing has, with the nearest ones.
 
     Args:
         where: The filter.
         metadata: Of the passages that may be seen.
         documents: Ids of the documents that may be seen.
+        titles: Gives the titles of the passages that may be seen.
 
     Returns:
         Sentences for the user; empty when nothing looks wrong.
@@ -38,23 +44,26 @@ def filter_hint(where: Filter, metadata: Iterable[Mapping[str, Any]], documents:
             said += _of_values(asked, values[asked.key])
         elif asked.key in DOCUMENT_KEYS:
             said += _not_among(asked, documents, "No document has the id {}.")
+        elif asked.key == TITLE:
+            said += _not_among(asked, titles(), "No passage has the title {}.")
         elif asked.key in PASSAGE_KEYS:
             said.append(f"{asked.key!r} is compared with ids of passages.")
     return " ".join(dict.fromkeys([*said, unknown_keys(where, values)])).strip()
 
 
 def unknown_keys(where: Filter, known: Iterable[str]) -> str:
-    """Keys of a filter that no passage has and that are no ids, with the nearest ones, in sentences."""
+    """Keys of a filter that no passage has and that are no fields, with the nearest ones, in sentences."""
     keys = sorted(key for key in known if not key.startswith("sire_"))
     said = []
     for key in dict.fromkeys(asked.key for asked in conditions(where)):
-        if key not in keys and key not in (*DOCUMENT_KEYS, *PASSAGE_KEYS):
-            nearest = difflib.get_close_matches(key, keys, n=1, cutoff=0.6)
+        if key not in keys and key not in FIELDS:
+            nearest = difflib.get_close_matches(key, [*keys, TITLE], n=1, cutoff=0.6)
             hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
             said.append(f"No passage has the metadata key {_brief(key)}{hint}")
     if said:
         more = f", and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
-        said.append(f"The keys are {', '.join(keys[:_LISTED])}{more}." if keys else "The documents have no metadata.")
+        held = f"The keys are {', '.join(keys[:_LISTED])}{more}" if keys else "The documents have no metadata"
+        said.append(f"{held}; doc_id, passage_id and title can be filtered on, too.")
     return " ".join(said)
 
 

@@ -1,4 +1,4 @@
-"""Which passages of a pool pass a filter, by their metadata and by their ids."""
+"""Which passages of a pool pass a filter, by their metadata, ids and titles."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.filter_ids import PASSAGE_KEYS, asks_for_ids, passes
+from sire_core.filter_ids import PASSAGE_KEYS, TITLE, asks_for_fields, passes
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray
     from sire_core.search.view import PoolView
 
-__all__ = ["passage_ids", "passing_chunks"]
+__all__ = ["passage_ids", "passage_titles", "passing_chunks"]
 
 
 def passing_chunks(view: PoolView, where: Filter | None) -> BoolArray:
     """Chunk numbers that pass a filter, `[chunks]`."""
     number, metadata = view.chunk_metadata
-    if where is not None and asks_for_ids(where):
+    if where is not None and asks_for_fields(where):
         numbers = number.tolist()
-        ids = passage_ids(view) if asks_for_ids(where, PASSAGE_KEYS) else list(zip(_owners(view), repeat("")))
-        asked = ((metadata[number], *found) for number, found in zip(numbers, ids, strict=True))
+        ids = passage_ids(view) if asks_for_fields(where, PASSAGE_KEYS) else list(zip(_owners(view), repeat("")))
+        titles = passage_titles(view) if asks_for_fields(where, (TITLE,)) else [""] * len(numbers)
+        asked = ((metadata[number], *found, title) for number, found, title in zip(numbers, ids, titles, strict=True))
         return np.fromiter(passes(where, asked), dtype=bool, count=len(numbers))
     matches = (where is None or where.matches(found) for found in metadata)
     passing = np.fromiter(matches, dtype=bool, count=len(metadata))
@@ -35,6 +36,12 @@ def passage_ids(view: PoolView) -> list[tuple[str, str]]:
     given: list[str] = view.derived("ids of passages", view.pool.source_ids)
     own = [found.decode() for found in view.pool.chunk_ids.tolist()]
     return [(document, name or chunk) for document, name, chunk in zip(_owners(view), given, own, strict=True)]
+
+
+def passage_titles(view: PoolView) -> list[str]:
+    """The title of every chunk number; empty where there is none."""
+    found: list[str] = view.derived("titles of passages", view.pool.titles)
+    return found
 
 
 def _owners(view: PoolView) -> list[str]:

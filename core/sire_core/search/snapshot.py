@@ -106,6 +106,14 @@ class SearchSnapshot:
         passing = self.view.passing_chunks(self.where).tolist()
         return [ids for ids, passes in zip(passage_ids(self.view), passing, strict=True) if passes]
 
+    def titles(self) -> list[str]:
+        """The different titles of passages that pass the filter."""
+        from sire_core.search.passing import passage_titles
+
+        passing = self.view.passing_chunks(self.where).tolist()
+        named = zip(passage_titles(self.view), passing, strict=True)
+        return list(dict.fromkeys(title for title, passes in named if passes and title))
+
     def metadata(self) -> list[Mapping[str, Any]]:
         """The different metadata of passages that pass the filter."""
         metadata = self.view.pool.distinct_metadata()

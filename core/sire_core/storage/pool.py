@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -111,11 +111,23 @@ class Pool:
     def source_ids(self) -> list[str]:
         """The user's own ids of passages by chunk number; empty where there is none."""
         own = [""] * len(self.chunk_ids)
-        for position in np.flatnonzero(self.kinds == self.kind_names.index(UnitKind.CHUNK.value)).tolist():
-            numbers = self.indices[self.indptr[position] : self.indptr[position + 1]].tolist()
-            for number, name in zip(numbers, self.unit(position)[0].source_ids, strict=False):  # none, or one each
+        for numbers, unit in self._passages():
+            for number, name in zip(numbers, unit.source_ids, strict=False):  # none, or one each
                 own[number] = name
         return own
+
+    def titles(self) -> list[str]:
+        """Titles of passages by chunk number; empty where there is none."""
+        found = [""] * len(self.chunk_ids)
+        for numbers, unit in self._passages():
+            for number in numbers:
+                found[number] = unit.title
+        return found
+
+    def _passages(self) -> Iterator[tuple[list[int], Unit]]:
+        """Units that are passages, with the chunk numbers that they stand on."""
+        for position in np.flatnonzero(self.kinds == self.kind_names.index(UnitKind.CHUNK.value)).tolist():
+            yield self.indices[self.indptr[position] : self.indptr[position + 1]].tolist(), self.unit(position)[0]
 
     def distinct_metadata(self) -> list[Mapping[str, Any]]:
         """The different metadata that chunks have; `chunk_metadata` says which chunk has which."""

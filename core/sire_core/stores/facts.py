@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
-from sire_core.filter_ids import ID_KEYS
+from sire_core.filter_ids import FIELDS
 from sire_core.filters import Condition
 
 if TYPE_CHECKING:
@@ -130,10 +130,10 @@ def _test(where: Filter, *, wanted: bool) -> Test | None:
 
 def _leaf(given: Condition, *, wanted: bool) -> Test | None:
     told = _of_metadata(given, wanted=wanted)
-    if told is None or given.key not in ID_KEYS:
+    if told is None or given.key not in FIELDS:
         return told
     unsaid = Has((f"!{given.key}", f"?{given.key}"), wanted=False)
-    return Joined("or", (told, unsaid))  # where it is no metadata it is an id, which the caller compares
+    return Joined("or", (told, unsaid))  # where it is no metadata it is a field, which the caller compares
 
 
 def _of_metadata(given: Condition, *, wanted: bool) -> Test | None:

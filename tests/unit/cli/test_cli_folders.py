@@ -131,10 +131,34 @@ def test_sync_lists_what_goes_and_asks(source, folder, on_terminal):
 def test_sync_of_a_folder_inside_says_that_the_rest_is_still_there(source, folder):
     result = run("sync", source / "deep", "--to", folder, code=2)
     assert "removed from the index: 2 documents." in result.stderr
-    assert f"Some are still in {source}, of which not all is read now" in result.stderr
+    assert f"{source / 'deep'} is only a part of {source}, from which this index was made" in result.stderr
     (source / "press.md").unlink()
     (source / "ada.md").unlink()
-    assert "still in" not in run("sync", source / "deep", "--to", folder, "--yes").stderr
+    assert "only a part" not in run("sync", source / "deep", "--to", folder, "--yes").stderr
+
+
+def test_sync_of_another_folder_says_which_one_is_not_read(source, folder, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mill.md").write_text("# Mill\n\nA mill on the Marl.")
+    result = run("sync", tmp_path / "other", "--to", folder, code=2)
+    assert f"{source} is not read now, from which this index was made" in result.stderr
+
+
+def test_delete_lists_what_goes_and_asks_on_a_terminal(folder, on_terminal):
+    result = run("delete", folder, "press.md", given="n\n", code=1)
+    assert "To be removed from the index: 1 document." in result.stderr
+    assert "  press.md" in result.stderr
+    assert len(ids(folder)) == 3
+    assert "Go on?" not in run("delete", folder, "nobody.md", code=1).stderr  # refused, so there is nothing to ask
+    assert "Go on?" not in run("delete", folder, "--purge").stderr
+    run("delete", folder, "press.md", given="y\n")
+    run("delete", folder, "ada.md", "--yes")
+    assert ids(folder) == ["deep/lindle.md"]
+
+
+def test_delete_asks_nobody_where_nobody_is(folder):
+    assert "  press.md" in run("delete", folder, "press.md").stderr  # what was named goes; it is shown
+    assert len(ids(folder)) == 2
 
 
 def test_sync_asks_nobody_where_nobody_is(source, folder):

@@ -82,3 +82,44 @@ def test_values_that_no_passage_has_are_named(caplog, where, hint):
 def test_stores_are_told_what_metadata_say_and_no_more():
     told = narrow(parse_filter("id=x7"))
     assert told == Joined("or", (Has(("=id='x7", "?id")), Has(("!id", "?id"), wanted=False)))
+
+
+def titled():
+    pieces = (Passage("It has a pier.", title="Orr, the pier"), Passage("It has a mill."))
+    return [
+        Document("gull", "The Gull was built by Ann Hask.", "The Gull"),
+        Document("orr", "", "Orr", chunks=pieces),
+        Document("hask", "Ann Hask was born in Orr.", "Ann Hask", metadata={"title": "Shipwright"}),
+        Document("bare", "The pier of Orr burnt down."),
+    ]
+
+
+@pytest.mark.parametrize("recipe", ["sire", "sirerag"])
+def test_titles_can_be_filtered_on(recipe):
+    index = Index(recipe=recipe, chunker=None)
+    index.build(titled())
+    for where, expected in (
+        ("title=Orr", {"It has a mill."}),  # a passage with a title of its own has that one
+        ({"title": {"text_match_insensitive": "orr"}}, {"It has a mill.", "It has a pier."}),
+        ({"title": ["The Gull", "Shipwright"]}, {"The Gull was built by Ann Hask.", "Ann Hask was born in Orr."}),
+        ("title='Ann Hask'", set()),  # metadata of its own keep their meaning
+        ("not title exists", {"The pier of Orr burnt down."}),
+    ):
+        hits = index.search("Who built the Gull and the pier of Orr?", 20, filter=where)
+        assert {hit.unit.text for hit in hits} == expected, where
+        for hit in index.search("Gull and pier", 20, filter=where, returns="units"):
+            texts = {passage.unit.text for passage in hits}
+            assert hit.unit.text in texts or hit.unit.kind.value != "chunk"
+
+
+def test_titles_bound_what_may_be_seen_and_are_suggested(tmp_path, caplog):
+    Index(tmp_path, recipe="flat", chunker=None).build(titled())
+    with Index(tmp_path, allow="title in [Orr, 'The Gull']") as tenant:
+        assert [(d.id, len(d.chunks)) for d in tenant.documents()] == [("gull", 1), ("orr", 1)]
+        caplog.set_level(logging.WARNING)
+        assert tenant.search("pier", filter="title='The Gul'") == []
+        assert tenant.search("pier", filter="title='Shipwrigth'") == []
+        assert tenant.search("pier", filter="titel=Orr") == []
+    assert "No passage has the title 'The Gul'. Did you mean 'The Gull'?" in caplog.text
+    assert "Shipwright'" not in caplog.text.replace("Shipwrigth", "")  # what `allow` hides is not told
+    assert "No passage has the metadata key 'titel'; did you mean 'title'?" in caplog.text

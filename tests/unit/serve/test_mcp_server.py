@@ -104,7 +104,8 @@ async def test_filters_hold(call, where):
 async def test_nothing_found_is_no_error(call):
     result = await call("search", {"query": "Ada Holm", "filter": "year=3"})
     assert (text_of(result), result.is_error) == ("Nothing was found.", False)
-    hint = "No passage has the metadata key 'yeer'; did you mean 'year'? The keys are lang, year."
+    hint = "No passage has the metadata key 'yeer'; did you mean 'year'? The keys are lang, year; "
+    hint += "doc_id, passage_id and title can be filtered on, too."
     result = await call("search", {"query": "Ada Holm", "filter": "yeer=1930"})
     assert (text_of(result), result.is_error) == (f"Nothing was found. {hint}", False)
 

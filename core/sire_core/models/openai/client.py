@@ -61,7 +61,8 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
         concurrency: Most requests under way at once.
         structured: `auto`, `json_schema`, `json_object` or `none`.
         vision: Whether prompts may carry images.
-        extra_body: More fields of every request (`top_p`, `seed`, `reasoning_effort` …).
+        extra_body: More fields of every request (`top_p`, `seed`, `reasoning_effort` …). Other processes that the model
+            is sent to (pickles) get them as they are: a key belongs into `OPENAI_API_KEY`, never here.
         revision: Free text; part of the fingerprint.
         client_options: More arguments of the official client; `azure_endpoint` and `api_version` for Azure.
 
