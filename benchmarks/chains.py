@@ -28,7 +28,7 @@ import numpy as np
 from sire_core import Index
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.evaluate.datasets import DataSet, load_dataset
-from sire_core.evaluate.evidence_match import evidence_match
+from sire_core.evaluate.retrieval import evidence_match
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.models.embedders import resolve_embedder
 from sire_core.recipes import iier

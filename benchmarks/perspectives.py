@@ -23,12 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sire_core.algorithms.encoding_tree import EncodingTree
+from sire_core.algorithms.encoding_tree import EncodingTree, decoding_information
 from sire_core.algorithms.entropy_levels import entropy_tree
 from sire_core.algorithms.entropy_merging import MergeLevel, merge_communities
 from sire_core.algorithms.partitions import modularity, normalized_mutual_information
 from sire_core.algorithms.perspectives import abstract_greedy, leiden_labels, tree_information
-from sire_core.algorithms.structural_entropy import decoding_information
 from sire_core.algorithms.undirected import UndirectedGraph
 
 Labels = NDArray[np.int64]

@@ -12,21 +12,17 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError('langchain_sire needs LangChain: pip install "sire-rag[langchain]"') from error
 
-from langchain_sire.answer_tool import create_sire_answer_tool
 from langchain_sire.chat import LangChainChat
 from langchain_sire.document_index import SireDocumentIndex
 from langchain_sire.embeddings import LangChainEmbedder
 from langchain_sire.graph_state import ReasoningState
-from langchain_sire.ircot_chain import create_ircot_chain
-from langchain_sire.ircot_retriever import IRCoTRetriever
 from langchain_sire.mirror import VectorStoreMirror
-from langchain_sire.reasoning_chain import ReasoningChain
+from langchain_sire.reasoning_chain import ReasoningChain, create_ircot_chain, create_self_ask_chain
 from langchain_sire.reasoning_graph import create_ircot_graph, create_self_ask_graph
+from langchain_sire.reasoning_retriever import IRCoTRetriever, SelfAskRetriever
 from langchain_sire.retriever import SireRetriever
-from langchain_sire.self_ask_chain import create_self_ask_chain
-from langchain_sire.self_ask_retriever import SelfAskRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
-from langchain_sire.tool import create_sire_tool
+from langchain_sire.tool import create_sire_answer_tool, create_sire_tool
 from langchain_sire.transformer import SireDocumentTransformer, pool_documents
 from langchain_sire.vector_store import VectorStoreSource, over_vector_store
 

@@ -12,8 +12,7 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
 from langchain_sire.callbacks import call, inner_config
-from langchain_sire.chat_pieces import chat_pieces, streaming_part
-from langchain_sire.messages import of_error, of_message, of_structured, to_messages
+from langchain_sire.messages import chat_pieces, of_error, of_message, of_structured, streaming_part, to_messages
 from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.models.base import CheckedModel
 from sire_core.models.prompt_format import render

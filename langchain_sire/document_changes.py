@@ -17,8 +17,7 @@ from sire_core.search.filter_hint import unknown_keys
 from sire_core.types import BuildReport, Passage
 
 if TYPE_CHECKING:
-    from langchain_sire.retriever import FilterLike
-    from sire_core.filters import Filter
+    from sire_core.filters import Filter, FilterLike
     from sire_core.index import Index
 
 __all__ = ["DocumentChanges"]

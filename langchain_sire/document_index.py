@@ -14,10 +14,11 @@ from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 
 from langchain_sire.documents import to_langchain
 from langchain_sire.pending import Pending, pending_of
-from langchain_sire.retriever import FilterLike, SireRetriever
+from langchain_sire.retriever import SireRetriever
 from sire_core import types
 from sire_core.corpus.validation import check_documents
 from sire_core.errors import IndexMissingError
+from sire_core.filters import FilterLike
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings

@@ -12,8 +12,9 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_sire.any_retriever import retriever_source
 from langchain_sire.chat import as_language_model
 from langchain_sire.document_index import SireDocumentIndex
-from langchain_sire.retriever import FilterLike, SireRetriever
+from langchain_sire.retriever import SireRetriever
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
+from sire_core.filters import FilterLike
 from sire_core.index import Index
 from sire_core.reason import (
     Answer,

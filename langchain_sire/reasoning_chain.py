@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, closing
 from functools import partial, reduce
 from operator import add
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.runnables import AddableDict, Runnable, RunnableConfig
@@ -14,13 +14,21 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, create_model
 
 from langchain_sire.chain_tool import ANSWERS, chain_tool
-from langchain_sire.reasoner import Reasoner
-from langchain_sire.retriever import FilterLike
+from langchain_sire.reasoner import Reasoner, make_reasoner
 from langchain_sire.runs import atraced, traced
 from langchain_sire.steps import question_of, step_to_chunk
+from sire_core.filters import FilterLike
+from sire_core.index import Index
 from sire_core.reason import AnswerPiece, ReasoningStep
 
-__all__ = ["ReasoningChain"]
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.retrievers import BaseRetriever
+
+    from sire_core.protocols import LanguageModel
+
+__all__ = ["ReasoningChain", "create_ircot_chain", "create_self_ask_chain"]
+
 
 Question = Union[str, Mapping[str, Any]]
 
@@ -188,3 +196,45 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     # Inside of the generators, because LangChain does not survive one that cannot even be made.
     if arguments:
         raise TypeError(f"a call takes k and filter, not {', '.join(arguments)}")
+
+
+def create_ircot_chain(
+    retriever: BaseRetriever | Index, llm: BaseChatModel | LanguageModel | None = None, **options: Any
+) -> ReasoningChain:
+    """A chain that alternates reasoning and searching, then answers with citations (IRCoT).
+
+    Interleaved retrieval and chain of thought (Trivedi et al.).
+
+    Args:
+        retriever: Any LangChain retriever. The `k` and `filter` of a `SireRetriever` apply; an `Index` is used with the
+            defaults of a `SireRetriever`. Other retrievers are used as they are, and calls cannot filter them.
+        llm: Reasons and answers: a LangChain chat model or a `LanguageModel`. None uses that of the index.
+        **options: `k`, the number of documents in the final context; settings of `sire_core.reason.IRCoTConfig`
+            (`flavor` and others), whose `k` is called `search_k` here; and limits of
+            `sire_core.reason.ReasoningLimits`: `max_steps`, `max_calls`, `max_tokens`, `timeout`.
+
+    Raises:
+        ConfigurationError: An option is unknown or invalid.
+    """
+    return ReasoningChain(make_reasoner("ircot", retriever, llm, options), "IRCoT")
+
+
+def create_self_ask_chain(
+    retriever: BaseRetriever | Index, llm: BaseChatModel | LanguageModel | None = None, **options: Any
+) -> ReasoningChain:
+    """A chain that asks and answers follow-up questions, then answers with citations (self-ask).
+
+    Self-ask (Press et al.).
+
+    Args:
+        retriever: Any LangChain retriever. The `k` and `filter` of a `SireRetriever` apply; an `Index` is used with the
+            defaults of a `SireRetriever`. Other retrievers are used as they are, and calls cannot filter them.
+        llm: Asks and answers: a LangChain chat model or a `LanguageModel`. None uses that of the index.
+        **options: `k`, the number of documents in the final context; settings of `sire_core.reason.SelfAskConfig`
+            (`mode` and others), whose `k` is called `search_k` here; and limits of `sire_core.reason.ReasoningLimits`:
+            `max_steps`, `max_calls`, `max_tokens`, `timeout`.
+
+    Raises:
+        ConfigurationError: An option is unknown or invalid.
+    """
+    return ReasoningChain(make_reasoner("self-ask", retriever, llm, options), "SelfAsk")

@@ -1,4 +1,4 @@
-"""`ReasoningRetriever`: a reasoning strategy as a retriever."""
+"""IRCoT and self-ask as retrievers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from langchain_sire.runs import atraced, traced
 from langchain_sire.steps import step_to_dict
 from sire_core.reason import Answer, ReasoningStep
 
-__all__ = ["STEP_EVENT", "ReasoningRetriever"]
+__all__ = ["STEP_EVENT", "IRCoTRetriever", "ReasoningRetriever", "SelfAskRetriever"]
+
 
 STEP_EVENT = "sire_step"
 """Name of the custom event that tells of a step; its data is `step_to_dict(step)`."""
@@ -76,3 +77,23 @@ class ReasoningRetriever(SireRetriever):
 
 def _evidence(step: ReasoningStep) -> list[Document]:
     return [to_document(hit) for hit in step.hits] if isinstance(step, Answer) else []
+
+
+class IRCoTRetriever(ReasoningRetriever):
+    """A retriever that searches in several rounds with IRCoT; see `create_ircot_chain`.
+
+    Use it like a `SireRetriever`: `from_documents`, `load`, `k`, `filter`. It makes no call for a final answer. See
+    `ReasoningRetriever` for `llm` and `options`.
+    """
+
+    strategy: ClassVar[str] = "ircot"
+
+
+class SelfAskRetriever(ReasoningRetriever):
+    """A retriever that searches for each follow-up question of the model; see `create_self_ask_chain`.
+
+    Use it like a `SireRetriever`: `from_documents`, `load`, `k`, `filter`. It makes no call for a final answer. See
+    `ReasoningRetriever` for `llm` and `options`.
+    """
+
+    strategy: ClassVar[str] = "self-ask"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_sire.recorded_model import RecordedModel
-from langchain_sire.retriever import FilterLike
+from sire_core.filters import FilterLike
 from sire_core.index import Index
 
 if TYPE_CHECKING:

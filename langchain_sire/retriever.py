@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -18,7 +18,7 @@ from langchain_sire.document_changes import DocumentChanges
 from langchain_sire.documents import from_texts, hit_to_langchain
 from langchain_sire.opening import SPELLINGS, open_index, read_settings, refuse_store_searches, write_settings
 from sire_core.errors import IndexMissingError, SireError
-from sire_core.filters import Filter, both, parse_filter
+from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.index import Index
 from sire_core.keywords import named
 from sire_core.models.sync import run_sync
@@ -32,10 +32,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, LanguageModel, Recipe
     from sire_core.types import Hit
 
-__all__ = ["FilterLike", "SireRetriever"]
-
-FilterLike = Union[dict[str, Any], str, Filter, None]
-"""A mapping (`{"year": {"gt": 1990}}`), a text (`year>1990`) or a `sire_core.filters` object."""
+__all__ = ["SireRetriever"]
 
 _SEARCH = ("k", "filter", "returns", "recipe")
 """What one call may set, and `search_kwargs` for all calls."""

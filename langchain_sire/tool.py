@@ -1,22 +1,33 @@
-"""`create_sire_tool`: search as a tool for agents."""
+"""Tools for agents: `create_sire_tool` searches, `create_sire_answer_tool` answers with sources."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-# Needed at run time: LangChain reads the annotations of the tool's functions.
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
+from langchain_sire.chain_tool import ANSWERS, chain_tool
 from langchain_sire.documents import KEY
+from langchain_sire.reasoner import make_reasoner
+from langchain_sire.reasoning_chain import ReasoningChain
 from langchain_sire.retriever import SireRetriever
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.index import Index
 from sire_core.serve.arguments import SearchArguments, explain_mistakes
 
-__all__ = ["cite", "create_sire_tool"]
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from pydantic import BaseModel
+
+    from sire_core.protocols import LanguageModel
+
+__all__ = ["cite", "create_sire_answer_tool", "create_sire_tool"]
+
+
+# Needed at run time: LangChain reads the annotations of the tool's functions.
 
 
 def create_sire_tool(
@@ -90,3 +101,45 @@ def cite(documents: list[Document]) -> str:
         f"[{', '.join(d.metadata.get(KEY, {}).get('doc_ids') or [str(d.id)])}] {d.page_content}" for d in documents
     ]
     return "\n\n".join(blocks) or "Nothing was found."
+
+
+def create_sire_answer_tool(
+    source: ReasoningChain | BaseRetriever | Index,
+    llm: BaseChatModel | LanguageModel | None = None,
+    name: str = "answer_from_documents",
+    description: str = ANSWERS,
+    *,
+    via: str = "ircot",
+    args_schema: type[BaseModel] | None = None,
+    **options: Any,
+) -> BaseTool:
+    """Create a tool for agents that answers questions.
+
+    The model reads a short answer that cites documents as `[doc_id]`, the sources with their titles, whether the
+    evidence is sufficient and, with `show_steps`, the steps. The artifact is what the chain's `invoke` returns. Invalid
+    arguments are reported to the model, which can correct them; all other errors are raised.
+
+    Args:
+        source: A chain (`create_ircot_chain`, `create_self_ask_chain`), any retriever, or an index.
+        llm: Reasons and answers: a LangChain chat model or a `LanguageModel`. None uses that of the index. Not allowed
+            with a chain, which has its own.
+        name: Name of the tool.
+        description: Tells the model when to call it.
+        via: `ircot`, `self-ask` or `single` (one search, one call), if the source is not a chain.
+        args_schema: Replaces the arguments `question`, `k`, `filter` and `show_steps`; it can omit some of them, and
+            name the question `input` or `query`.
+        **options: See `create_ircot_chain`, if the source is not a chain.
+
+    Raises:
+        ConfigurationError: The source cannot be searched, or an option is unknown or invalid.
+    """
+    if isinstance(source, ReasoningChain):
+        if llm is not None or options:
+            given = ", ".join([*(["llm"] if llm is not None else []), *options])
+            raise ConfigurationError(f"The chain has its own {given}: give it to the chain.")
+        chain = source
+    else:
+        if via not in ("single", "ircot", "self-ask"):
+            raise ConfigurationError(f"via is 'ircot', 'self-ask' or 'single', not {via!r}.")
+        chain = ReasoningChain(make_reasoner(via, source, llm, options), via)
+    return chain_tool(chain, name, description, args_schema)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.query_engine import RetrieverQueryEngine
 
 from llama_index_sire.language_model import LlamaIndexModel
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from llama_index.core.chat_engine.types import BaseChatEngine
+    from typing_extensions import Self
 
-    from llama_index_sire.retriever import SireRetriever
     from sire_core.index import Index
 
 __all__ = ["Engines"]
@@ -30,7 +31,7 @@ _CHAT_ENGINES = {
 """Classes of LlamaIndex by mode."""
 
 
-class Engines:
+class Engines(BaseRetriever):
     """The part of a retriever that makes engines over it.
 
     Attributes:
@@ -39,7 +40,7 @@ class Engines:
     """
 
     index: Index
-    as_retriever: Callable[..., SireRetriever]
+    as_retriever: Callable[..., Self]
 
     def as_query_engine(self, *, similarity_top_k: int | None = None, **kwargs: Any) -> RetrieverQueryEngine:
         """A query engine over this retriever.
@@ -97,7 +98,7 @@ class Engines:
 
     def _parted(
         self, called: str, similarity_top_k: int | None, options: Mapping[str, Any], of_engine: Sequence[str]
-    ) -> tuple[SireRetriever, dict[str, Any]]:
+    ) -> tuple[Self, dict[str, Any]]:
         """This retriever as some options say, and those of the engine; the engines themselves drop what is unknown."""
         of_engine = [name for name in of_engine if name not in ("retriever", "query_engine")]
         if similarity_top_k is not None:
@@ -107,4 +108,4 @@ class Engines:
         model = self.index.language_model
         if isinstance(model, LlamaIndexModel):
             given.setdefault("llm", model.llm)
-        return (self.as_retriever(**found) if found else self), given  # type: ignore[return-value]  # the class below
+        return (self.as_retriever(**found) if found else self), given

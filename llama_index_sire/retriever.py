@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
 from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, TransformComponent
 from llama_index.core.settings import Settings
@@ -38,7 +37,7 @@ SCORES = ("recipe", "similarity")
 dispatcher = get_dispatcher(__name__)
 
 
-class SireRetriever(DocumentChanges, Engines, BaseRetriever):
+class SireRetriever(DocumentChanges, Engines):
     """A LlamaIndex retriever over an index; use it instead of `index.as_retriever()`.
 
     Nodes come back as they were added, with their classes, ids, metadata, character offsets and relationships; whole

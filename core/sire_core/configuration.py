@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from sire_core.storage.manifest import BuiltRecipe, Manifest
 
-__all__ = ["Configuration", "registered_recipe"]
+__all__ = ["Configuration"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Configuration:
 
     def recipe_to_build(self, manifest: Manifest) -> Recipe:
         """The given recipe; else the folder's latest (of that name); else the default."""
-        from sire_core.recipes.base import DEFAULT_RECIPE, recipe_by_name
+        from sire_core.recipes.base import DEFAULT_RECIPE, recipe_by_name, registered_recipe
 
         if self.recipe_object is not None:
             return self.recipe_object
@@ -135,20 +135,3 @@ class Configuration:
 
             return SentenceChunker()
         return self.chunker
-
-
-def registered_recipe(built: BuiltRecipe) -> Recipe:
-    """The recipe that a folder names.
-
-    Raises:
-        ConfigurationError: It is in no registry, and this process was not given it as an object.
-    """
-    from sire_core.recipes.base import recipe_as_built
-
-    recipe = recipe_as_built(built)
-    if recipe is None:
-        raise ConfigurationError(
-            f"This index holds the recipe {built.name!r}, which is not known here. Pass it: Index(path, recipe=...), "
-            "or register the function that makes it (sire_core.recipes.register)."
-        )
-    return recipe

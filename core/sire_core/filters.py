@@ -19,7 +19,7 @@ from typing import Any, Union
 from sire_core.errors import ConfigurationError
 from sire_core.filter_text import DEEPEST, MOST_CONDITIONS, read_text
 
-__all__ = ["Condition", "Filter", "FilterGroup", "both", "comparable", "condition", "parse_filter"]
+__all__ = ["Condition", "Filter", "FilterGroup", "FilterLike", "both", "comparable", "condition", "parse_filter"]
 
 _ORDERED = ("lt", "lte", "gt", "gte")
 _LISTED = ("in", "nin")
@@ -158,6 +158,9 @@ class FilterGroup:
 
 
 Filter = Union[Condition, FilterGroup]
+
+FilterLike = Union[Filter, Mapping[str, Any], str, None]
+"""What `parse_filter` reads: a filter object, a mapping (`{"year": {"gt": 1990}}`) or a text (`year>1990`)."""
 
 
 def parse_filter(given: Filter | Mapping[str, Any] | str | None) -> Filter | None:

@@ -7,12 +7,12 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from sire_core.bars import ProgressLike, progress_of
 from sire_core.configuration import Configuration
 from sire_core.errors import ConfigurationError, IndexMissingError, SnapshotExpiredError
-from sire_core.filters import Filter, parse_filter
+from sire_core.filters import Filter, FilterLike, parse_filter
 from sire_core.index_writer import IndexWriter
 from sire_core.models.sync import run_sync
 from sire_core.session import Session
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["Index"]
 
 _logger = logging.getLogger(__name__)
-
-FilterLike = Union[Filter, Mapping[str, Any], str, None]
 
 
 class Index:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sire_core.configuration import Configuration, registered_recipe
+from sire_core.configuration import Configuration
 from sire_core.errors import ConfigurationError, IndexLockedError
 from sire_core.session import Session
 
@@ -153,6 +153,7 @@ class IndexWriter:
         from sire_core.corpus.changes import replacing
         from sire_core.corpus.chunker import SentenceChunker
         from sire_core.models.embedders import resolve_embedder
+        from sire_core.recipes.base import registered_recipe
 
         self._configuration.refuse_limited("a copy holds everything")
         embedder = resolve_embedder(embedder)

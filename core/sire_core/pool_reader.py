@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sire_core.configuration import registered_recipe
 from sire_core.errors import EmbedderMismatchError
 
 if TYPE_CHECKING:
@@ -103,6 +102,7 @@ class PoolReader:
         return view, recipe
 
     def _read(self) -> tuple[PoolView, Recipe]:
+        from sire_core.recipes.base import registered_recipe
         from sire_core.search.view import PoolView
         from sire_core.storage.later_reads import LaterReads
 

@@ -112,13 +112,17 @@ class Session:
 
     def documents(self, wanted: set[str] | None) -> list[Document]:
         """Stored documents in corpus order, cut into the passages that are allowed; None means all."""
-        from sire_core.corpus.stored import stored_documents
+        from sire_core.corpus.stored import given_back
         from sire_core.storage.index_files import require_built
 
         library = self.files()
         library.refresh()
         require_built(library)
-        return stored_documents(library.store, wanted, self._configuration.allow)
+        with (store := library.store).snapshot():  # documents and passages of one generation
+            documents = store.documents()
+            passages = store.chunks(documents)
+        found = {name: document for name, document in documents.items() if wanted is None or name in wanted}
+        return given_back(found, passages, self._configuration.allow)
 
     def stats(self) -> dict[str, Any]:
         """Counts of the recipe's pool as far as it is allowed, and what the index was built with."""

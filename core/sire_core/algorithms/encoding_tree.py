@@ -1,4 +1,4 @@
-"""Encoding trees: hierarchies of clusters whose leaves are the vertices of a graph (SMART)."""
+"""Encoding trees over the vertices of a graph (SMART), and their structural entropy in bits (Li and Pan 2016)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ if TYPE_CHECKING:
 
     Labels = NDArray[np.int64]
     Node = tuple[int, int]
+    from numpy.typing import NDArray
 
-__all__ = ["EncodingTree", "canonical_labels", "first_members"]
+    from sire_core.algorithms.undirected import UndirectedGraph
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["EncodingTree", "canonical_labels", "decoding_information", "first_members", "one_dimensional_entropy"]
+
 
 _SPARSE = 8  # labels may be so many times larger than there are vertices before they are numbered by sorting
 
@@ -136,3 +142,51 @@ def first_members(labels: Labels) -> Labels:
     first = np.full(int(labels.max(initial=-1)) + 2, len(labels), dtype=np.int64)
     first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1)  # the last one written stays; -1 goes behind all others
     return first[:-1]
+
+
+def one_dimensional_entropy(graph: UndirectedGraph) -> float:
+    """H1, the entropy of the degrees: what the tree without internal nodes needs. 0 for a graph without edges.
+
+    Args:
+        graph: The graph.
+    """
+    degrees = graph.degrees()
+    return -float(_times_log(degrees / max(graph.volume(), _TINY), degrees, graph.volume()).sum())
+
+
+def decoding_information(graph: UndirectedGraph, tree: EncodingTree) -> float:
+    """D of a tree, H1 - H: bits that the internal nodes save. More is better; never negative.
+
+    Every edge saves log2(vol / V) of the smallest node that holds both its ends, weighted by its share of the volume.
+
+    Args:
+        graph: The graph.
+        tree: A tree over its vertices.
+
+    Raises:
+        ConfigurationError: The tree has another number of vertices.
+    """
+    _check(graph, tree)
+    volume = graph.volume()
+    degrees = graph.degrees()
+    smallest = np.full(len(graph.edges), volume)
+    for level in reversed(tree.labels):
+        left, right = level[graph.edges].T
+        inside = (left == right) & (left >= 0)
+        volumes = np.bincount(level[level >= 0], weights=degrees[level >= 0])
+        smallest[inside] = volumes[left[inside]]
+    return -float(_times_log(2 * graph.weights / max(volume, _TINY), smallest, volume).sum())
+
+
+_TINY = 1e-300
+
+
+def _times_log(shares: Floats, part: Floats, whole: Floats | float) -> Floats:
+    """Product of shares and log2(part / whole), 0 where the part is empty."""
+    ratio = np.divide(part, whole, out=np.ones_like(part), where=part > 0)
+    return np.asarray(shares * np.log2(ratio), dtype=np.float64)
+
+
+def _check(graph: UndirectedGraph, tree: EncodingTree) -> None:
+    if tree.size != graph.size:
+        raise ConfigurationError(f"A tree over {tree.size} vertices does not fit a graph of {graph.size}.")

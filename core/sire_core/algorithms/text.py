@@ -8,7 +8,16 @@ import string
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["count_tokens", "name_key", "normalize_answer", "split_sentences", "tokenize", "truncate_tokens"]
+__all__ = [
+    "count_tokens",
+    "name_key",
+    "normalize_answer",
+    "phrase_words",
+    "split_sentences",
+    "tokenize",
+    "truncate_tokens",
+]
+
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"\w+")
@@ -135,3 +144,13 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     if len(last) == 1 and last.isalpha() and last.isupper():
         return False
     return last.lower() not in _ABBREVIATIONS
+
+
+_PHRASE_WORD = re.compile(r"\w+")
+
+
+def phrase_words(text: str) -> str:
+    """Words in compatibility form, case-folded, joined by single spaces; punctuation and spacing do not matter."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return " ".join(_PHRASE_WORD.findall(text.casefold()))

@@ -91,7 +91,7 @@ def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfi
         ModelError: The model answered nothing at all.
     """
     from sire_core.evaluate.answering import answer_scores
-    from sire_core.evaluate.evidence_match import evidence_match
+    from sire_core.evaluate.retrieval import evidence_match
     from sire_core.evaluate.runner import evaluate
     from sire_core.models.metering import with_meter
     from sire_core.models.sync import run_sync

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sire_core.clean_text import clean_text
-from sire_core.corpus.cleaning import clean_id, clean_metadata
 from sire_core.corpus.official import is_official, official_passages
+from sire_core.corpus.validation import clean_id, clean_metadata
 from sire_core.errors import CorpusError
 from sire_core.types import Document
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,9 @@ from sire_core.types import Document, Passage
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
-    from sire_core.storage.store import Store
     from sire_core.types import Chunk
 
-__all__ = ["StoredDocument", "given_back", "is_allowed", "stored_documents"]
+__all__ = ["StoredDocument", "given_back", "is_allowed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +35,6 @@ class StoredDocument:
     metadata: Mapping[str, Any]
 
 
-def stored_documents(store: Store, wanted: Collection[str] | None, allow: Filter | None) -> list[Document]:
-    """Documents in corpus order, cut into their passages.
-
-    Args:
-        store: Where they are.
-        wanted: Their ids; None for all.
-        allow: Passages that do not pass are left out, and documents of which none does.
-    """
-    with store.snapshot():  # documents and passages of one generation
-        documents = store.documents()
-        passages = store.chunks(documents)
-    found = {name: document for name, document in documents.items() if wanted is None or name in wanted}
-    return given_back(found, passages, allow)
-
-
 def given_back(
     documents: Mapping[str, StoredDocument], chunks: Iterable[Chunk], allow: Filter | None = None
 ) -> list[Document]:
@@ -59,7 +43,7 @@ def given_back(
     Args:
         documents: By id.
         chunks: Passages in corpus order; those of other documents are left out.
-        allow: See `stored_documents`.
+        allow: Passages that do not pass are left out, and documents of which none does.
     """
     pieces: dict[str, list[str | Passage]] = {}
     for chunk in chunks:

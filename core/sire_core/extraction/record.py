@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sire_core.algorithms.text import name_key
+from sire_core.algorithms.text import name_key, phrase_words
 from sire_core.errors import StorageError
-from sire_core.extraction.phrases import phrase_words
 from sire_core.extraction.subjects import base_title
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sire_core.algorithms.text import name_key
-from sire_core.extraction.phrases import phrase_words
+from sire_core.algorithms.text import name_key, phrase_words
 from sire_core.types import Fact, Triple
 
 __all__ = ["facts_of_triples"]

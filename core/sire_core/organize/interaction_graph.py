@@ -11,8 +11,7 @@ from sire_core.corpus.media import media_of
 from sire_core.derive.derivation import OrganizerBase
 from sire_core.extraction.subjects import base_title
 from sire_core.organize.interactions.keyword_table import keyword_edges
-from sire_core.organize.interactions.links import PassageLinks
-from sire_core.organize.interactions.moves import RowMapping
+from sire_core.organize.interactions.links import PassageLinks, RowMapping
 from sire_core.organize.interactions.phrases import WORDS_NOTE, PassagePhrases
 from sire_core.organize.interactions.table import GRAPH_NOTE, InteractionTable
 from sire_core.protocols import Delta

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sire_core.algorithms.text import count_tokens, split_sentences
 from sire_core.derive.derivation import OrganizerBase
 from sire_core.organize.trees.layer import cluster_units
 from sire_core.organize.trees.settings import TreeSettings
@@ -16,7 +18,7 @@ from sire_core.types import Unit, UnitKind, unit_id
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
 
-__all__ = ["SimilarityTree", "by_abstractiveness"]
+__all__ = ["SimilarityTree", "abstractiveness", "by_abstractiveness"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,6 @@ def _mention(chunk: Unit, names: Sequence[str]) -> Unit:
 
 def by_abstractiveness(view: BuildView) -> tuple[list[Unit], list[Unit]]:
     """Details and overviews, each in corpus order."""
-    from sire_core.algorithms.abstractiveness import abstractiveness
-
     records = view.records()
     labelled = any(record.abstractiveness == "high" for record in records.values())
 
@@ -126,3 +126,36 @@ def by_abstractiveness(view: BuildView) -> tuple[list[Unit], list[Unit]]:
 
     labeled = [(unit, label(unit)) for unit in view.chunk_units]
     return [u for u, found in labeled if found != "high"], [u for u, found in labeled if found == "high"]
+
+
+_NUMBER = re.compile(r"\b\d[\d.,:/-]*")
+_NAME = re.compile(r"(?<=[\w,;:)] )[A-Z][\w'\u2019-]*")
+_QUOTE = re.compile(r"[\"\u201c\u201d]")
+_OVERVIEW = re.compile(
+    r"\b(?:overall|in (?:general|summary|short|conclusion)|generally|usually|typically|broadly|commonly|overview|"
+    r"summary|introduction|concepts?|theor(?:y|ies)|principles?|(?:kinds?|types?|forms?|range|variety) of|"
+    r"(?:refers?|relates?) to|consists? of|throughout|various|many|most|often)\b",
+    re.IGNORECASE,
+)
+_FEW = 0.06
+_SOME = 0.12
+_SHORTEST = 12
+
+
+def abstractiveness(text: str) -> str:
+    """`high` for an overview, `low` for details.
+
+    Details carry numbers, names and quotations. A passage is an overview when it has next to none of them, or few of
+    them and on average a word per sentence that generalises. The bounds are set by reading; they depend on nothing but
+    the passage, so that a change of the corpus relabels nothing.
+
+    Args:
+        text: A passage without its title. Headings and fragments below a dozen tokens are `low`.
+    """
+    tokens = count_tokens(text)
+    if tokens < _SHORTEST:
+        return "low"
+    details = len(_NUMBER.findall(text)) + len(_NAME.findall(text)) + len(_QUOTE.findall(text)) / 2
+    density = details / tokens
+    general = len(_OVERVIEW.findall(text)) >= len(split_sentences(text))
+    return "high" if density < _FEW or (general and density < _SOME) else "low"

@@ -18,9 +18,10 @@ from sire_core.search.snapshot import check_query
 from sire_core.telemetry import start as start_span
 
 if TYPE_CHECKING:
+    from sire_core.filters import FilterLike
     from sire_core.protocols import LanguageModel
     from sire_core.reason.merging import Merge
-    from sire_core.reason.searchers import FilterLike, Searchable
+    from sire_core.reason.searchers import Searchable
     from sire_core.types import Hit
 
 __all__ = ["HITS", "ReasoningOptions", "Run", "Strategy", "run_strategy"]

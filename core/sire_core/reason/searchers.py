@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, Union
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -12,15 +12,13 @@ from sire_core.errors import ConfigurationError
 from sire_core.telemetry import TraceSpan
 
 if TYPE_CHECKING:
-    from sire_core.filters import Filter
+    from sire_core.filters import FilterLike
     from sire_core.index import Index
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, WrapModel
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit, PathStep
 
-__all__ = ["FilterLike", "PassageSource", "Retrieve", "RetrieverSource", "Searchable", "Searcher"]
-
-FilterLike = Union["Filter", Mapping[str, Any], str, None]
+__all__ = ["PassageSource", "Retrieve", "RetrieverSource", "Searchable", "Searcher"]
 
 Retrieve = Callable[[str, int], Awaitable[Sequence["Hit"]]]
 """From a query and a number to about so many hits, best first. Their scores must be finite."""

@@ -29,6 +29,7 @@ __all__ = [
     "recipe_of",
     "recipe_with",
     "register",
+    "registered_recipe",
     "remember",
 ]
 
@@ -111,6 +112,21 @@ def recipe_as_built(built: BuiltRecipe, given: Recipe | None = None) -> Recipe |
     return known
 
 
+def registered_recipe(built: BuiltRecipe) -> Recipe:
+    """The recipe that a folder names.
+
+    Raises:
+        ConfigurationError: It is in no registry, and this process was not given it as an object.
+    """
+    recipe = recipe_as_built(built)
+    if recipe is None:
+        raise ConfigurationError(
+            f"This index holds the recipe {built.name!r}, which is not known here. Pass it: Index(path, recipe=...), "
+            "or register the function that makes it (sire_core.recipes.register)."
+        )
+    return recipe
+
+
 def _key(name: str, config: Mapping[str, Any], organizers: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     parts = [name, dict(config), [(organizer, dict(settings)) for organizer, settings in organizers]]
     return json.dumps(parts, sort_keys=True, default=str)
@@ -162,7 +178,6 @@ def recipe_of(folder: str | os.PathLike[str] | None, name: str = "", /, **settin
     Raises:
         ConfigurationError: It was not built here, is not known in this process, or has no such setting or value.
     """
-    from sire_core.configuration import registered_recipe
     from sire_core.storage.folder import Folder
     from sire_core.storage.manifest import Manifest
 

@@ -101,17 +101,13 @@ class SearchSnapshot:
 
     def passage_ids(self) -> list[tuple[str, str]]:
         """Of the passages that pass the filter the id of the document, and their own: the user's, or ours."""
-        from sire_core.search.passing import passage_ids
-
         passing = self.view.passing_chunks(self.where).tolist()
-        return [ids for ids, passes in zip(passage_ids(self.view), passing, strict=True) if passes]
+        return [ids for ids, passes in zip(self.view.passage_ids(), passing, strict=True) if passes]
 
     def titles(self) -> list[str]:
         """The different titles of passages that pass the filter."""
-        from sire_core.search.passing import passage_titles
-
         passing = self.view.passing_chunks(self.where).tolist()
-        named = zip(passage_titles(self.view), passing, strict=True)
+        named = zip(self.view.passage_titles(), passing, strict=True)
         return list(dict.fromkeys(title for title, passes in named if passes and title))
 
     def metadata(self) -> list[Mapping[str, Any]]:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Union
 
 from sire_core.testing.chat_frames import error_response, events, json_response, whole_answer
-from sire_core.testing.http_server import HttpRequest, HttpResponse
-from sire_core.testing.model_server import ModelServer
+from sire_core.testing.http_server import HttpRequest, HttpResponse, ModelServer
 
 __all__ = ["AgentServer", "ToolRequest", "Turn"]
 

@@ -21,8 +21,7 @@ from sire_core.index import Index
 from sire_core.organize.interactions.keyword_table import KEYWORD
 from sire_core.protocols import Recipe
 from sire_core.search.selectors.report_lines import BESIDE
-from sire_core.testing.contents import IndexContents, read_contents
-from sire_core.testing.corpora import sample_corpus, two_tenants
+from sire_core.testing.contents import IndexContents, read_contents, sample_corpus, two_tenants
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
 from sire_core.types import Document, Hit, UnitKind

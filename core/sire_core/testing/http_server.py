@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server on loopback, in a thread of its own. For tests; plain asyncio, no dependency."""
+"""A small HTTP/1.1 server on loopback, in a thread of its own, and the model servers upon it. Plain asyncio."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import logging
 import socket
 import struct
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["HttpRequest", "HttpResponse", "LoopbackServer"]
+__all__ = ["HttpRequest", "HttpResponse", "LoopbackServer", "ModelServer"]
+
 
 _logger = logging.getLogger(__name__)
 
@@ -231,3 +233,40 @@ def _reset(writer: asyncio.StreamWriter) -> None:
     if raw is not None:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
+
+
+class ModelServer(ABC):
+    """An OpenAI-compatible server under `base_url`, from `start` (or `with`) to `stop`.
+
+    Args:
+        port: Port; 0 takes a free one.
+    """
+
+    def __init__(self, port: int = 0) -> None:
+        self._http = LoopbackServer(self._handle, port)
+
+    @property
+    def base_url(self) -> str:
+        """What a client takes as its `base_url`."""
+        return f"http://127.0.0.1:{self._http.port}/v1"
+
+    def start(self) -> Self:
+        """Listen."""
+        self._http.start()
+        return self
+
+    def stop(self) -> None:
+        """Close."""
+        self._http.stop()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @abstractmethod
+    async def _handle(self, request: HttpRequest) -> HttpResponse:
+        """Answer a request."""

@@ -20,8 +20,7 @@ from sire_core.models.usage import estimate_tokens
 from sire_core.testing.chat_frames import content_text, error_response, events, json_response, whole_answer
 from sire_core.testing.faults import FaultPlan, no_faults
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.http_server import HttpRequest, HttpResponse
-from sire_core.testing.model_server import ModelServer
+from sire_core.testing.http_server import HttpRequest, HttpResponse, ModelServer
 from sire_core.testing.scripts import Script, ScriptedCall, default_script
 from sire_core.types import digest
 

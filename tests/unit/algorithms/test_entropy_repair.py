@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_definition import tree_entropy
 
-from sire_core.algorithms.encoding_tree import EncodingTree
+from sire_core.algorithms.encoding_tree import EncodingTree, decoding_information
 from sire_core.algorithms.entropy_levels import entropy_tree, repaired_clusters
-from sire_core.algorithms.structural_entropy import decoding_information
 from sire_core.algorithms.undirected import UndirectedGraph
 
 

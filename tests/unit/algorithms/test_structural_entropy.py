@@ -6,7 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_definition import clusters, nested, tree_entropy
 
-from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels
+from sire_core.algorithms.encoding_tree import (
+    EncodingTree,
+    canonical_labels,
+    decoding_information,
+    one_dimensional_entropy,
+)
 from sire_core.algorithms.partitions import (
     information_beyond_chance,
     label_entropy,
@@ -15,7 +20,6 @@ from sire_core.algorithms.partitions import (
     normalized_mutual_information,
 )
 from sire_core.algorithms.perspectives import tree_information
-from sire_core.algorithms.structural_entropy import decoding_information, one_dimensional_entropy
 from sire_core.algorithms.undirected import UndirectedGraph
 from sire_core.errors import ConfigurationError
 

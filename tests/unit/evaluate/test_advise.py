@@ -11,9 +11,8 @@ from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.advise.advice import CANDIDATES, advise
-from sire_core.evaluate.advise.corpus_look import look
+from sire_core.evaluate.advise.corpus_look import look, sample
 from sire_core.evaluate.advise.own_questions import own_questions
-from sire_core.evaluate.advise.sample import sample
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.corpus.benchmarks import Question
 from sire_core.evaluate.datasets import DataSet
-from sire_core.evaluate.evidence_match import evidence_match
+from sire_core.evaluate.retrieval import evidence_match
 from sire_core.recipes import iier
 from sire_core.testing.hash_embedder import HashEmbedder
 

@@ -19,8 +19,7 @@ from sire_core.index import Index
 from sire_core.organize.build_view import OrganizerView
 from sire_core.recipes import indexrag
 from sire_core.storage.step_tables import StepTables
-from sire_core.testing.contents import read_contents
-from sire_core.testing.corpora import sample_corpus
+from sire_core.testing.contents import read_contents, sample_corpus
 from sire_core.testing.damage import forget_steps
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor

@@ -2,8 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels
-from sire_core.algorithms.structural_entropy import decoding_information
+from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels, decoding_information
 from sire_core.algorithms.text import count_tokens
 from sire_core.algorithms.undirected import UndirectedGraph
 from sire_core.organize.graph.passage_statements import EntityMention, LocalStatement, PassageStatements, PassageTexts

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.recipes import pagerank
-from sire_core.search.rankers.entity_graph import EntityGraph
-from sire_core.search.rankers.spelled_names import SpelledNames
+from sire_core.search.rankers.entity_graph import EntityGraph, SpelledNames
 from sire_core.testing.hash_embedder import HashEmbedder
 
 CHAIN = [

@@ -180,7 +180,7 @@ async def aadvise(
         ConfigurationError: No candidate may be recommended.
         CorpusError: The corpus is so small, or its passages have so little in common, that no question can be made.
     """
-    from sire_core.evaluate.advise.sample import sample
+    from sire_core.evaluate.advise.corpus_look import sample
 
     if all(candidate.shown_only for candidate in candidates):
         raise ConfigurationError("Name a candidate that may be recommended; see CANDIDATES.")

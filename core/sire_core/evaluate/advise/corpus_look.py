@@ -1,4 +1,4 @@
-"""`CorpusLook`: what a corpus is like, as far as it matters for choosing a recipe."""
+"""What a corpus is like, as far as it matters for choosing a recipe, and a sample of it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from sire_core.corpus.sections import SEPARATOR
 from sire_core.extraction.languages import has_unspaced_script, language_of
 from sire_core.extraction.names import cached_key
 from sire_core.extraction.subjects import base_title
+from sire_core.extraction.titles import TitleLinker
 from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_texts import opening_name
 
 if TYPE_CHECKING:
     from sire_core.protocols import IntArray
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Unit
+    from sire_core.types import Document, Unit
 
-__all__ = ["ENGLISH", "CorpusLook", "Named", "look"]
+__all__ = ["ENGLISH", "CorpusLook", "Named", "look", "sample"]
+
 
 _CODE = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
 ENGLISH = "en"
@@ -160,3 +162,42 @@ def _links(graph: EntityGraph, units: Sequence[Unit], about: Sequence[str]) -> l
         if spelled:
             links.append(Named(passage, subjects.pop(), max(spelled, key=len)))
     return links
+
+
+_WORDS = 150
+"""Words of a typical passage: long documents count for several."""
+
+
+def sample(documents: Sequence[Document], passages: int, seed: int = 0) -> list[Document]:
+    """Documents of about so many passages: half of them by chance, the others because one of those names them.
+
+    Args:
+        documents: The corpus.
+        passages: How many passages at most, about; a smaller corpus stays whole.
+        seed: Of the choice.
+    """
+    sizes = [_passages(document) for document in documents]
+    if sum(sizes) <= passages:
+        return list(documents)
+    order = np.random.default_rng(seed).permutation(len(documents)).tolist()
+    by_name = {base_title(d.title): place for place, d in enumerate(documents) if d.title}
+    linker = TitleLinker(list(by_name))
+    chosen: dict[int, None] = {}
+    room = passages
+    for place in order:
+        if room <= 0:
+            break
+        named = [by_name[name] for name in linker.mentions(_text(documents[place])) if name in by_name]
+        for found in (place, *named[:2]):
+            if found not in chosen and (room > 0):
+                chosen[found] = None
+                room -= sizes[found]
+    return [documents[place] for place in sorted(chosen)]
+
+
+def _text(document: Document) -> str:
+    return " ".join(passage.text for passage in document.passages) or document.text
+
+
+def _passages(document: Document) -> int:
+    return len(document.chunks) or 1 + len(document.text.split()) // (2 * _WORDS)

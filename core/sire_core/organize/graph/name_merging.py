@@ -67,7 +67,7 @@ class NameMerging:
         """Keys of names whose vectors are alike, the longer name first."""
         if self.similar_names is None:
             return []
-        from sire_core.algorithms.similar_names import similar_names
+        from sire_core.algorithms.aliases import similar_names
 
         names: dict[str, str] = {}
         for entry in sorted(table.all_entries(), key=lambda entry: entry[:3]):

@@ -1,4 +1,4 @@
-"""`PassageLinks`: edges between passages as arrays."""
+"""Edges between passages as arrays, and where the passages stand before and after a change."""
 
 from __future__ import annotations
 
@@ -8,15 +8,46 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.organize.interactions.moves import RowMapping
 from sire_core.types import Edge
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Pairs = NDArray[np.int64]
+    from numpy.typing import NDArray
 
-__all__ = ["INTERACTS", "PassageLinks"]
+__all__ = ["INTERACTS", "PassageLinks", "RowMapping"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowMapping:
+    """Numbers of the same passages in two corpora.
+
+    Attributes:
+        passages: Ids after the change, `[n]`.
+        place: Number after the change of every passage before it, -1 where it is gone.
+        origin: Number before the change of every passage after it, -1 where it is new, `[n]`.
+    """
+
+    passages: NDArray[np.bytes_]
+    place: NDArray[np.int64]
+    origin: NDArray[np.int64]
+
+    @classmethod
+    def between(cls, before: NDArray[Any], after: NDArray[Any]) -> RowMapping:
+        """Compare the ids of two corpora."""
+        number = {passage: i for i, passage in enumerate(after.tolist())}
+        place = np.array([number.get(passage, -1) for passage in before.tolist()], dtype=np.int64)
+        origin = np.full(len(after), -1, dtype=np.int64)
+        stayed = np.flatnonzero(place >= 0)
+        origin[place[stayed]] = stayed
+        return cls(after, place, origin)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the passages that stayed follow one another as they did."""
+        return bool((np.diff(self.place[self.place >= 0]) > 0).all())
+
 
 INTERACTS = "interacts"
 """Kind of the edges between two passages, the earlier one first. Metadata: `structural` (1), `similarity` (cosine),

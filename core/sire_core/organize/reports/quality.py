@@ -7,8 +7,8 @@ from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from sire_core.algorithms.encoding_tree import one_dimensional_entropy
 from sire_core.algorithms.partitions import corrected_information, modularity, normalized_mutual_information
-from sire_core.algorithms.structural_entropy import one_dimensional_entropy
 
 if TYPE_CHECKING:
     from sire_core.algorithms.perspectives import Perspective

@@ -1,0 +1,266 @@
+"""`PoolContent`: units, passages and derived structures of a pool at one generation; no model is asked for them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from sire_core.algorithms.wording import count
+from sire_core.filter_ids import PASSAGE_KEYS, TITLE, asks_for_fields, passes
+from sire_core.search.structures import Structures
+from sire_core.storage.pool import Pool
+from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
+from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+    from sire_core.filters import Filter
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking
+
+__all__ = ["PoolContent"]
+
+T = TypeVar("T")
+
+
+class PoolContent:
+    """What a pool holds at one generation, read-only and shared by concurrent queries.
+
+    Args:
+        pool: The arrays.
+        load_edges: Reads the pool's edges when somebody wants them.
+        load_notes: Reads notes of the pool's organizers whose keys begin with a text, likewise.
+        before: The content of the generation before, for what is carried over.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        load_edges: Callable[[], Sequence[Edge]],
+        load_notes: Callable[[str], Mapping[str, bytes]],
+        before: PoolContent | None,
+    ) -> None:
+        self.pool = pool
+        self._load_edges = load_edges
+        self._load_notes = load_notes
+        carried = None if before is None else before._structures  # noqa: SLF001 - our own kind
+        self._structures: Structures = Structures(pool.files, carried)
+
+    @property
+    def generation(self) -> int:
+        """Generation of the index this snapshot shows."""
+        return self.pool.generation
+
+    @property
+    def size(self) -> int:
+        """Number of units."""
+        return len(self.pool.ids)
+
+    @property
+    def matrix(self) -> FloatArray:
+        """Unit-length vectors, `[size, dimension]`."""
+        return self.pool.matrix
+
+    @property
+    def kinds(self) -> NDArray[np.uint8]:
+        """Codes into `kind_names`, `[size]`."""
+        return self.pool.kinds
+
+    @property
+    def kind_names(self) -> Sequence[str]:
+        """`UnitKind` values by code."""
+        return self.pool.kind_names
+
+    @property
+    def ids(self) -> NDArray[np.bytes_]:
+        """Unit ids, `[size]`."""
+        return self.pool.ids
+
+    @property
+    def chunk_pointers(self) -> tuple[IntArray, IntArray]:
+        """CSR of provenance over chunk numbers."""
+        return self.pool.indptr, self.pool.indices
+
+    @property
+    def chunk_documents(self) -> IntArray:
+        """Number of each chunk's document, `[chunks]`."""
+        return self.pool.chunk_documents
+
+    @property
+    def chunk_metadata(self) -> tuple[IntArray, Sequence[Mapping[str, Any]]]:
+        """Number of each chunk's metadata, `[chunks]`, and the different metadata by number."""
+        return self.pool.chunk_metadata, self.derived("metadata", self.pool.distinct_metadata)
+
+    def reading(
+        self, load_edges: Callable[[], Sequence[Edge]], load_notes: Callable[[str], Mapping[str, bytes]]
+    ) -> Self:
+        """This snapshot with other ways to read what it has not read yet; everything derived is shared."""
+        twin = copy.copy(self)
+        twin._load_edges, twin._load_notes = load_edges, load_notes  # noqa: SLF001 - a copy of ourselves
+        return twin
+
+    def allowed(self, where: Filter | None) -> BoolArray | None:
+        """Units all of whose chunks pass the filter, `[size]`; None when everything passes."""
+        if where is None:
+            return None
+        if not self.size:
+            return np.zeros(0, dtype=bool)
+        by_link = self.passing_chunks(where)[self.pool.indices]
+        # No unit is without chunks, so every segment of `reduceat` has an element of its own.
+        return np.asarray(np.logical_and.reduceat(by_link, self.pool.indptr[:-1]), dtype=bool)
+
+    def passing_chunks(self, where: Filter | None) -> BoolArray:
+        """Chunk numbers that pass a filter, `[chunks]`."""
+        number, metadata = self.chunk_metadata
+        if where is not None and asks_for_fields(where):
+            numbers = number.tolist()
+            ids = self.passage_ids() if asks_for_fields(where, PASSAGE_KEYS) else list(zip(self._owners(), repeat("")))
+            titles = self.passage_titles() if asks_for_fields(where, (TITLE,)) else [""] * len(numbers)
+            rows = zip(numbers, ids, titles, strict=True)
+            asked = ((metadata[number], *found, title) for number, found, title in rows)
+            return np.fromiter(passes(where, asked), dtype=bool, count=len(numbers))
+        matches = (where is None or where.matches(found) for found in metadata)
+        passing = np.fromiter(matches, dtype=bool, count=len(metadata))
+        return np.asarray(passing[number], dtype=bool)
+
+    def passage_ids(self) -> list[tuple[str, str]]:
+        """Of every chunk number the id of its document, and its own: the user's, or ours where there is none."""
+        given: list[str] = self.derived("ids of passages", self.pool.source_ids)
+        own = [found.decode() for found in self.pool.chunk_ids.tolist()]
+        return [(document, name or chunk) for document, name, chunk in zip(self._owners(), given, own, strict=True)]
+
+    def passage_titles(self) -> list[str]:
+        """The title of every chunk number; empty where there is none."""
+        found: list[str] = self.derived("titles of passages", self.pool.titles)
+        return found
+
+    def _owners(self) -> list[str]:
+        """Ids of the documents of all chunk numbers."""
+        ids = self.pool.document_ids()
+        return [ids[number] for number in self.pool.chunk_documents.tolist()]
+
+    def units(self, positions: Sequence[int] | IntArray) -> list[Unit]:
+        """Read units."""
+        return [self.pool.unit(int(position))[0] for position in positions]
+
+    def vectors(self, ids: Sequence[str]) -> FloatArray:
+        """Unit-length vectors of units by id, `[len(ids), dimension]`.
+
+        Raises:
+            KeyError: An id is none of this snapshot's.
+        """
+        places = self.places()
+        return np.asarray(self.matrix[[places[found] for found in ids]])
+
+    def places(self) -> Mapping[str, int]:
+        """Positions of units by id."""
+        found: Mapping[str, int] = self.derived(
+            "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(self.ids.tolist())}
+        )
+        return found
+
+    def hits(self, positions: IntArray, scores: NDArray[np.float32], ranking: Ranking) -> list[Hit]:
+        """Read units as hits; a derived unit cites its passages in the order in which the ranking prefers them."""
+        return [
+            self.hit(position, score, ranking)
+            for position, score in zip(positions.tolist(), scores.tolist(), strict=True)
+        ]
+
+    def hit(self, position: int, score: float, ranking: Ranking) -> Hit:
+        """One of `hits`."""
+        places = self._places(position)
+        unit, documents = self.pool.unit(position, _cited(places, ranking).tolist() if len(places) > 1 else None)
+        path = ranking.path(position)
+        if unit.kind is UnitKind.CHUNK:
+            return Hit(unit, score, documents, path, unit.metadata)
+        sources = self._sources(position)
+        path = (*path, PathStep("sources", unit.chunk_ids, _what(unit)))
+        return Hit(unit, score, documents, path, shared_metadata(sources), differing_metadata(sources))
+
+    def passages_of(self, position: int, ranking: Ranking) -> list[int]:
+        """Positions of the passages that a unit stands on, each once, in the order in which it cites them."""
+        places = self._places(position)
+        found: list[int] = places[_cited(places, ranking)].tolist() if len(places) > 1 else places.tolist()
+        return list(dict.fromkeys(found))
+
+    def path_through(self, position: int, ranking: Ranking) -> tuple[PathStep, ...]:
+        """How the ranking came to a derived unit, and what that is: the path of the passages that it brings."""
+        unit, _ = self.pool.unit(position)
+        return (*ranking.path(position), PathStep("sources", (unit.id,), _what(unit)))
+
+    def _places(self, position: int) -> IntArray:
+        """Positions of the chunk units that a unit stands on, one per chunk."""
+        chunks = self.pool.indices[self.pool.indptr[position] : self.pool.indptr[position + 1]]
+        places: IntArray = self.derived("units of chunks", self._units_of_chunks)[chunks]
+        return places
+
+    def shared_metadata(self, position: int) -> dict[str, Any]:
+        """What the metadata of all passages that a unit stands on agree on."""
+        return shared_metadata(self._sources(position))
+
+    def _sources(self, position: int) -> list[Mapping[str, Any]]:
+        """The different metadata of the passages that a unit stands on."""
+        number, metadata = self.chunk_metadata
+        pool = self.pool
+        numbers = number[pool.indices[pool.indptr[position] : pool.indptr[position + 1]]].tolist()
+        return [metadata[number] for number in dict.fromkeys(numbers)]
+
+    def _units_of_chunks(self) -> IntArray:
+        """Position of the chunk unit of every chunk number."""
+        chunk_units = np.flatnonzero(self.pool.kinds == self.kind_names.index(UnitKind.CHUNK.value))
+        places = np.zeros(len(self.pool.chunk_ids), dtype=np.int64)
+        for position in chunk_units.tolist():
+            places[self.pool.indices[self.pool.indptr[position] : self.pool.indptr[position + 1]]] = position
+        return places
+
+    def edges(self) -> Sequence[Edge]:
+        """All edges of the pool."""
+        edges: Sequence[Edge] = self.derived("edges", self._load_edges)
+        return edges
+
+    def note(self, key: str) -> bytes | None:
+        """A note that an organizer of the pool left for queries, of the generation that this snapshot shows."""
+        return self._load_notes(key).get(key)
+
+    def notes(self, prefix: str) -> Sequence[bytes]:
+        """Notes whose keys begin with a text, by key."""
+        return list(self._load_notes(prefix).values())
+
+    def derived(self, name: str, make: Callable[[], Any]) -> Any:
+        """A structure derived from this snapshot, made once and shared by queries."""
+        return self._structures.derived(name, make)
+
+    def carried(self, name: str, make: Callable[[T | None], T]) -> T:
+        """A structure made from the one which the snapshot before had; see `Structures.carried`."""
+        return self._structures.carried(name, make)
+
+    def kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
+        """A structure made once and kept in files for the next process; see `Structures.kept`."""
+        return self._structures.kept(name, make, save, load)
+
+    @property
+    def made(self) -> Collection[str]:
+        """Names of the structures that somebody wanted so far."""
+        return self._structures.names
+
+    def intact(self) -> bool:
+        """Whether nobody touched the files of this snapshot since they were verified."""
+        return self.pool.intact() and self._structures.intact()
+
+
+def _cited(places: IntArray, ranking: Ranking) -> IntArray:
+    """The order in which a unit cites its passages: as the ranking itself prefers them."""
+    return np.argsort(-ranking.scores_at(places), kind="stable")
+
+
+def _what(unit: Unit) -> str:
+    """A derived unit in a path."""
+    about = f" about {unit.title}" if unit.title else ""
+    level = f", level {unit.level}" if unit.level else ""
+    return f"{unit.kind.value}{about}{level}, made from {count(len(unit.chunk_ids), 'passage')}"
