@@ -10,11 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sire_core.algorithms.encoding_tree import decoding_information, one_dimensional_entropy
+from sire_core.algorithms.encoding_tree import (
+    decoding_information,
+    nested_labels,
+    one_dimensional_entropy,
+    repaired_labels,
+    tree_of,
+)
 from sire_core.algorithms.partitions import mutual_information, normalized_mutual_information
 from sire_core.algorithms.perspectives import tree_information
 from sire_core.algorithms.undirected import UndirectedGraph
-from sire_core.neural.soft_trees import SoftTree, SoftTrees, nested_labels, positions, repaired_labels, tree_of
+from sire_core.neural.soft_trees import SoftTree, SoftTrees, positions
 from sire_core.neural.tree_losses import (
     soft_decoding_information,
     soft_entropy,

@@ -3,11 +3,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sire_core.algorithms.encoding_tree import EncodingTree, decoding_information
+from sire_core.algorithms.encoding_tree import (
+    EncodingTree,
+    decoding_information,
+    nested_labels,
+    repaired_labels,
+    tree_of,
+)
 from sire_core.algorithms.partitions import modularity, normalized_mutual_information
 from sire_core.algorithms.undirected import UndirectedGraph
 from sire_core.errors import ConfigurationError
-from sire_core.neural.soft_trees import nested_labels, repaired_labels, tree_of
 from sire_core.neural.tree_abstractor import NeuralSettings, abstract_neural, level_sizes
 
 EDGES = np.array([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)])
