@@ -14,8 +14,7 @@ from langchain_core.runnables.config import get_async_callback_manager_for_confi
 from langchain_sire.any_retriever import retriever_source
 from langchain_sire.graph_state import Progress, ReasoningInput, ReasoningState
 from langchain_sire.reasoner import Reasoner, make_reasoner
-from langchain_sire.recorded_model import PausedError, RecordedModel
-from langchain_sire.recorded_searches import RecordedSearches
+from langchain_sire.recorded_model import PausedError, RecordedModel, RecordedSearches
 from langchain_sire.runs import atraced, traced
 from langchain_sire.steps import question_of, step_to_chunk
 from sire_core.index import Index
@@ -73,10 +72,7 @@ def create_ircot_graph(
     """
     graph = _graph("ircot", retriever, llm, options, streams=stream_answer)
     return graph.compile(
-        checkpointer=checkpointer,
-        interrupt_before=list(interrupt_before),
-        interrupt_after=list(interrupt_after),
-        name="IRCoT",
+        checkpointer, interrupt_before=[*interrupt_before], interrupt_after=[*interrupt_after], name="IRCoT"
     )
 
 
@@ -107,10 +103,7 @@ def create_self_ask_graph(
     """
     graph = _graph("self-ask", retriever, llm, options, streams=stream_answer)
     return graph.compile(
-        checkpointer=checkpointer,
-        interrupt_before=list(interrupt_before),
-        interrupt_after=list(interrupt_after),
-        name="SelfAsk",
+        checkpointer, interrupt_before=[*interrupt_before], interrupt_after=[*interrupt_after], name="SelfAsk"
     )
 
 

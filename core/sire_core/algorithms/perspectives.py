@@ -13,10 +13,11 @@ from sire_core.algorithms.encoding_tree import (
     canonical_labels,
     decoding_information,
     one_dimensional_entropy,
+    tree_signature,
+    vertex_colors,
 )
 from sire_core.algorithms.entropy_levels import entropy_tree
 from sire_core.algorithms.partitions import corrected_information, mutual_information
-from sire_core.algorithms.symmetry import tree_signature, vertex_colors
 from sire_core.algorithms.undirected import UndirectedGraph
 from sire_core.errors import ConfigurationError
 

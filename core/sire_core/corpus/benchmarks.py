@@ -11,8 +11,7 @@ from typing import Any
 from sire_core.algorithms.wording import count
 from sire_core.clean_text import clean_text
 from sire_core.corpus.files import DEFAULT_MAX_BYTES, json_lines, parse_json, read_text
-from sire_core.corpus.official import is_official, official_passages
-from sire_core.corpus.records import json_string
+from sire_core.corpus.records import is_official, json_string, official_passages
 from sire_core.corpus.validation import clean_metadata
 from sire_core.errors import CorpusError
 from sire_core.types import Metadata

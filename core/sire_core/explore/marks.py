@@ -1,7 +1,8 @@
-"""Which words of a text are those of a question, and which are names on the way to it."""
+"""Text as it is shown: escaped, and which of its words are those of a question or names on the way to it."""
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,17 @@ from typing import Any
 
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 
-__all__ = ["Piece", "marked", "question_words"]
+__all__ = ["Piece", "escaped", "marked", "question_words"]
+
+
+# What neither XML nor a UTF-8 file may hold: control characters except tab and newlines, and halves of pairs.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def escaped(text: str) -> str:
+    """A text that is read as it stands, inside an element or a quoted attribute of HTML or XML."""
+    return html.escape(_FORBIDDEN.sub("\ufffd", text), quote=True)
+
 
 Piece = tuple[str, str]
 """Some text, and what it is: `word` of the question, `name` on the path, or nothing."""

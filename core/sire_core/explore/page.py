@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.wording import count
-from sire_core.explore.escape import escaped
+from sire_core.explore.marks import escaped
 from sire_core.explore.picture import kind_name
 from sire_core.explore.svg import STYLE, drawing
 from sire_core.types import digest

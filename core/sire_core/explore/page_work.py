@@ -12,8 +12,8 @@ from nicegui import ui
 
 from sire_core.algorithms.wording import count
 from sire_core.explore import views
-from sire_core.explore.escape import escaped
 from sire_core.explore.explorer import Asking
+from sire_core.explore.marks import escaped
 from sire_core.explore.page_parts import asked_html, guarded, question_field, show_html
 from sire_core.explore.views import address, link
 from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought

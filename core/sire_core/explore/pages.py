@@ -12,8 +12,8 @@ from nicegui import ui
 
 from sire_core.errors import ConfigurationError
 from sire_core.explore import browse, neighbours, views
-from sire_core.explore.escape import escaped
 from sire_core.explore.explorer import Asking, Explorer
+from sire_core.explore.marks import escaped
 from sire_core.explore.names import Names
 from sire_core.explore.page import PAGE_STYLE
 from sire_core.explore.page_ask import AskPage

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
-from sire_core.explore.escape import escaped
+from sire_core.explore.marks import escaped
 from sire_core.explore.picture import Link, Node, Picture, columns, kind_name
 
 __all__ = ["STYLE", "document", "drawing"]

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from sire_core.algorithms.wording import count
 from sire_core.explore.browse import PAGE, Page
-from sire_core.explore.escape import escaped
 from sire_core.explore.explorer import compared
+from sire_core.explore.marks import escaped
 from sire_core.explore.picture import kind_name
 from sire_core.explore.svg import drawing
 

@@ -1,7 +1,8 @@
-"""`Ragged`: rows of arrays that belong to passages, so many each."""
+"""`Ragged`: rows of arrays that belong to passages, so many each; and arrays as bytes for the store."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from sire_core.algorithms.grouping import ranges
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Ragged"]
+__all__ = ["Ragged", "pack_arrays", "unpack_arrays"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +85,16 @@ class Ragged:
         names = [name.removeprefix(f"{prefix}.") for name in arrays if name.startswith(f"{prefix}.")]
         columns = {name: arrays[f"{prefix}.{name}"] for name in names if name != "counts"}
         return cls(arrays[f"{prefix}.counts"], columns)
+
+
+def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Arrays by name as one note, without pickle."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **dict(arrays))  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
+    return buffer.getvalue()
+
+
+def unpack_arrays(note: bytes) -> dict[str, NDArray[Any]]:
+    """What `pack_arrays` wrote."""
+    with np.load(io.BytesIO(note), allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
-from sire_core.explore.escape import escaped
-from sire_core.explore.marks import marked
+from sire_core.explore.marks import escaped, marked
 from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
 from sire_core.explore.svg import document
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.text import count_tokens, name_key, normalize_answer
-from sire_core.graph.ragged import Ragged
+from sire_core.graph.ragged import Ragged, pack_arrays, unpack_arrays
 from sire_core.models.usage import estimate_tokens
-from sire_core.organize.array_notes import pack_arrays, unpack_arrays
 from sire_core.types import hash64
 
 if TYPE_CHECKING:

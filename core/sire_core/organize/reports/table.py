@@ -10,7 +10,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import ranges
 from sire_core.graph.kinds import MENTIONS
-from sire_core.organize.array_notes import pack_arrays, unpack_arrays
+from sire_core.graph.ragged import pack_arrays, unpack_arrays
 from sire_core.organize.reports.entity_network import id_hashes
 from sire_core.types import Edge
 

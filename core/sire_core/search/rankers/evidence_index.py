@@ -13,8 +13,7 @@ from sire_core.algorithms.packed_words import join_words, split_words
 from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_names import EvidenceNames, SpelledText
 from sire_core.search.rankers.name_keys import NameKeys
-from sire_core.search.rankers.passage_words import PassageWords
-from sire_core.search.rankers.vocabulary import stem_keys
+from sire_core.search.rankers.passage_words import PassageWords, stem_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

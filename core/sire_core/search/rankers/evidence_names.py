@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from sire_core.algorithms.lists import Ints
     from sire_core.search.rankers.entity_graph import EntityGraph
     from sire_core.search.rankers.name_keys import NameKeys
-    from sire_core.search.rankers.passage_words import PassageWords
-    from sire_core.search.rankers.vocabulary import Vocabulary
+    from sire_core.search.rankers.passage_words import PassageWords, Vocabulary
 
     Keys = NDArray[np.uint64]
     Numbers = NDArray[np.int32]
