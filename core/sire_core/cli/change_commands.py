@@ -1,4 +1,4 @@
-"""`sire add`, `sire update`, `sire delete`, `sire sync`: changes of an index that is there."""
+"""`sire index`, `sire add`, `sire update`, `sire delete`, `sire sync`: an index is made and changed."""
 
 from __future__ import annotations
 
