@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sire_core.derive.rows import Entry, Group, StoredOutput, decode, encode
+from sire_core.derive.rows import Entry, Group, StoredOutput, decode, decode_all, encode
 from sire_core.protocols import TableChange
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ class Table:
         """Rows by their own key, in corpus order; keys without rows are left out."""
         found: dict[str, list[Entry]] = {}
         if not self.is_new:
-            for row in self.store.rows_of_keys(self.name, list(keys)):
-                if row[3] not in self._gone:
-                    found.setdefault(row[0], []).append(_entry(row))
+            rows = [row for row in self.store.rows_of_keys(self.name, list(keys)) if row[3] not in self._gone]
+            for entry in _entries(rows):
+                found.setdefault(entry.key, []).append(entry)
         for key in keys:
             if key in self._rows:
                 entries = found.setdefault(key, [])
@@ -108,7 +108,7 @@ class Table:
         wanted = set(items)
         found = [entry for entries in self._rows.values() for entry in entries if entry.item in wanted]
         if not self.is_new:
-            found += map(_entry, self.store.rows_of_items(self.name, sorted(wanted - self._gone)))
+            found += _entries(list(self.store.rows_of_items(self.name, sorted(wanted - self._gone))))
         return found
 
     def all_entries(self) -> Iterable[Entry]:
@@ -243,6 +243,11 @@ def _by_item_and_key(rows: Iterable[StoredRow]) -> dict[tuple[str, str], list[tu
     for key, place, _, item, body in rows:
         found.setdefault((item, key), []).append((place, body))
     return found
+
+
+def _entries(rows: Sequence[StoredRow]) -> Iterator[Entry]:
+    bodies = decode_all([row[4] for row in rows])
+    return (Entry(row[1], row[2], row[3], row[0], body) for row, body in zip(rows, bodies, strict=True))
 
 
 def _entry(row: StoredRow) -> Entry:

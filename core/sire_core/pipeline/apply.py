@@ -12,6 +12,7 @@ from sire_core.pipeline.build_models import build_models
 from sire_core.pipeline.build_settings import BuildSettings
 from sire_core.pipeline.builder import Builder
 from sire_core.pipeline.planning import Fingerprints
+from sire_core.storage.corpus_reads import hashes_after
 from sire_core.types import BuildReport, Chunk
 
 if TYPE_CHECKING:
@@ -65,11 +66,11 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: BuildContext) -> 
 
 def _read(library: IndexFiles, plan: Plan) -> CorpusUpdate:
     library.require_sound()  # what is committed next is computed from it
-    stored = library.store.documents()
-    old = library.store.chunks(stored)
-    change = plan(stored, old)
-    chunks = chunks_after(old, change, stored)
-    return CorpusUpdate(stored, change, old, chunks, {chunk.id: chunk.hash for chunk in chunks})
+    corpus = library.store.corpus()
+    change = plan(corpus.documents, corpus.chunks)
+    chunks = chunks_after(corpus.chunks, change, corpus.documents)
+    hashes = hashes_after(corpus.hashes, chunks, change)
+    return CorpusUpdate(corpus.documents, change, corpus.chunks, chunks, hashes)
 
 
 def _fit(

@@ -63,6 +63,7 @@ class CallStore:
     def __init__(self, path: Path | None = None) -> None:
         self._db = Database(path, _SCHEMA, _add_checksums, shrinks=True)
         self._fitted: dict[str, Mapping[str, NDArray[Any]]] = {}
+        self._right: dict[str, set[str]] = {}  # hashes of records that were read and right, by fingerprint
 
     def close(self) -> None:
         """Close the file."""
@@ -105,9 +106,19 @@ class CallStore:
 
     def known(self, fingerprint: str, hashes: Sequence[str]) -> set[str]:
         """Which of the hashes have a record that did not fail."""
-        if len(hashes) > _MANY:  # going through all of them is faster than looking each one up
-            return {row[1] for row in self._good(fingerprint, None)}.intersection(hashes)
-        return {row[1] for row in self._good(fingerprint, hashes)}
+        if len(hashes) <= _MANY:
+            return {row[1] for row in self._good(fingerprint, hashes)}
+        # Going through all of them is faster than looking each one up. What was right once is not read again, unless
+        # somebody else has touched the file.
+        if not self._db.trusted():
+            self._right.clear()
+        stamp, right = self._db.stamp(), self._right.setdefault(fingerprint, set())
+        sql = "SELECT hash FROM records WHERE fingerprint=? AND status!='failed'"
+        there = {str(row[0]) for row in self._db.iterate(sql, [fingerprint])}
+        new = there - right
+        right.update([row[1] for row in self._good(fingerprint, None if len(new) > _MANY else sorted(new))])
+        self._db.trust(stamp)
+        return (there & right).intersection(hashes)
 
     def _good(self, fingerprint: str, hashes: Sequence[str] | None) -> Iterator[tuple[Any, ...]]:
         """Rows of records that did not fail."""

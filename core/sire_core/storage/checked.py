@@ -122,12 +122,20 @@ class CheckedWrites:
             change[1] += checksum
             yield (*row[:width], checksum, *row[width:])
 
-    def delete(self, table: CheckedTable, columns: Sequence[str], keys: Iterable[SqlRow]) -> None:
-        """Delete the rows that have certain values in some columns."""
+    def delete(self, table: CheckedTable, columns: Sequence[str], keys: Iterable[SqlRow], index: str = "") -> None:
+        """Delete the rows that have certain values in some columns.
+
+        Args:
+            table: The table.
+            columns: Which columns.
+            keys: Values of these, one row after the other.
+            index: Finds them, where SQLite would rather go through all rows of a part.
+        """
         wanted = list(keys)
         where = " AND ".join(f"{column}=?" for column in columns)
         part = table.part or "''"
-        sql = f"SELECT {part}, count(*), sum(checksum) FROM {table.name} WHERE {where} GROUP BY 1"
+        source = f"{table.name} INDEXED BY {index}" if index else table.name
+        sql = f"SELECT {part}, count(*), sum(checksum) FROM {source} WHERE {where} GROUP BY 1"
         for key in wanted:
             for found, rows, total in self._db.execute(sql, key):
                 change = self._change(table, str(found))

@@ -129,6 +129,11 @@ class Database:
         with self._lock:
             self._known = stamp
 
+    def trusted(self) -> bool:
+        """Whether only this connection has written to the file since `trust`."""
+        with self._lock:
+            return bool(self._known) and self._known == self.stamp()
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """All reads inside the block see one state, whatever anybody commits meanwhile."""

@@ -231,7 +231,7 @@ def corpus_columns(chunks: Sequence[Chunk], documents: Sequence[str]) -> dict[st
     for chunk in chunks:
         if chunk.metadata is not last:  # the chunks of a document mostly share one object
             last = chunk.metadata
-            number = numbers.setdefault(json.dumps(dict(last), sort_keys=True), len(numbers))
+            number = numbers.setdefault(json.dumps(dict(last), sort_keys=True) if last else "{}", len(numbers))
         metadata.append(number)
     return {
         "chunk_ids": np.array([chunk.id for chunk in chunks], dtype=ID_TYPE),

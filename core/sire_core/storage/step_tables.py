@@ -34,6 +34,7 @@ CREATE INDEX IF NOT EXISTS step_outputs_failed ON step_outputs (step, key) WHERE
 _STEPS = CheckedTable("steps", ("id", "owner", "name"))
 _ROWS = CheckedTable("step_rows", ("step", "key", "place", "number", "item", "body"), "step")
 _OUTPUTS = CheckedTable("step_outputs", ("step", "key", "place", "number", "failed", "body"), "step")
+_OF_ITEM = "step_rows_of_item"
 STEP_TABLES = (_STEPS, _ROWS, _OUTPUTS)
 
 
@@ -55,7 +56,7 @@ class StepTables:
 
     def rows_of_items(self, name: str, items: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Rows of items: key, place, number, item, body; by key, then in the order of the item."""
-        table = f"{_ROWS.selected} FROM step_rows INDEXED BY step_rows_of_item"
+        table = f"{_ROWS.selected} FROM step_rows INDEXED BY {_OF_ITEM}"
         sql = f"SELECT {table} WHERE step=? AND item IN ({{marks}})"
         return iter(sorted(_inner(self._db.read_in(sql, items, [self._ids[name]])), key=_place))
 
@@ -108,7 +109,7 @@ def write_table(db: sqlite3.Connection, writes: CheckedWrites, owner: str, name:
     step = known[0] if known else db.execute("SELECT coalesce(max(id), 0) + 1 FROM steps").fetchone()[0]
     if not known:
         writes.insert(_STEPS, [(step, owner, name)])
-    writes.delete(_ROWS, ["step", "item"], [(step, item) for item in change.drop_items])
+    writes.delete(_ROWS, ["step", "item"], [(step, item) for item in change.drop_items], _OF_ITEM)
     by_key = (rows for _, rows in groupby(change.put_rows, key=itemgetter(0)))
     writes.insert(_ROWS, (row for rows in by_key for row in {row[:4]: (step, *row) for row in rows}.values()))
     writes.delete(_OUTPUTS, ["step", "key"], [(step, key) for key in change.drop_outputs])

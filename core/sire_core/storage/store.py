@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sire_core.corpus.changes import StoredDocument
 from sire_core.graph.columns import EdgeColumns
 from sire_core.storage.checked import CheckedWrites, check_table, damage, require_complete, verified
 from sire_core.storage.commit import Commit
+from sire_core.storage.corpus_reads import CorpusReads, StoredCorpus
 from sire_core.storage.database import Database, FileStamp
 from sire_core.storage.outbox import Outbox, note_changes
 from sire_core.storage.rows import (
@@ -49,6 +51,7 @@ __all__ = ["CORPUS", "Store", "Verified"]
 CORPUS = "corpus"
 """Owner of the chunk units; every recipe's pool holds them."""
 
+_CHUNK = ", ".join(f"c.{name}" for name in (*CHUNKS.columns, "checksum"))
 _PAGE = 16384
 """Bytes of a page: units have vectors, of which a page of 4 kB would hold one and be half empty."""
 _WEEK = 7 * 24 * 3600
@@ -80,6 +83,7 @@ class Store:
         self._db = Database(path, SCHEMA, page_size=_PAGE)
         self._sound = False
         self._verified = 0
+        self._corpus = CorpusReads(self)
 
     def close(self) -> Verified | None:
         """Close the file; what is known of it, if all that it holds is known to be right."""
@@ -165,9 +169,18 @@ class Store:
         require_complete(self._db, CHUNKS)
         require_complete(self._db, UNITS, owners)
 
-    def documents(self) -> dict[str, StoredDocument]:
-        """All documents by id, in corpus order."""
-        rows = self._db.iterate(f"SELECT {DOCUMENTS.selected} FROM documents ORDER BY sequence, id")
+    def documents(self, only: Sequence[str] | None = None) -> dict[str, StoredDocument]:
+        """Documents by id, in corpus order.
+
+        Args:
+            only: Their ids; None for all.
+        """
+        sql, order = f"SELECT {DOCUMENTS.selected} FROM documents", "ORDER BY sequence, id"
+        rows: Iterable[tuple[Any, ...]]
+        if only is None:
+            rows = self._db.iterate(f"{sql} {order}")
+        else:
+            rows = sorted(self._db.read_in(f"{sql} WHERE id IN ({{marks}})", only), key=itemgetter(1, 0))
         found = (verified(row, len(DOCUMENTS.columns)) for row in rows)
         return {r[0]: StoredDocument(r[0], r[1], r[2], r[3], json.loads(r[4]) if r[4] != "{}" else {}) for r in found}
 
@@ -178,11 +191,18 @@ class Store:
             documents: What `documents` returned; None reads them.
         """
         documents = self.documents() if documents is None else documents
-        columns = ", ".join(f"c.{name}" for name in (*CHUNKS.columns, "checksum"))
-        rows = self._db.iterate(
-            f"SELECT {columns} FROM chunks c JOIN documents d ON d.id=c.doc_id ORDER BY d.sequence, c.position, c.id"
-        )
+        order = "ORDER BY d.sequence, c.position, c.id"
+        rows = self._db.iterate(f"SELECT {_CHUNK} FROM chunks c JOIN documents d ON d.id=c.doc_id {order}")
         return [chunk_of(row, documents[str(row[1])]) for row in rows]
+
+    def chunks_of(self, documents: Mapping[str, StoredDocument]) -> list[Chunk]:
+        """Chunks of some documents, in no particular order."""
+        rows = self._db.read_in(f"SELECT {_CHUNK} FROM chunks c WHERE doc_id IN ({{marks}})", list(documents))
+        return [chunk_of(row, documents[str(row[1])]) for row in rows]
+
+    def corpus(self) -> StoredCorpus:
+        """Documents and chunks, for a change: kept for the next one, and brought along with what is committed here."""
+        return self._corpus.read()
 
     def units(self, owner: str) -> list[Unit]:
         """Units of one owner, by id."""
@@ -305,6 +325,7 @@ class Store:
             before = db.execute("SELECT value FROM meta WHERE key='commit'").fetchone()
             writes.replace(META, ["key"], [*meta, *([("commit before", before[0])] if before else [])])
             writes.finish()
+        self._corpus.follow(commit)
 
     def compact(self) -> None:
         """Overwrite what was deleted and give the space back."""

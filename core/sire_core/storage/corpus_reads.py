@@ -1,0 +1,97 @@
+"""`CorpusReads`: documents and passages of an index, read once and brought along with every commit of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sire_core.corpus.changes import CorpusChange
+from sire_core.corpus.units import chunks_after, documents_after
+from sire_core.errors import StorageError
+
+if TYPE_CHECKING:
+    from sire_core.corpus.changes import StoredDocument
+    from sire_core.storage.commit import Commit
+    from sire_core.storage.store import Store
+    from sire_core.types import Chunk
+
+__all__ = ["CorpusReads", "StoredCorpus", "hashes_after"]
+
+_MOST = 200_000
+"""Passages that are kept between two changes: 1.3 kB each; reading more takes long, but less than a change of these."""
+_FEW = 1000
+"""Documents of a commit that are read again behind it; after larger ones the next change reads all."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCorpus:
+    """Documents and passages of one commit.
+
+    Attributes:
+        documents: By id, in corpus order.
+        chunks: In corpus order.
+        hashes: Content hash of every chunk by id.
+    """
+
+    documents: Mapping[str, StoredDocument]
+    chunks: Sequence[Chunk]
+    hashes: Mapping[str, str]
+
+
+class CorpusReads:
+    """Reads the corpus of a store. What was read is kept for the next change, which mostly comes from here, too.
+
+    Args:
+        store: The store.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: tuple[str, StoredCorpus] | None = None
+
+    def read(self) -> StoredCorpus:
+        """The corpus as of the last commit, whoever made it."""
+        with self._store.snapshot():
+            commit, kept = self._store.commits()[0], self._kept
+            if kept is not None and kept[0] == commit:
+                return kept[1]
+            documents = self._store.documents()
+            chunks = self._store.chunks(documents)
+        found = StoredCorpus(documents, chunks, {chunk.id: chunk.hash for chunk in chunks})
+        self._keep(commit, found)
+        return found
+
+    def follow(self, commit: Commit) -> None:
+        """Bring along what is kept behind a commit that was just made here."""
+        kept, self._kept = self._kept, None
+        if kept is None or len(commit.put_documents) > _FEW:
+            return
+        with suppress(StorageError), self._store.snapshot():  # committed it is; whoever changes it next reads all
+            name, before = self._store.commits()
+            if kept[0] == before:  # as stored: what the caller holds of its documents may change
+                put = self._store.documents([document.id for document in commit.put_documents])
+                change = CorpusChange(tuple(put.values()), tuple(self._store.chunks_of(put)), tuple(commit.drop_documents))
+                self._keep(name, _after(kept[1], change))
+
+    def _keep(self, commit: str, corpus: StoredCorpus) -> None:
+        self._kept = (commit, corpus) if len(corpus.chunks) <= _MOST else None
+
+
+def _after(corpus: StoredCorpus, change: CorpusChange) -> StoredCorpus:
+    documents = {document.id: document for document in documents_after(change, corpus.documents)}
+    chunks = chunks_after(corpus.chunks, change, corpus.documents)
+    return StoredCorpus(documents, chunks, hashes_after(corpus.hashes, chunks, change))
+
+
+def hashes_after(hashes: Mapping[str, str], chunks: Sequence[Chunk], change: CorpusChange) -> dict[str, str]:
+    """Content hashes of all chunks after a change; those that stay are not computed again.
+
+    Args:
+        hashes: Before it.
+        chunks: After it.
+        change: The change.
+    """
+    known = {**hashes, **{chunk.id: chunk.hash for chunk in change.put_chunks}}
+    return {chunk.id: known[chunk.id] for chunk in chunks}
