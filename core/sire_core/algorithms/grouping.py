@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["chained_hashes", "distinct", "id_codes", "ranges", "stable_order"]
+__all__ = ["by_appearance", "chained_hashes", "distinct", "id_codes", "ranges", "stable_order"]
 
 _SHORT = 1 << 16
 Number = TypeVar("Number", np.int64, np.uint64)
@@ -29,6 +29,19 @@ def distinct(values: NDArray[Number]) -> NDArray[Number]:
     """Distinct values, ascending: `np.unique`, but sorted, which is faster where most are distinct."""
     ordered = np.sort(values)
     return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
+
+
+def by_appearance(values: NDArray[Number]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number values in the order in which they come up.
+
+    Returns:
+        The number of every value; and by number, where it comes up first.
+    """
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[order] = np.arange(len(first))
+    return rank[inverse.ravel()], first[order]
 
 
 def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -134,14 +134,20 @@ class Pool:
         return list(json.loads(self.metadata))
 
     @classmethod
-    def load(cls, files: DerivedFiles, generation: int) -> Pool:
+    def load(cls, files: DerivedFiles, generation: int, *, written: bool = False) -> Pool:
         """Map the files of a pool that `make` wrote.
+
+        Args:
+            files: The files.
+            generation: Of the pool.
+            written: Whether they were written here just now, so that they do not have to be verified.
 
         Raises:
             StorageError: A file is missing or damaged; the caller makes the pool again.
         """
         stamp = files.stamp()
-        files.verify()
+        if not written:
+            files.verify()
         directory = files.directory
         try:
             parts: dict[str, Any] = {name: np.asarray(np.load(directory / f"{name}.npy", "r")) for name in _ARRAYS}
@@ -170,7 +176,7 @@ class Pool:
             StorageError: The files cannot be written.
         """
         files.write(self._save)
-        return self.load(files, self.generation)
+        return self.load(files, self.generation, written=True)
 
     def _save(self, directory: Path) -> None:
         for name in _ARRAYS:

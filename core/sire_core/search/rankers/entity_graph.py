@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.graphs import CSRGraph
-from sire_core.algorithms.grouping import id_codes, ranges
+from sire_core.algorithms.grouping import by_appearance, id_codes, ranges
 from sire_core.extraction.titles import WORD, TitleLinker
 from sire_core.graph.columns import EdgeColumns
 from sire_core.graph.kinds import MENTIONS
@@ -87,18 +87,15 @@ class EntityGraph:
         codes = id_codes(columns.targets)
         rows = np.lexsort((codes, passages))
         rows = rows[passages[rows] >= 0]  # another process may have changed the index meanwhile
-        _, first, inverse = np.unique(codes[rows], return_index=True, return_inverse=True)
-        by_first = np.argsort(first)
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[by_first] = np.arange(len(first))
+        entities, first = by_appearance(codes[rows])
         titles = columns.titles[rows]
         return cls(
             chunk_positions=positions,
             passages=passages[rows],
-            entities=rank[inverse.ravel()],
+            entities=entities,
             titles=titles,
             names=SpelledNames(columns.lists, columns.numbers[rows], titles),
-            entity_ids=columns.targets[rows[first[by_first]]].astype(str).tolist(),
+            entity_ids=columns.targets[rows[first]].astype(str).tolist(),
         )
 
     def link(self, question: str, allowed: BoolArray | None = None) -> Mapping[int, str]:

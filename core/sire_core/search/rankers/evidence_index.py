@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import distinct, ranges
+from sire_core.algorithms.grouping import by_appearance, distinct, ranges
 from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.packed_words import join_words, split_words
 from sire_core.search.rankers.entity_graph import EntityGraph
@@ -134,13 +134,11 @@ def _sources(view: View, positions: Ints) -> tuple[Ints, Ints]:
     first = chunks[pointers[positions]]  # all chunks of a passage have the same metadata
     number, metadata = view.chunk_metadata
     cuts = [_cut(found) for found in metadata]
-    numbers: dict[object, int] = {}
-    source, start = [], []
-    found = zip(number[first].tolist(), view.chunk_documents[first].tolist(), strict=True)
-    for row, (cut, document) in enumerate((cuts[kind], document) for kind, document in found):
-        source.append(numbers.setdefault(cut[0] if cut else document, len(numbers)))
-        start.append(cut[1] if cut else row)
-    return np.array(source, dtype=np.int64), np.array(start, dtype=np.int64)
+    names = {cut[0]: place for place, cut in enumerate(cuts) if cut}
+    named = np.array([names[cut[0]] if cut else -1 for cut in cuts], dtype=np.int64)[number[first]]
+    begins = np.array([cut[1] if cut else 0 for cut in cuts], dtype=np.int64)[number[first]]
+    source, _ = by_appearance(np.where(named < 0, len(cuts) + view.chunk_documents[first], named))
+    return source, np.where(named < 0, np.arange(len(first)), begins)
 
 
 def _cut(metadata: Mapping[str, Any]) -> tuple[str, int] | None:

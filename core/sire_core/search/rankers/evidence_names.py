@@ -177,23 +177,54 @@ class EvidenceNames:
 
 
 @dataclass(frozen=True, slots=True)
+class _SortedNames:
+    """Names of so many words.
+
+    Attributes:
+        keys: Different ones, ascending.
+        starts: First place of each among the entities.
+        counts: How many entities each has; 0 behind the last.
+        owners: Entities.
+    """
+
+    keys: Keys
+    starts: Ints
+    counts: Ints
+    owners: Ints
+
+    @classmethod
+    def of(cls, keys: Keys, owners: Ints) -> _SortedNames:
+        """From ascending keys and the entity of each."""
+        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+        counts = np.diff(np.append(starts, len(keys)))
+        return cls(np.append(keys[starts], np.uint64(0)), np.append(starts, 0), np.append(counts, 0), owners)
+
+    def places(self, spelled: Keys) -> tuple[Ints, Ints]:
+        """First place among the entities, and how many there are, of each of some keys."""
+        found = np.searchsorted(self.keys[:-1], spelled)
+        return self.starts[found], np.where(self.keys[found] == spelled, self.counts[found], 0)
+
+
+@dataclass(frozen=True, slots=True)
 class _Spelling:
     """Finds names in text.
 
     Most words begin no name; a table of bits says so without a search.
 
     Attributes:
-        names: Keys of the names of one word, of two and so on, ascending, each with their entities.
+        names: Names of one word, of two and so on.
         bits: By the low bits of a key, for every length: whether a name of so many words may have it, and in the upper
             half, whether a longer name may begin with it.
         words: Keys of the words of the vocabulary as phrases of one word.
-        begins: Which of them may begin names.
+        word_bits: Bits of these.
+        word_names: Number and length of the list of entities of each word that is a name.
     """
 
-    names: Sequence[tuple[Keys, Ints]]
+    names: Sequence[_SortedNames]
     bits: NDArray[np.uint16]
     words: Keys
-    begins: NDArray[np.bool_]
+    word_bits: NDArray[np.uint16]
+    word_names: tuple[Ints, Ints]
 
     @classmethod
     def of(cls, known: EvidenceNames, vocabulary: Vocabulary) -> _Spelling:
@@ -203,22 +234,27 @@ class _Spelling:
         begun, lengths = known.begun
         for length in range(1, LONGEST_NAME + 1):
             mine = known.lengths == length
-            names.append((known.keys[mine], known.owners[mine]))
+            names.append(_SortedNames.of(known.keys[mine], known.owners[mine]))
             bits[_low(known.keys[mine])] |= np.uint16(1 << (length - 1))
             bits[_low(begun[lengths == length])] |= np.uint16(1 << (LONGEST_NAME + length - 1))
         words = longer_keys(np.zeros(len(vocabulary), dtype=np.uint64), vocabulary.keys)
-        return cls(names, bits, words, bits[_low(words)] != 0)
+        return cls(names, bits, words, bits[_low(words)], names[0].places(words))
 
     def places(self, texts: SpelledText) -> Iterator[tuple[Ints, Ints]]:
         """Where sentences spell names of one word, of two and so on: the first word and the entity."""
-        starts = np.flatnonzero(self.begins[texts.words] & (texts.sentences >= 0))
+        begins = self.word_bits != 0
+        starts = np.flatnonzero(begins[texts.words] & (texts.sentences >= 0))
         spelled = self.words[texts.words[starts]]
-        for length, (keys, owners) in enumerate(self.names, start=1):
-            bits = self.bits[_low(spelled)]
+        for length, names in enumerate(self.names, start=1):
+            # There are far fewer different words than words.
+            words = texts.words[starts] if length == 1 else None
+            bits = self.bits[_low(spelled)] if words is None else self.word_bits[words]
             named = np.flatnonzero(bits & np.uint16(1 << (length - 1)))
-            first = np.searchsorted(keys, spelled[named], side="left")
-            counts = np.searchsorted(keys, spelled[named], side="right") - first
-            yield np.repeat(starts[named], counts), owners[ranges(first, counts)]
+            if words is None:
+                first, counts = names.places(spelled[named])
+            else:
+                first, counts = (found[words[named]] for found in self.word_names)
+            yield np.repeat(starts[named], counts), names.owners[ranges(first, counts)]
             last = np.minimum(starts + length, len(texts.keys) - 1)
             longer = (bits & np.uint16(1 << (LONGEST_NAME + length - 1))) != 0
             longer &= (texts.sentences[last] == texts.sentences[starts]) & (last == starts + length)
