@@ -72,7 +72,9 @@ class CorpusReads:
             name, before = self._store.commits()
             if kept[0] == before:  # as stored: what the caller holds of its documents may change
                 put = self._store.documents([document.id for document in commit.put_documents])
-                change = CorpusChange(tuple(put.values()), tuple(self._store.chunks_of(put)), tuple(commit.drop_documents))
+                change = CorpusChange(
+                    tuple(put.values()), tuple(self._store.chunks_of(put)), tuple(commit.drop_documents)
+                )
                 self._keep(name, _after(kept[1], change))
 
     def _keep(self, commit: str, corpus: StoredCorpus) -> None:

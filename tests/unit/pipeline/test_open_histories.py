@@ -1,5 +1,7 @@
 """Changes by one open index, and by others beside it: what it keeps in memory never differs from what is stored."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -16,7 +18,9 @@ OTHER = Document(
 )
 CHANGES = (
     lambda index: index.add([OTHER, *DOCUMENTS[6:9]]),
-    lambda index: index.update([replace(DOCUMENTS[1], text=OTHER.text), replace(DOCUMENTS[2], metadata={"year": 1903})]),
+    lambda index: index.update(
+        [replace(DOCUMENTS[1], text=OTHER.text), replace(DOCUMENTS[2], metadata={"year": 1903})]
+    ),
     lambda index: index.delete(["other", DOCUMENTS[7].id]),
     lambda index: index.add([DOCUMENTS[7], replace(OTHER, id="again")]),
     lambda index: index.update([DOCUMENTS[1]]),
@@ -67,3 +71,16 @@ def test_what_a_caller_does_with_metadata_afterwards_changes_nothing(tmp_path):
         assert kept["other"] == {"team": "red", "tags": ["a"]}
         assert index.update([replace(OTHER, metadata=metadata)]).updated == 1
         assert index.search(QUESTIONS[0], 1, filter="team == 'blue'")
+
+
+def test_a_record_that_somebody_damages_is_made_again(tmp_path):
+    many = [Document(f"d{i}", f"Alma met Boris in Ceuta {i}.") for i in range(1001)]  # so many are not looked up singly
+    with opened(tmp_path, "sire") as index:
+        index.build(many)
+        index.add([OTHER])
+        with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db, db:
+            (row,) = db.execute("SELECT hash, body FROM records LIMIT 1").fetchall()
+            db.execute("UPDATE records SET body=? WHERE hash=?", (row[1][:-1], row[0]))
+        index.add([DOCUMENTS[0]])
+        with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
+            assert db.execute("SELECT body FROM records WHERE hash=?", row[:1]).fetchone()[0] == row[1]
