@@ -97,6 +97,9 @@ class View(Protocol):
     def scans(self) -> bool:
         """Whether `cosines` come from the pool's own vectors, not from a store of the user's."""
 
+    def waiting(self) -> BoolArray:
+        """Which units a store of the user's has not got yet, or not as they are, `[size]`."""
+
     async def cosines(self, query: str, question: FloatArray, where: Filter | None = None) -> FloatArray:
         """Similarity of a question with every unit, `[size]`, as the pool's vector index has it.
 

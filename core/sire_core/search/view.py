@@ -17,6 +17,7 @@ from sire_core.types import Edge
 if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import (
+        BoolArray,
         Embedder,
         FloatArray,
         LanguageModel,
@@ -149,6 +150,10 @@ class PoolView(PoolContent):
             )
         found: list[FloatArray] = await embed(texts, kind)
         return found
+
+    def waiting(self) -> BoolArray:
+        """Which units the user's own store has not got yet, or not as they are, `[size]`; none without one."""
+        return np.zeros(self.size, dtype=bool) if self._vectors is None else self._vectors.waiting(self)
 
     async def cosines(self, query: str, question: FloatArray, where: Filter | None = None) -> FloatArray:
         """Similarity of a question with every unit, `[size]`: exact cosines, or what the user's store makes of them.

@@ -5,6 +5,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
+import sire_core as core
 from langchain_sire import (
     LangChainEmbedder,
     SireRetriever,
@@ -13,6 +14,7 @@ from langchain_sire import (
     over_vector_store,
     pool_documents,
 )
+from sire_core.data import demo_documents as core_demo
 from sire_core.data import demo_questions
 from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
@@ -190,3 +192,42 @@ def test_the_recipe_builds_and_is_known_as_before(documents, tmp_path):
 def test_only_vector_stores_are_taken():
     with pytest.raises(ConfigurationError, match="list is no LangChain VectorStore"):
         VectorStoreSource([])
+
+
+class Far(InMemoryVectorStore):
+    """Scores are squared distances, the smaller the nearer."""
+
+    def similarity_search_with_score(self, query, k=4, **kwargs):
+        return [(found, 2 - 2 * score) for found, score in super().similarity_search_with_score(query, k, **kwargs)]
+
+
+@pytest.mark.parametrize("kind", [InMemoryVectorStore, Far])
+def test_what_the_store_has_not_got_yet_stands_where_its_vector_says(tmp_path, kind):
+    store, embedding = kind(Hashed()), LangChainEmbedder(Hashed())
+    mirrors = [VectorStoreMirror(store)]
+    recipe = over_vector_store("flat", store)
+    new = core.Document("new", "Zed Moss sailed to Orr in the Amber.", metadata={"late": True})
+    with (
+        Index(tmp_path, recipe=recipe, embedder=embedding, mirrors=mirrors) as over,
+        Index(tmp_path, recipe="flat", embedder=embedding) as own,
+    ):
+        over.build(core_demo())
+        own.add([new])
+
+        def same(question, where=None):
+            """All hits of the store in the order of our own scan; equal cosines have none."""
+            expected = {hit.unit.id: hit.score for hit in own.search(question, 60, filter=where)}
+            hits = over.search(question, 60, filter=where)
+            assert {hit.unit.id for hit in hits} == set(expected)
+            assert [expected[hit.unit.id] for hit in hits] == pytest.approx(sorted(expected.values())[::-1], abs=1e-5)
+            assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+            return hits
+
+        for question in ("Who sailed to Orr in the Amber?", "Who commanded the Northern Wren?", "Zed"):
+            hits = same(question)
+            (waits,) = [hit for hit in hits if hit.doc_ids == ("new",)]
+            assert "not yet in the user's vector store" in waits.path[0].note
+            assert len(same(question, {"late": True})) == 1
+        assert same("Who sailed to Orr in the Amber?")[0].doc_ids == ("new",)
+        own.update([core.Document("new", "The mill of Varn.")])
+        assert same("The mill of Varn")[0].doc_ids == ("new",)

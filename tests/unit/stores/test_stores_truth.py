@@ -1,8 +1,10 @@
 """Databases beside an index: what they missed is still found, and no table is shared or left behind unnoticed."""
 
+import asyncio
 import pickle
 import random
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
-from sire_core.stores import LanceStore, PostgresStore
+from sire_core.stores import LanceStore, PostgresStore, QdrantStore
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document
 
@@ -38,7 +40,7 @@ def server(tmp_path_factory):
     found.cleanup()
 
 
-@pytest.fixture(params=["lance", "postgres"])
+@pytest.fixture(params=["lance", "postgres", "qdrant"])
 def make_store(request, tmp_path):
     """Makes stores over one table, of processes that know nothing of one another."""
     made, table = [], f"t{random.randrange(10**12)}"
@@ -47,9 +49,19 @@ def make_store(request, tmp_path):
         made.append(PostgresStore(request.getfixturevalue("server"), table))
         return made[-1]
 
-    yield {"postgres": postgres, "lance": lambda: LanceStore(tmp_path / "lance", table)}[request.param]
+    def qdrant():
+        made.append(QdrantStore(made[0]._client if made else in_memory(), table))
+        return made[-1]
+
+    yield {"postgres": postgres, "qdrant": qdrant, "lance": lambda: LanceStore(tmp_path / "lance", table)}[
+        request.param
+    ]
     for store in made:
-        store.close()
+        getattr(store, "close", lambda: None)()
+
+
+def in_memory():
+    return pytest.importorskip("qdrant_client").QdrantClient(":memory:")
 
 
 def test_what_a_writer_without_the_store_adds_is_found_at_once(make_store, tmp_path, caplog):
@@ -136,6 +148,88 @@ def test_a_table_that_was_dropped_is_made_again(tmp_path):
         assert not index.add([NEW]).failures
         assert LanceStore(tmp_path / "lance").table().count_rows() == 7
         assert first(index, "Zed Moss Orr") == "new"
+
+
+async def test_the_mark_of_a_collection_of_qdrant_lasts_as_long_as_the_collection():
+    client = in_memory()
+    store, other = QdrantStore(client, "units"), QdrantStore(client, "units")
+    await store.leave_mark("early")
+    assert await store.mark() == "", "there is no collection that it could be about"
+    with make(None, store) as index:
+        await index.abuild(documents())
+        assert (mark := await other.mark())
+        await other.clear()
+        assert client.count("units").count == 0
+        assert await store.mark() == mark, "the collection is still the index's"
+        assert list((await index.apush()).values()) == [6], "what was emptied gets everything again"
+        client.delete_collection("units")
+        assert await store.mark() == ""
+        assert await other.top("", (await HashEmbedder().embed(["Drava"]))[0], 3) == []
+        assert list((await index.apush()).values()) == [6]
+        assert first(index, "Bela Kovac 3 Drava 3") == "d3"
+
+
+async def test_stores_over_one_client_of_qdrant_use_it_one_after_the_other():
+    inside, most = 0, 0
+
+    class Watched(pytest.importorskip("qdrant_client").QdrantClient):
+        """Counts who is in it at once."""
+
+        def query_points(self, *args, **kwargs):
+            nonlocal inside, most
+            inside += 1
+            most = max(most, inside)
+            time.sleep(0.002)
+            found = super().query_points(*args, **kwargs)
+            inside -= 1
+            return found
+
+    client = Watched(":memory:")
+    stores = [QdrantStore(client, name) for name in ("one", "two", "one")]
+    for store in stores[:2]:
+        with make(None, store) as index:
+            await index.abuild(documents())
+    (question,) = await HashEmbedder().embed(["Bela Kovac 3 Drava 3"])
+    found = await asyncio.gather(*(store.top("", question, 6) for store in stores for _ in range(8)))
+    assert most == 1
+    assert {len(ids) for ids in found} == {6}
+
+
+def test_only_clients_of_qdrant_that_another_process_can_make_again_are_pickled(tmp_path):
+    client = pytest.importorskip("qdrant_client").QdrantClient
+    where = {"url": "https://localhost:1", "check_compatibility": False}
+    for refused in (
+        in_memory(),
+        client(path=str(tmp_path / "q")),
+        client(**where, api_key="S3CRET"),
+        client(**where, headers={"x-key": "S3CRET"}),
+    ):
+        with pytest.raises(ConfigurationError, match="pickles hold no keys"):
+            pickle.dumps(Index(tmp_path / "i", store=QdrantStore(refused)))
+    again = pickle.loads(pickle.dumps(QdrantStore(client(**where), "units", width=70)))
+    assert (again.name, again._width) == ("qdrant units", 70)
+    assert again._client.init_options["url"] == where["url"]
+
+
+def test_purge_leaves_no_word_in_the_files_of_postgresql(server):
+    import psycopg
+
+    def words():
+        with psycopg.connect(server, autocommit=True) as db:
+            db.execute("CHECKPOINT")  # what is in memory is written, and files of tables that are gone are removed
+            (folder,) = db.execute("SHOW data_directory").fetchone()
+        files = [path for path in (Path(folder) / "base").rglob("*") if path.is_file()]
+        return [path.name for path in files if b"zorbleflux" in path.read_bytes()]
+
+    store = PostgresStore(server, "secrets")
+    with make(None, store) as index:
+        index.build([*documents(), Document("secret", "The zorbleflux is quuxinator.")])
+        index.delete(["secret"])
+        assert words(), "a deletion alone leaves it there"
+        index.purge()
+        assert words() == []
+        assert first(index, "Bela Kovac 3 Drava 3") == "d3"
+    store.close()
 
 
 def test_vectors_of_another_length_are_named(make_store, tmp_path):

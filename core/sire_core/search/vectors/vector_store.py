@@ -27,7 +27,9 @@ class VectorStoreRanker:
     """Ranks units in the order of a `RankedSource`.
 
     What the source lists and the pool does not hold is left out, and so is what does not pass the filter, whatever the
-    source makes of filters: more is asked for until enough units are left or the source has no more.
+    source makes of filters: more is asked for until enough units are left or the source has no more. What a store that
+    follows the index has not got yet stands where its cosine stands among those of what is listed, with a score between
+    theirs.
 
     Attributes:
         source: Where the order comes from.
@@ -37,7 +39,10 @@ class VectorStoreRanker:
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
         """Rank the units that pass the filter."""
-        ranking = _StoreRanking(self.source, query, await view.embed_query(query), view, where)
+        import asyncio
+
+        waits = await asyncio.to_thread(view.waiting)  # before the store is asked: it may get them meanwhile
+        ranking = _StoreRanking(self.source, query, await view.embed_query(query), view, where, waits)
         await ranking.top(n)
         return ranking
 
@@ -47,11 +52,17 @@ class _StoreRanking:
 
     __slots__ = (
         *("_allowed", "_asked", "_exhausted", "_place", "_positions", "_query", "_question", "_scores", "_source"),
-        *("_view", "_where"),
+        *("_view", "_waiting", "_where"),
     )
 
     def __init__(
-        self, source: RankedSource, query: str, question: FloatArray, view: View, where: Filter | None
+        self,
+        source: RankedSource,
+        query: str,
+        question: FloatArray,
+        view: View,
+        where: Filter | None,
+        waits: BoolArray,
     ) -> None:
         self._source = source
         self._query = query
@@ -63,28 +74,49 @@ class _StoreRanking:
         self._positions: list[int] = []
         self._scores: dict[int, float] = {}
         self._asked = 0
-        self._exhausted = not self._place
+        self._waiting: IntArray = np.flatnonzero(waits if self._allowed is None else waits & self._allowed)
+        self._exhausted = bool(waits.all())
+        self._read(())
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
         """The best `n` positions and the source's scores."""
         while len(self._positions) < n and not self._exhausted:
             # A first question that is answered by what is asked for costs one call; filters may need more.
             self._asked = max(n, 4 * self._asked)
-            self._read(await self._source.rank(self._query, self._asked, self._where))
+            found = await self._source.rank(self._query, self._asked, self._where)
+            self._exhausted = len(found) < self._asked
+            self._read(found)
         if n and not self._positions and self._exhausted and self._place and self._allowed is None:
             raise ConfigurationError(lists_nothing(len(self._place)))
         positions = np.asarray(self._positions[:n], dtype=np.int64)
         return positions, self.scores_at(positions)
 
     def _read(self, pairs: Sequence[tuple[str, float]]) -> None:
-        self._exhausted = len(pairs) < self._asked
         self._positions, self._scores = [], {}
+        waiting = set(self._waiting.tolist())
         for name, score in pairs:
             place = self._place.get(name)
             if place is None or place in self._scores or (self._allowed is not None and not self._allowed[place]):
                 continue
-            self._positions.append(place)
-            self._scores[place] = float(score)
+            if place not in waiting:  # it may be there as it was before
+                self._positions.append(place)
+                self._scores[place] = float(score)
+        if waiting:
+            self._add_waiting()
+
+    def _add_waiting(self) -> None:
+        """Put what the store has not got yet between what it lists: stores have scales of their own, so by cosines."""
+        cosines = self._view.matrix[self._waiting] @ self._question
+        scores, sorted_by = cosines, np.zeros(0)
+        if self._positions:
+            exact = np.sort(self._view.matrix[self._positions] @ self._question)
+            sorted_by = np.minimum.accumulate([self._scores[place] for place in self._positions])  # the store's order
+            beyond = cosines - np.clip(cosines, exact[0], exact[-1])
+            scores = np.interp(cosines, exact, sorted_by[::-1]) + beyond
+        places = [*self._positions, *self._waiting.tolist()]
+        order = np.argsort(-np.concatenate((sorted_by, scores)), kind="stable")
+        self._positions = [places[number] for number in order.tolist()]
+        self._scores.update(zip(self._waiting.tolist(), scores.tolist(), strict=True))
 
     def scores_at(self, positions: IntArray) -> FloatArray:
         """The source's scores, our cosines far below for what it has not listed, minus infinity for hidden units."""
@@ -95,6 +127,9 @@ class _StoreRanking:
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Why a position is where it is."""
+        if position in self._waiting:
+            cosine = float(self._view.matrix[position] @ self._question)
+            return (PathStep("store", (), f"cosine {cosine:.3f}, not yet in the user's vector store"),)
         score = self._scores.get(position)
         listed = "not listed" if score is None else f"score {score:.3f}"
         return (PathStep("store", (), f"{listed} in the user's vector store"),)
