@@ -25,7 +25,7 @@ class SireError(Exception):
 
 
 class ConfigurationError(SireError, ValueError):
-    """A setting, recipe, filter or argument does not make sense."""
+    """A setting, recipe, filter or argument is invalid."""
 
 
 class QueryError(SireError, ValueError):
@@ -37,7 +37,7 @@ class CorpusError(SireError, ValueError):
 
 
 class KnownDocumentError(CorpusError):
-    """Documents that were to be added are in the index already, with another text.
+    """Documents to be added are already in the index, with a different text.
 
     Attributes:
         ids: Their ids.
@@ -61,7 +61,7 @@ class IndexLockedError(StorageError):
 
 
 class SnapshotExpiredError(StorageError):
-    """The index has changed, and what a snapshot of it still has to read is gone."""
+    """The index has changed, and data that an older snapshot still needs no longer exists."""
 
 
 class EmbedderMismatchError(StorageError):
@@ -69,7 +69,7 @@ class EmbedderMismatchError(StorageError):
 
 
 class ModelError(SireError):
-    """A language or embedding model failed or answered nonsense."""
+    """A language or embedding model failed or gave an invalid answer."""
 
 
 class RefusalError(ModelError):
@@ -77,11 +77,11 @@ class RefusalError(ModelError):
 
 
 class UnusableAnswerError(ModelError):
-    """The model answered, but not what it was asked for.
+    """The model's answer does not have the requested form.
 
     Args:
         message: What is wrong.
-        text: The answer as it came; empty when it was.
+        text: The answer as received; may be empty.
     """
 
     def __init__(self, message: str, text: str = "") -> None:
@@ -90,14 +90,14 @@ class UnusableAnswerError(ModelError):
 
 
 class LimitExceededError(SireError):
-    """A `UsageLimits` bound would be passed by the next call.
+    """The next call would exceed a limit of `UsageLimits`.
 
     Args:
-        message: Which one, and what was used so far.
+        message: Which limit, and the usage so far.
         bound: What is limited: `calls` or `tokens`.
 
     Attributes:
-        said: What the model had answered when only its repair was refused; else empty.
+        said: The model's answer, if only its repair was refused; otherwise empty.
     """
 
     def __init__(self, message: str, bound: str = "calls") -> None:
@@ -107,4 +107,4 @@ class LimitExceededError(SireError):
 
 
 class BuildError(SireError):
-    """Too many chunks failed; what was paid for is kept and the next build resumes."""
+    """Too many passages failed; results so far are stored and the next build resumes."""

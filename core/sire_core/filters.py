@@ -1,9 +1,9 @@
-"""One small filter expression on document metadata.
+"""Filter expressions on document metadata.
 
-Values are compared as what they are: text with text, numbers with numbers, `true` with `true`; `1` equals neither
-`True` nor `"1"`. A comparison with a key that a document does not have is false, except `ne`, `nin` and
-`exists: false`. What cannot be ordered makes `lt`, `lte`, `gt` and `gte` false. Whatever cannot be read is refused:
-only None means "no filter".
+Types are not converted: text is compared with text, numbers with numbers, `true` with `true`; `1` equals neither `True`
+nor `"1"`. A comparison with a key that a document does not have is false, except `ne`, `nin` and `exists: false`. `lt`,
+`lte`, `gt` and `gte` are false for values that cannot be ordered. An invalid filter is an error: only None means "no
+filter".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Condition:
     a part of a text); exists (true or false); text_match, text_match_insensitive (a part of a text).
 
     Raises:
-        ConfigurationError: Another operator, or a value that does not go with it.
+        ConfigurationError: An unknown operator, or a value that it does not accept.
     """
 
     key: str
@@ -118,15 +118,16 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class FilterGroup:
-    """`and`, `or` over one or more filters; `not` over one.
+    """`and` or `or` of one or more filters, or `not` of one.
 
     Attributes:
-        operator: How they are joined.
+        operator: `and`, `or` or `not`.
         parts: The filters.
         shape: How deeply they are nested, and how many conditions there are.
 
     Raises:
-        ConfigurationError: Another operator, another number of filters, or too many or too deeply nested ones.
+        ConfigurationError: An unknown operator, a wrong number of filters, or filters that are too many or too deeply
+            nested.
     """
 
     operator: str
@@ -164,20 +165,20 @@ FilterLike = Union[Filter, Mapping[str, Any], str, None]
 
 
 def parse_filter(given: Filter | Mapping[str, Any] | str | None) -> Filter | None:
-    """Read a filter from what people write. Time is linear in its length.
+    """Parse a filter. Takes time linear in its length.
 
     Accepted forms:
         * a `Filter`, or None for no filter;
-        * a mapping, all of whose conditions hold: `{"tenant": "a"}`, `{"page": [1, 2]}`,
-          `{"year": {"gte": 1990, "lt": 2000}, "lang": {"in": ["en"]}}`, `{"and": [...]}`, `{"or": [...]}`,
-          `{"not": {...}}`. Operators are those of `Condition`, also with a dollar (`$gte`, `$and`) or as symbols
-          (`>=`), and `any`, `all` (items of a list) and `is_empty`;
-        * a string: the mapping as JSON, or as people write conditions: `tenant=a, year>=1990`,
-          `(lang=en or lang=de) and not draft=true`, `page in [1, 2]`, `tags contains x`, `page exists`. Values with
-          signs or with the words `and` and `or` stand in quotes.
+        * a mapping whose conditions must all match: `{"tenant": "a"}`, `{"page": [1, 2]}`, `{"year": {"gte": 1990,
+          "lt": 2000}, "lang": {"in": ["en"]}}`, `{"and": [...]}`, `{"or": [...]}`, `{"not": {...}}`. Operators are
+          those of `Condition`, also with a dollar sign (`$gte`, `$and`) or as symbols (`>=`), and `any`, `all` (items
+          of a list) and `is_empty`;
+        * a string: the mapping as JSON, or conditions such as `tenant=a, year>=1990`, `(lang=en or lang=de) and not
+          draft=true`, `page in [1, 2]`, `tags contains x`, `page exists`. Quote values that contain special characters
+          or the words `and` and `or`.
 
     Raises:
-        ConfigurationError: The expression is empty or cannot be read.
+        ConfigurationError: The expression is empty or invalid.
     """
     return None if given is None else _parse(given, 0)
 

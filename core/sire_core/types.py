@@ -38,13 +38,13 @@ Metadata = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a document that was cut before it came here; it is not cut again.
+    """A piece of a document that was already split; it is not split again.
 
     Attributes:
         text: The piece.
-        id: The user's own id of it, which results carry; empty where there is none.
-        title: Shown in front of the text in place of the document's title; empty takes the document's.
-        metadata: What it adds to the document's metadata; its own values win.
+        id: Your id of the passage, returned with results; empty if there is none.
+        title: Used before the text instead of the document's title; empty means the document's title.
+        metadata: Added to the document's metadata; on equal keys, its values win.
     """
 
     text: str
@@ -55,14 +55,14 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What the user hands in.
+    """A document to be indexed.
 
     Attributes:
-        id: The user's own id; unique in an index.
+        id: Your id; unique in an index.
         text: The whole text. Ignored when `chunks` is given.
-        title: Shown in front of the text to embedders and models; may be empty.
+        title: Used before the text by embedders and models; may be empty.
         metadata: JSON-serialisable; filters apply to it.
-        chunks: Text already cut into passages, as texts or as `Passage` objects; taken as it is.
+        chunks: The text already split into passages, as strings or `Passage` objects.
     """
 
     id: str
@@ -73,22 +73,22 @@ class Document:
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """`chunks`, each as a `Passage`."""
+        """The `chunks`, each as a `Passage`."""
         return tuple(Passage(chunk) if isinstance(chunk, str) else chunk for chunk in self.chunks)
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage of a document: the atom of provenance.
+    """A passage of a document, the smallest source that is tracked.
 
     Attributes:
         id: See `chunk_id`.
         doc_id: Document it belongs to.
         position: 0-based place inside the document.
-        title: The passage's own title, else the document's.
+        title: The passage's title, or the document's.
         text: The passage.
         metadata: The document's metadata and the passage's own.
-        source_id: The user's own id of the passage; empty where there is none.
+        source_id: Your id of the passage; empty if there is none.
     """
 
     id: str
@@ -106,7 +106,7 @@ class Chunk:
 
     @property
     def index_text(self) -> str:
-        """What is embedded: the title line, then the text."""
+        """The embedded text: title, then text."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
@@ -145,7 +145,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionRecord:
-    """Everything one extraction pass says of one chunk; schema `extract/1`.
+    """Everything extracted from one passage; schema `extract/1`.
 
     Attributes:
         hash: `Chunk.hash` of the chunk.
@@ -169,19 +169,19 @@ class ExtractionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Anything retrievable.
+    """Anything that a search can find: a passage, or a text derived from passages.
 
     Attributes:
         id: Chunk id for chunks, else `unit_id`.
         kind: What it is.
-        text: What the reader sees.
+        text: The text.
         level: 0 for leaves, 1.. for summaries.
         tree: `sim`, `rel`, `cross` or empty.
-        chunk_ids: Source chunks, most telling first; never empty.
+        chunk_ids: Ids of the source passages, most relevant first; never empty.
         entity_keys: Normalised names of the entities it is about.
         title: Title line (chunks) or display name (aggregates); may be empty.
-        metadata: The chunk's own metadata, or what the organizer has to say.
-        source_ids: Of a passage, the user's own ids in the order of `chunk_ids`; empty where there are none.
+        metadata: The passage's metadata, or that of the organizer.
+        source_ids: For a passage, your ids in the order of `chunk_ids`; empty if there are none.
     """
 
     id: str
@@ -197,12 +197,12 @@ class Unit:
 
     @property
     def source_id(self) -> str:
-        """The user's own id of a passage; the unit's where there is none."""
+        """Your id of a passage; the unit's id if there is none."""
         return next(filter(None, self.source_ids), self.id)
 
     @property
     def index_text(self) -> str:
-        """What is embedded. Only chunks carry their title line."""
+        """The embedded text. Only passages include their title."""
         return f"{self.title}\n{self.text}" if self.title and self.kind is UnitKind.CHUNK else self.text
 
 
@@ -219,7 +219,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One reason on the way from the query to a hit."""
+    """One step of the path from the query to a hit."""
 
     step: str
     ids: tuple[str, ...] = ()
@@ -228,13 +228,13 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A retrieved unit, its score (larger is better) and why it was chosen.
+    """A retrieved unit, its score (larger is better) and why it was found.
 
     Attributes:
         doc_ids: Documents of `unit.chunk_ids`, in that order, each once.
         path: Steps from the query to the hit.
-        metadata: Of a passage, its metadata; of a derived unit, what the metadata of all its passages agree on.
-        differing: Values, by key, that its passages do not agree on; empty for a passage.
+        metadata: The metadata of a passage; for a derived unit, the metadata that all its source passages share.
+        differing: Values, by key, of the keys on which its source passages differ; empty for a passage.
     """
 
     unit: Unit
@@ -247,7 +247,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that could not be done, and why: a file, a document or a chunk."""
+    """A file, document or passage that failed, and why."""
 
     where: str
     reason: str
@@ -255,22 +255,22 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What a build, add, update or delete did.
+    """Result of a build, add, update or delete.
 
     Attributes:
-        added: Documents that are new.
-        updated: Documents whose content changed.
-        removed: Documents that are gone.
-        unchanged: Documents that stayed as they were.
-        units: Units of the recipe's pool by kind, after the build.
-        calls: Requests sent to models, repeated ones included.
+        added: Number of new documents.
+        updated: Number of changed documents.
+        removed: Number of removed documents.
+        unchanged: Number of unchanged documents.
+        units: Number of units of the recipe by kind, after the build.
+        calls: Requests sent to models, including retries.
         cached: Answers taken from the store.
-        usage: The same by stage; see `sire_core.models.usage.StageUsage`.
-        failures: Chunks or calls that failed; the next build tries them again.
+        usage: Usage by stage; see `sire_core.models.usage.StageUsage`.
+        failures: Passages or calls that failed; the next build tries them again.
         seconds: Wall time by stage.
-        generation: Generation of the index that the report describes.
-        dropped: Recipes that the index held before. They were built with another language model or extractor than this
-            change was given, and could not follow it; nothing that a model was paid for is among them.
+        generation: Generation of the index after the change.
+        dropped: Recipes that were removed from the index, because they were built with another language model or
+            extractor than this change and could not be updated. Results of models are never removed.
     """
 
     added: int = 0

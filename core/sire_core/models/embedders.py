@@ -25,11 +25,11 @@ _FORMS = (
 
 
 def resolve_embedder(spec: str | Embedder | None) -> Embedder:
-    """Make the embedder that a setting names.
+    """Create the embedder that a setting names.
 
-    The embedders made here have a `spec`: the string that makes them again, which an index folder keeps. A spec that
-    only a folder says names files of this machine and models that are on it: nothing is downloaded, no code of a model
-    folder runs, and a server is asked where the environment says.
+    These embedders have a `spec`, the string that creates them again; an index folder stores it. A spec that comes only
+    from a folder can name only local files and models: nothing is downloaded, no code of a model folder runs, and the
+    address of a server comes from the environment.
 
     Args:
         spec: None or one of the forms below; an embedder is returned as it is.
@@ -40,7 +40,7 @@ def resolve_embedder(spec: str | Embedder | None) -> Embedder:
             - `openai:MODEL`: `OpenAIEmbedder`
 
     Raises:
-        ConfigurationError: The spec has none of these forms, or what it names is not there.
+        ConfigurationError: The spec has none of these forms, or names something that does not exist.
     """
     if spec is None:
         spec = "lexical"

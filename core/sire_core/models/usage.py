@@ -97,13 +97,12 @@ _POLL_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class UsageLimits:
-    """Upper bounds of one build or one session; None means no bound.
+    """Limits of one build or one session; None means no limit.
 
     Attributes:
-        max_calls: Requests sent to models. Requests that fail or are repeated count: nothing leaves the machine more
-            often than this.
-        max_tokens: Tokens of prompts and answers. Before a call its prompt and the most that it may answer are
-            reserved, and what was not used is given back.
+        max_calls: Maximum requests sent to models, including failed requests and retries.
+        max_tokens: Maximum tokens of prompts and answers. Before a call, the tokens of its prompt and its maximum
+            answer are reserved; unused ones are released.
     """
 
     max_calls: int | None = None

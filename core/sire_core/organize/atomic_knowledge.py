@@ -28,7 +28,7 @@ class AtomicKnowledge(Derivation):
     Attributes:
         stage1: `qa` joins the answers of the document's facts, a line each, without their questions; a document without
             facts stands as it is. `summary` has the document summarised.
-        summary_tokens: Length of a summary.
+        summary_tokens: Maximum tokens of a summary.
         split_tokens: Length of a unit. A longer text becomes several, each of which stands on the passages that state
             it; a quota takes them for one (see `Quota`).
 

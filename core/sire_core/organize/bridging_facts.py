@@ -39,15 +39,15 @@ class BridgingFacts(Derivation):
     Facts of the same words under several entities are one unit that stands on the passages of all.
 
     Attributes:
-        tau: An entity in more documents joins nothing.
-        max_docs: Documents that are read per entity.
-        max_facts: Facts that are read per document.
-        cap_order: Which documents are read when there are more: `facts`, those with the most facts about the entity,
-            or `first`. The paper does not say.
-        max_pairs: Without a model, most bridging facts per entity.
+        tau: Entities in more documents than this are not used.
+        max_docs: Maximum documents per entity.
+        max_facts: Maximum facts per document.
+        cap_order: Which documents are used if there are more: `facts`, those with the most facts about the entity, or
+            `first`. The paper does not say.
+        max_pairs: Maximum bridging facts per entity without a model.
         entity_key: See `name_key`.
-        skip_types: Entity types that join nothing. Dates and quantities share documents that have nothing else in
-            common; the paper does not say what it does with them.
+        skip_types: Entity types that are not used. Dates and quantities would connect unrelated documents; the paper
+            does not mention them.
 
     Raises:
         ConfigurationError: A bound is too small, or `cap_order` is unknown.

@@ -40,14 +40,14 @@ class InteractionGraph(OrganizerBase):
     read them instead of the edges. The graph after any changes is the one that a build of the same corpus makes.
 
     Attributes:
-        n_sim: Nearest passages by cosine that every passage is joined to.
-        links: `union` or `mutual` neighbours; the paper does not say.
-        exact_below: Corpora of at least so many passages find their nearest passages approximately.
-        kw_min: Shared keywords that make an edge; the paper has "more than two" (section 4.3).
-        kw_df_cap: Keywords of more passages than this join nothing.
-        title_keywords: Whether a passage's title, without its bracketed part, is one of its keywords. Extraction leaves
-            titles out of the five; other passages name them, and the paper's example lists the page's subject.
-        raw_kw: Whether an edge that exists for another reason knows its number of shared keywords below `kw_min`.
+        n_sim: Number of most similar passages to which every passage is linked.
+        links: Whether similarity links need one direction (`union`) or both (`mutual`); the paper does not say.
+        exact_below: In corpora with at least this many passages, similar passages are found approximately.
+        kw_min: Number of shared keywords for a link; the paper has "more than two" (section 4.3).
+        kw_df_cap: Keywords in more passages than this create no links.
+        title_keywords: Whether a passage's title, without its bracketed part, is one of its keywords, as in the paper's
+            example.
+        raw_kw: Whether links of other kinds also record fewer than `kw_min` shared keywords.
         use_struc: Whether there are structural edges.
         use_sim: Whether there are semantic edges.
         use_kw: Whether there are keyword edges.

@@ -28,21 +28,21 @@ class KnowledgeGraph(Derivation):
     """A graph over passages and entities.
 
     Attributes:
-        index_units: Whether entities and relations are retrievable units with vectors (MS-RAG). Without them the graph
-            lives in edges alone, whose targets are ids of entities: nothing is embedded beyond the passages.
-        disambiguate: Whether aliases are merged (MS-RAG, Table 13: no).
+        index_units: Whether entities and relations are units with vectors, as in MS-RAG. Otherwise only the passages
+            are embedded.
+        disambiguate: Whether names of the same entity are merged (MS-RAG, Table 13: no).
         summaries: Whether a language model, where there is one, writes what the passages say about every entity and
             relation, into the unit's metadata `summary`: for answers, never for ranking.
-        similar_names: With disambiguation, names that share a word are merged when their vectors have at least this
-            cosine; .92 is a good value. None: only what passages say themselves.
-        max_names: A merge that would give an entity more names is refused.
-        skip_types: Entity types that are no entities of the graph, unless a passage is titled by one; `[]` takes all,
-            dates and quantities too, as MS-RAG does.
-        literals: Whether ends of triples that the record lists as no entity are entities, too: common nouns such as
-            "basketball", as in the graphs of HippoRAG and MS-RAG.
-        max_df: An entity that more than this share of the passages name says nothing; only passages titled by it keep
-            their edge.
-        hub_floor: In a small corpus this many passages are always fine.
+        similar_names: With disambiguation, also merge names that share a word if their vectors have at least this
+            cosine similarity; .92 is a good value. None merges only where passages say so.
+        max_names: Maximum names of an entity; a merge that exceeds it is refused.
+        skip_types: Entity types left out of the graph, unless they are the title of a passage; `[]` includes all, also
+            dates and quantities, as in MS-RAG.
+        literals: Whether common nouns in triples, such as "basketball", are entities, too, as in the graphs of HippoRAG
+            and MS-RAG.
+        max_df: Entities that more than this share of the passages name are ignored, except for passages with this
+            title.
+        hub_floor: `max_df` never ignores entities in at most this many passages.
     """
 
     index_units: bool = False

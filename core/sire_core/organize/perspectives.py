@@ -43,25 +43,29 @@ class Perspectives(OrganizerBase):
 
     Attributes:
         abstractor: `greedy`, or `neural` (extra `torch`).
-        kappa: Trees.
-        levels: Levels of each.
-        diversity: Weight of being different (the paper's lambda); 0 leaves it out.
-        info: The paper's principle that trees be informative; False looks only for trees that differ.
+        kappa: Number of perspectives (trees).
+        levels: Levels of each tree.
+        diversity: Weight of the difference between perspectives (the paper's lambda); 0 ignores it.
+        info: Whether trees have to be informative, as in the paper; False requires only that they differ.
         edge_weight: `strength` or `binary`.
-        views: What trees are found in: `all` kinds of evidence (what passages relate, also by kind of relation; who is
-            named together; who shares neighbours, roles, descriptions), or `relations` alone, as published.
-        loss: Of the neural abstractor, `se` or `modularity`.
-        information: What the neural abstractor keeps small between trees: `mi` in bits, or `nmi`.
-        assign: Memberships of the neural abstractor by `softmax`, or by `sigmoid` as published.
-        nest: Its levels: `chain`, learned parents; `repair`, as published, made to nest afterwards.
-        mu: Weight of the balance in its loss `modularity`; None is 1 over the sum of the matrix, the paper has 0.001.
-        sizes: Clusters of every level of its trees, the finest first; None: from the number of entities.
-        epochs: Its passes at most.
-        polish: Its rounds of moving entities between learned clusters; 0 leaves clusters as they were learned.
-        report_tokens: Length of a report that a model writes.
-        extract_tokens: Length of the sentences of a report without a model, and of one on fewer than three entities.
-        context_tokens: Most tokens of what a model is shown for one report.
-        drift: See above.
+        views: The graphs in which trees are found: `all` (relations, also by kind; co-occurrence; shared neighbours,
+            roles, descriptions), or `relations` only, as published.
+        loss: Loss of the neural abstractor: `se` or `modularity`.
+        information: What the neural abstractor minimises between trees: `mi`, in bits, or `nmi`.
+        assign: Memberships of the neural abstractor: `softmax`, or `sigmoid` as published.
+        nest: Levels of the neural abstractor: `chain` learns parents; `repair` makes levels nest afterwards, as
+            published.
+        mu: Weight of the balance term in the loss `modularity`; None is 1 over the sum of the matrix, the paper has
+            0.001.
+        sizes: Number of clusters per level of the neural abstractor, finest first; None derives it from the number of
+            entities.
+        epochs: Maximum training epochs of the neural abstractor.
+        polish: Rounds in which the neural abstractor moves entities between learned clusters; 0 turns this off.
+        report_tokens: Maximum tokens of a report by a model.
+        extract_tokens: Maximum tokens of a report without a model, or on fewer than three entities.
+        context_tokens: Maximum tokens of the model's input for one report.
+        drift: Rebuild the trees when they have lost this share of their quality, or after changes to this share of the
+            graph.
 
     Raises:
         ConfigurationError: A setting is unknown or too small.

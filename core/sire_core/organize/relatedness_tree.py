@@ -32,15 +32,15 @@ class RelatednessTree(Derivation):
     Attributes:
         tree: How the tree grows.
         singleton_rule: `paper` keeps every group; `code` drops a group of one fact that is linked to another entity too
-            (the released code); `safe` is `code`, except that a fact which would vanish stays once, under its first
+            (the released code); `safe` is like `code`, but keeps a fact that would be lost once, under its first
             entity.
         entity_key: See `name_key`.
         dup_facts: `drop` merges equal facts of different passages; `keep` repeats them, as the released code does.
-        split_tokens: Longer aggregates become several units; None never splits.
-        copy_share: An aggregate whose facts all come from one passage and hold at least this share of its tokens says
-            what the passage says; it is left out. None keeps it, as the paper does.
-        skip_types: Entity types that form no aggregate. Dates and quantities join facts that have nothing else in
-            common; the paper does not say what it does with them.
+        split_tokens: Longer aggregates are split into several units; None never splits.
+        copy_share: Leave out an aggregate whose facts all come from one passage and make up at least this share of its
+            tokens, because it repeats the passage. None keeps it, as in the paper.
+        skip_types: Entity types without aggregates. Dates and quantities would connect unrelated facts; the paper does
+            not mention them.
         aggregates: Whether aggregates are retrievable (variant C and D: no).
         summaries: Whether their summaries are (variant A and D: no).
         propositions: Whether single facts are (variants B, C and D: yes).

@@ -30,9 +30,10 @@ class SimilarityTree(OrganizerBase):
         entity_clusters: Whether chunks are also clustered by the entities they mention (SiReRAG's variant E): the
             sentence "This chunk mentions ..." stands for each chunk, and the clusters of these sentences are added to
             the clusters of chunks.
-        hierarchy: Whether chunks that give an overview join the tree at level 1 instead of 0 (SiReRAG section 4.1):
-            the first summaries are made of details only. The passage's own metadata `abstractiveness` says which they
-            are (see `group_sentences`), else its record, where somebody was asked; else cues in the text.
+        hierarchy: Whether passages that give an overview join the tree at level 1 instead of 0 (SiReRAG section 4.1),
+            so that the first summaries cover details only. Which passages these are is in their metadata
+            `abstractiveness` (see `group_sentences`), or else in their extraction record, or else recognised by cues in
+            the text.
     """
 
     tree: TreeSettings = field(default_factory=TreeSettings)

@@ -1,4 +1,4 @@
-"""What a build will ask of a model, before it asks: exact for extraction, a range for summaries."""
+"""Estimates of the model calls of a build: exact for extraction, a range for summaries."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class Estimate:
     """What a build would cost now.
 
     Attributes:
-        passages: Passages of the corpus after the build.
-        stored: Distinct passages whose extraction is stored already and costs nothing.
+        passages: Number of passages after the build.
+        stored: Number of distinct passages whose extraction is already stored and costs nothing.
         extraction: Calls, tokens and price of extraction.
-        summaries: The same of summaries, of all recipes of the folder that follow.
+        summaries: The same for summaries, of all recipes of the folder that the change updates.
     """
 
     passages: int
@@ -169,7 +169,7 @@ def estimate_summaries(
     Args:
         clusters: Fewest and most clusters, all levels together.
         children_tokens: Fewest and most tokens of all their members together.
-        max_tokens: Length of a summary.
+        max_tokens: Maximum tokens of a summary.
         price: Price of the model.
     """
     instructions = 120

@@ -1,4 +1,4 @@
-"""`Recipe`: which organizers, which ranker, which selectors."""
+"""`Recipe`: organizers, ranker and selectors."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Recipe:
 
     Attributes:
         name: Name in the registry.
-        summary: One line for people who choose.
-        paper: Where it comes from.
-        organizers: What is built, in an order that respects `requires`.
-        ranker: How the pool is ranked.
-        selectors: How the ranking becomes context, applied in order.
-        context: What an answer's prompt shows beside the selected hits; None for nothing.
-        native: Whose prompts `Index(extraction="native")` takes: a name of `sire_core.extraction.native.NATIVE`.
-        vectors: What finds the nearest vectors in the place of our own scan: the user's store; None for our own.
-        config: The settings that the factory was called with; `REGISTRY[name](**config)` makes the same recipe.
-        texts: What each of these settings means.
+        summary: One line that helps to choose a recipe.
+        paper: The paper that it implements.
+        organizers: What is derived, in an order that respects `requires`.
+        ranker: Ranks the units.
+        selectors: Choose from the ranking, applied in order.
+        context: Adds text to an answer's prompt, in addition to the hits; None adds nothing.
+        native: The prompts for `Index(extraction="native")`: a name of `sire_core.extraction.native.NATIVE`.
+        vectors: The user's vector store for nearest-neighbour search; None uses the built-in scan.
+        config: The settings of the recipe; `REGISTRY[name](**config)` creates the same recipe.
+        texts: Explanations of these settings.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""`ircot`: one sentence of reasoning, one search, and so on."""
+"""`ircot`: alternates one sentence of reasoning and one search."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ _COMPARED = 1000
 
 @dataclass(frozen=True, slots=True)
 class IRCoTConfig:
-    """How IRCoT reasons.
+    """Settings of IRCoT.
 
     Attributes:
-        flavor: `original` (released code: searches for the last factual sentence and collects paragraphs in the order
-            in which they come), `hipporag` (searches for every new sentence, keeps the best score of each unit) or
-            `indexrag` (IndexRAG section 4.2: the model names the next search or says DONE; best relative scores).
-        merge: How the searches become one ranking (see `Merge`); None takes the flavor's `append`, `max_score` or
+        flavor: `original` (released code: searches with the last factual sentence and collects paragraphs in the order
+            found), `hipporag` (searches with every new sentence, keeps the best score of each unit) or `indexrag`
+            (IndexRAG section 4.2: the model writes the next query or DONE; best relative scores).
+        merge: How searches are merged into one ranking (see `Merge`); None uses the flavor's `append`, `max_score` or
             `relative`.
-        k: Units of one search; None takes the flavor's 6, 8 or 20.
-        steps: Most sentences; None takes the flavor's 10, 3 or 3. `ReasoningLimits.max_steps` overrides it.
-        words: Where a passage is cut when the model thinks; the reader sees it whole.
-        paragraphs: Most paragraphs that `original` collects.
+        k: Units per search; None uses the flavor's 6, 8 or 20.
+        steps: Maximum sentences; None uses the flavor's 10, 3 or 3. `ReasoningLimits.max_steps` overrides it.
+        words: Passages are truncated to this many words for reasoning; the reader sees them whole.
+        paragraphs: Maximum paragraphs that `original` collects.
         max_words: Longer paragraphs are left out by `original`, unless there is nothing else.
 
     Raises:
@@ -92,23 +92,22 @@ def ircot(
     edits: Mapping[int, str] | None = None,
     **options: Unpack[ReasoningOptions],
 ) -> AsyncGenerator[ReasoningStep, None]:
-    """Interleave retrieval and chain of thought; yields every step as it happens, and the `Answer` last.
+    """Interleave retrieval and chain of thought. Yields every step as it happens, and the `Answer` last.
 
-    Searches for the question, then in each round asks the model for one sentence and searches again, each time with
-    the recipe's quotas and reranking. The searches are merged, and the quotas choose the context from all of them. One
-    call a round and one for the answer, beside those of a reranker that asks a model.
+    Searches with the question; then, in each round, the model writes one sentence, which leads to the next search.
+    Every search uses the recipe's quotas and reranking. The results are merged, and the quotas are applied to all of
+    them. Makes one model call per round and one for the answer, plus those of a reranker.
 
     Args:
-        index: What is searched: an `Index` with any recipe, or a `RetrieverSource` over any other retriever.
+        index: An `Index` with any recipe, or a `RetrieverSource` over any other retriever.
         question: The question.
         config: The flavor and its settings.
-        edits: What is searched for in a round in the place of what the model asks for, by the number of the round;
-            for people who look over a reasoning's shoulder.
+        edits: Queries that replace those of the model, by number of the round, for people who edit a run.
         **options: See `ReasoningOptions`.
 
     Raises:
         QueryError: Empty question or k below one.
-        ConfigurationError: There is no language model, or the filter cannot be read.
+        ConfigurationError: There is no language model, or the filter is invalid.
         IndexMissingError: There is no index.
         TypeError: An option is unknown.
     """

@@ -1,4 +1,4 @@
-"""`ReasoningLimits`: how much one question may cost."""
+"""`ReasoningLimits`: limits per question."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ __all__ = ["ReasoningLimits"]
 
 @dataclass(frozen=True, slots=True)
 class ReasoningLimits:
-    """Upper bounds of one reasoning. None means no bound, and for `max_steps` the strategy's own.
+    """Limits per question. None means no limit, and for `max_steps` the strategy's default.
 
-    A bound ends the reasoning with its stop reason; what was found so far is kept. One call of `max_calls`, and about
-    as many tokens of `max_tokens` as the next call needs, are kept back for the answer, so that it can still be given.
+    When a limit is reached, the reasoning ends with a stop reason and keeps what was found. One call of `max_calls`,
+    and about as many tokens of `max_tokens` as the next call needs, are reserved for the answer.
 
     Attributes:
-        max_steps: Rounds of thinking and searching after the first search.
-        max_calls: Requests to language models.
-        max_tokens: Tokens of prompts and answers.
-        timeout: Seconds for everything, the answer included.
+        max_steps: Maximum rounds of reasoning and searching after the first search.
+        max_calls: Maximum requests to language models.
+        max_tokens: Maximum tokens of prompts and answers.
+        timeout: Maximum seconds, including the answer.
 
     Raises:
-        ConfigurationError: A bound is negative, or the timeout is not above 0.
+        ConfigurationError: A limit is negative, or the timeout is not above 0.
     """
 
     max_steps: int | None = None

@@ -34,17 +34,16 @@ _NOTHING_MORE: tuple[StopReason, ...] = ("model_failed", "timeout", "empty_index
 
 
 class ReasoningOptions(TypedDict, total=False):
-    """What every strategy may be told.
+    """Options of every strategy.
 
     Attributes:
-        model: Who thinks and answers; None takes the index's own.
-        k: Hits of the final context; None means 10, and for the `original` flavor of IRCoT everything collected (with
-            fewer, every search has its share).
-        filter: As in `Index.search`, for every search.
-        limits: Bounds of steps, calls, tokens and time.
-        answer: Whether the answer is asked for in the end, as it is unless told; without, the last step has the hits
-            only.
-        stream: Whether the answer also comes piece by piece, as `AnswerPiece`s before the `Answer`.
+        model: The model that reasons and answers; None uses that of the index.
+        k: Number of hits in the final context; None means 10, or for the `original` flavor of IRCoT everything
+            collected (with a smaller number, every search gets a share).
+        filter: Filter for every search; see `Index.search`.
+        limits: Limits on steps, calls, tokens and time.
+        answer: Whether the model answers at the end; otherwise the last step has only the hits.
+        stream: Whether the answer also streams, as `AnswerPiece`s before the `Answer`.
         reader: How the answer is read from the hits; see `ReaderConfig`.
     """
 

@@ -29,15 +29,15 @@ _FINAL = re.compile(r"final answer\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class SelfAskConfig:
-    """How self-ask asks.
+    """Settings of self-ask.
 
     Attributes:
-        mode: `search` searches for every follow-up question and answers it from what that finds (two calls each);
-            `two_call` searches once, for the question itself, and asks for all follow-up questions with their answers
-            in one call (SiReRAG, appendix B).
-        k: Units of one search of `search`.
-        steps: Most follow-up questions of `search`. `ReasoningLimits.max_steps` overrides it.
-        words: Where a passage is cut when a follow-up question is answered; the reader sees it whole.
+        mode: `search` searches for every follow-up question and answers it from the results (two calls each);
+            `two_call` searches once, with the question itself, and gets all follow-up questions with their answers in
+            one call (SiReRAG, appendix B).
+        k: Units per search, with `search`.
+        steps: Maximum follow-up questions, with `search`. `ReasoningLimits.max_steps` overrides it.
+        words: Passages are truncated to this many words to answer follow-up questions; the reader sees them whole.
 
     Raises:
         ConfigurationError: An unknown mode, or a number below one.
@@ -63,14 +63,14 @@ def self_ask(
     edits: Mapping[int, str] | None = None,
     **options: Unpack[ReasoningOptions],
 ) -> AsyncGenerator[ReasoningStep, None]:
-    """Break the question down; yields every step as it happens, and the `Answer` last.
+    """Break the question down into follow-up questions. Yields every step as it happens, and the `Answer` last.
 
     `two_call` makes exactly two calls and one search. `search` makes one search for the question, and for each
     follow-up question one call that asks it, one search and one call that answers it; then one call that has no more
     to ask, and one for the answer.
 
     Args:
-        index: What is searched: an `Index` with any recipe, or a `RetrieverSource` over any other retriever.
+        index: An `Index` with any recipe, or a `RetrieverSource` over any other retriever.
         question: The question.
         config: The mode and its settings.
         edits: See `ircot`.
@@ -78,7 +78,7 @@ def self_ask(
 
     Raises:
         QueryError: Empty question or k below one.
-        ConfigurationError: There is no language model, or the filter cannot be read.
+        ConfigurationError: There is no language model, or the filter is invalid.
         IndexMissingError: There is no index.
         TypeError: An option is unknown.
     """

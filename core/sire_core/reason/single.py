@@ -1,4 +1,4 @@
-"""`single`: one search, one answer; what the other strategies are measured against."""
+"""`single`: one search, one answer; the baseline of the other strategies."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["single"]
 def single(
     index: Searchable, question: str, **options: Unpack[ReasoningOptions]
 ) -> AsyncGenerator[ReasoningStep, None]:
-    """Search once and ask for the answer; one call. The hits are those of `Index.search`.
+    """Search once and answer in one model call. The hits are those of `Index.search`.
 
     Args:
-        index: What is searched: an `Index` with any recipe, or a `RetrieverSource` over any other retriever.
+        index: An `Index` with any recipe, or a `RetrieverSource` over any other retriever.
         question: The question.
-        **options: See `ReasoningOptions`; a model is not needed when `answer` is off.
+        **options: See `ReasoningOptions`; with `answer=False`, no model is needed.
 
     Raises:
         QueryError: Empty question or k below one.
-        ConfigurationError: There is no language model, or the filter cannot be read.
+        ConfigurationError: There is no language model, or the filter is invalid.
         IndexMissingError: There is no index.
         TypeError: An option is unknown.
     """

@@ -46,7 +46,7 @@ passes the filter; `model_failed`: the model failed or declined, `Answer.note` s
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """A sentence of the reasoning. Numbers count the rounds from 1."""
+    """A sentence of reasoning. Numbers count the rounds from 1."""
 
     number: int
     text: str
@@ -54,7 +54,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class SubQuestion:
-    """What is searched for next: IRCoT's query, self-ask's follow-up question."""
+    """The next query: IRCoT's query, or self-ask's follow-up question."""
 
     number: int
     text: str
@@ -62,14 +62,13 @@ class SubQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         number: Round; 0 is the search for the question itself.
-        query: What was searched for.
-        hits: The best of this search, as the recipe's selectors (rerankers, quotas) leave them; passages where the
-            context is made of them.
-        new: How many of them no earlier round had found.
+        query: The query.
+        hits: The best hits of this search, after the recipe's selectors (rerankers, quotas).
+        new: Number of hits that no earlier round found.
     """
 
     number: int
@@ -89,13 +88,14 @@ class IntermediateAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPiece:
-    """A piece of the answer, as it is written; only where a strategy was asked to `stream`.
+    """A piece of the answer as it streams; only with the option `stream`.
 
-    The pieces since the last `restart` add up to the text of the `Answer` that follows, whatever ends it.
+    The pieces since the last `restart` add up to the text of the `Answer` that follows.
 
     Attributes:
-        text: Goes behind the pieces before it.
-        restart: The pieces before this one are void: the model's answer was unusable, and it was asked again.
+        text: The text of the piece.
+        restart: Whether the pieces before this one are invalid, because the model's answer was unusable and was
+            requested again.
     """
 
     text: str
@@ -104,10 +104,10 @@ class AnswerPiece:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningUsage:
-    """What the reasoning cost.
+    """Usage of the reasoning.
 
     Attributes:
-        calls: Requests to language models; repairs and, where the model tells them, repeated requests count.
+        calls: Requests to language models, including repairs and, if the model reports them, retries.
         input_tokens: Tokens of the prompts.
         output_tokens: Tokens of the answers.
         retrievals: Searches.
@@ -124,16 +124,16 @@ class Answer:
     """The last step.
 
     Attributes:
-        text: The answer, with citations such as [1]; empty when no reader was asked or it failed. Of a stream that
-            broke off, what came.
+        text: The answer, with citations such as [1]; empty if no answer was requested or the reader failed. If a stream
+            broke off, the received part.
         stop: Why the reasoning ended.
-        hits: The final context, in order; there even when the model failed.
+        hits: The final context, in order; also if the model failed.
         citations: Numbers of the hits that the text cites, from 1.
-        sufficient: Whether the reader found the evidence sufficient; False when no reader answered.
-        usage: What it cost.
-        note: What went wrong, for people; empty when nothing did.
-        findings: Findings of reports that the answer rests on: 3.2 is finding 2 of hit 3 (SMART, table 6). A model's
-            reports number theirs; without such a report among the hits there are none.
+        sufficient: Whether the reader found the evidence sufficient; False without an answer.
+        usage: Calls, tokens and searches.
+        note: A description of what went wrong; empty if nothing did.
+        findings: Findings of reports on which the answer is based: 3.2 is finding 2 of hit 3 (SMART, table 6). Empty
+            unless reports by a model are among the hits.
     """
 
     text: str

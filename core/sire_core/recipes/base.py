@@ -194,9 +194,9 @@ class PoolRanker:
 
     Attributes:
         ranker: `dense`, `bm25`, `tfidf`, `hybrid` or `late` (late interaction).
-        ann_threshold: Pools of at least so many units are searched through codes instead of scanned; see `Flat`.
-        instruction: Appended to the question before it is embedded, or its words are looked up, as SiReRAG's released
-            notebooks do with their answer instruction.
+        ann_threshold: Above this many units, search compressed vectors instead of scanning all; see `Flat`.
+        instruction: Text appended to the question for the search, like the answer instruction in SiReRAG's released
+            notebooks.
 
     Raises:
         ConfigurationError: A setting is not allowed, or has no effect.

@@ -26,7 +26,7 @@ class ChainScoring:
 
     Attributes:
         scorer: `heuristic`, `neural`, `llm` or `random`.
-        checkpoint: File of the trained scorer, for `neural`; of either kind that `sire train-chains` makes.
+        checkpoint: File of the trained scorer, for `neural`, written by `sire train-chains`.
         seed: Of the scorer `random` and of the order `shuffle`.
 
     Raises:
@@ -72,7 +72,7 @@ def iier(**settings: Any) -> Recipe:
         chosen.refuse_unused(ChainScoring, f"scorer={scoring.scorer!r} and order={ranker.order!r}", "seed")
     return Recipe(
         name="iier",
-        summary="chains of passages, walked from those that hold the question's keywords",
+        summary="chains of passages that start at the question's keywords",
         paper="IIER, Guo et al. 2024",
         organizers=(chosen.make(InteractionGraph),),
         ranker=ranker,

@@ -20,14 +20,15 @@ class IndexragContext:
     """What IndexRAG keeps in its pool, and how much of it a context holds.
 
     Attributes:
-        stage1: What stands for a document: `qa`, its facts; `summary`; or `chunks`, its passages.
+        stage1: What represents a document: `qa`, its facts; `summary`; or `chunks`, its passages.
         summary_tokens: Length of a summary with `stage1="summary"`.
-        split_tokens: Length of a document's unit; a longer text becomes several, which count as one candidate.
+        split_tokens: Maximum tokens of a document's unit; longer texts are split into several, which count as one
+            candidate.
         stage2: Whether bridging facts are built.
-        base_store: What is retrieved beside bridging facts: `aku`, what stage 1 makes; `chunks`, the passages; `any`,
-            both. What is left out comes back only when everything else is used up.
-        k_b: Most bridging facts in a context; None for no bound.
-        bridge_tokens: Most tokens of all bridging facts in a context; None for no bound.
+        base_store: What is retrieved in addition to bridging facts: `aku`, the units of stage 1; `chunks`, the
+            passages; `any`, both. Other units are used only when these run out.
+        k_b: Maximum number of bridging facts in a context; None for no limit.
+        bridge_tokens: Maximum tokens of all bridging facts in a context; None for no limit.
 
     Raises:
         ConfigurationError: A setting is not allowed, or has no effect.
@@ -84,7 +85,7 @@ def indexrag(**settings: Any) -> Recipe:
     bands = (("bridge", Band(0, context.k_b, context.bridge_tokens)),)
     return Recipe(
         name="indexrag",
-        summary="the facts of each document, and facts that join documents which share an entity, in one pool",
+        summary="the facts of each document, and bridging facts that connect documents through an entity",
         paper="IndexRAG, Bao and Shi",
         organizers=(*((atomic,) if atomic else ()), *((bridging,) if context.stage2 else ())),
         ranker=chosen.make(PoolRanker).make(),

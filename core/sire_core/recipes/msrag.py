@@ -19,13 +19,13 @@ class MsragContext(RerankSettings):
     """What MS-RAG does with the passages that the graph elects.
 
     Attributes:
-        rerank: `model` (no change where there is none), `cross_encoder` or `none`.
-        rerank_pool: How many passages the model sees (the paper's lambda 4).
-        rerank_named: How many of them it is asked to name.
-        rerank_model: A model for `rerank="model"` alone; see `Rerank`. Empty takes the index's own.
+        rerank: `model` (no effect without a model), `cross_encoder` or `none`.
+        rerank_pool: Number of passages that the model sees (the paper's lambda 4).
+        rerank_named: Number of passages that the model selects.
+        rerank_model: Another model for `rerank="model"`; see `Rerank`. Empty means the model of the index.
         cross_encoder: Name or folder of the cross-encoder (sentence-transformers; extra `rerank`).
-        summaries: When a language model writes what the passages say about an entity or relation, for answers only:
-            `lazy`, when it reaches an answer's prompt; `eager`, when the index is built; `none`.
+        summaries: When a language model summarises an entity or relation, for answers only: `lazy`, when it is used in
+            a prompt; `eager`, when the index is built; `none`.
 
     Raises:
         ConfigurationError: A setting is not allowed, or has no effect.
@@ -62,7 +62,7 @@ def msrag(**settings: Any) -> Recipe:
     graph = chosen.make(KnowledgeGraph, index_units=True, summaries=context.summaries == "eager")
     return Recipe(
         name="msrag",
-        summary="passages elected by similar entities, relations and passages and by their neighbours in the graph",
+        summary="passages by votes of similar entities, relations and passages, and of their neighbours in a graph",
         paper="MS-RAG",
         organizers=(graph,),
         ranker=chosen.make(MixRecall),

@@ -32,7 +32,7 @@ def raptor(**settings: Any) -> Recipe:
     )
     return Recipe(
         name="raptor",
-        summary="summaries over clusters of similar passages, all levels in one pool",
+        summary="passages, and summaries of clusters of similar passages on several levels",
         paper="RAPTOR, Sarthi et al. 2024",
         organizers=(chosen.make(SimilarityTree, tree=chosen.make(TreeSettings)),),
         ranker=chosen.make(PoolRanker).make(),

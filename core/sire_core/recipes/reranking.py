@@ -19,9 +19,9 @@ class RerankSettings:
 
     Attributes:
         rerank: `model` (one call for each search), `cross_encoder` or `none`.
-        rerank_pool: How many of the first passages are looked at.
-        rerank_named: How many of them the model is asked to name; the others keep their order behind those.
-        rerank_model: A model for `rerank="model"` alone; see `Rerank`. Empty takes the index's own.
+        rerank_pool: Number of first passages to rerank.
+        rerank_named: Number of passages that the model selects; the others keep their order after them.
+        rerank_model: Another model for `rerank="model"`; see `Rerank`. Empty means the model of the index.
         cross_encoder: Name or folder of the cross-encoder (sentence-transformers; extra `rerank`).
 
     Raises:

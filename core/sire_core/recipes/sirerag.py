@@ -33,8 +33,8 @@ class SireragTrees:
         variant: The paper's Table 5: `full`; `A` without summaries of aggregates; `B` with all propositions; `C` is B
             without aggregates; `D` is C without their summaries; `E` has no relatedness tree, its similarity tree also
             clusters passages by the entities they mention.
-        cross: Clusters across both trees (the paper's appendix A): `none`; `replace` makes one tree over passages and
-            aggregates; `add` puts it beside the two trees.
+        cross: Clusters across both trees (the paper's appendix A): `none`; `replace` builds one tree over passages and
+            aggregates; `add` builds it in addition to the two trees.
 
     Raises:
         ConfigurationError: A setting is not allowed, or they do not go together.
@@ -76,7 +76,7 @@ def sirerag(**settings: Any) -> Recipe:
     )
     return Recipe(
         name="sirerag",
-        summary="summaries of similar passages, and facts grouped by the entities they share, in one pool",
+        summary="summaries of similar passages, and facts grouped by entity",
         paper="SiReRAG, Zhang et al. 2025",
         organizers=_organizers(chosen),
         ranker=chosen.make(PoolRanker).make(),

@@ -22,8 +22,8 @@ class SmartBase:
     """What SMART's reports stand beside.
 
     Attributes:
-        base: What ranks the passages: `dense`, `bm25`, `hybrid`, `pagerank`, `mix_recall`, `sire` or `iier`: evidence
-            chains over an interaction graph of its own, with the defaults of that recipe.
+        base: The ranker of the passages: `dense`, `bm25`, `hybrid`, `pagerank`, `mix_recall`, `sire` or `iier` (with
+            the defaults of that recipe).
     """
 
     base: str = setting("dense", choices=("dense", "bm25", "hybrid", "pagerank", "mix_recall", "sire", "iier"))

@@ -1,4 +1,4 @@
-"""`SearchSnapshot`: an index at one generation, searched in the recipe's way as often as one likes."""
+"""`SearchSnapshot`: an index at one generation, for several searches."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ class PoolCounts:
 
 @dataclass(frozen=True, slots=True)
 class SearchSnapshot:
-    """Ranking and selection over one snapshot; what is written to the index meanwhile does not show.
+    """Searches on one state of an index; later changes are not visible.
 
     Attributes:
-        view: The pool.
-        recipe: Its ranker and selectors are used.
-        where: Filter of every search.
-        returns: What the context of a reasoning is made of: "units", or "passages".
+        view: The units.
+        recipe: The recipe whose ranker and selectors are used.
+        where: Filter for every search.
+        returns: What the context for reasoning consists of: "units" or "passages".
     """
 
     view: PoolView
@@ -79,7 +79,7 @@ class SearchSnapshot:
 
     @property
     def size(self) -> int:
-        """How many units there are that pass the filter."""
+        """Number of units that match the filter."""
         return self.view.size if self.where is None else sum(self.counts().kinds.values())
 
     def counts(self) -> PoolCounts:
@@ -92,7 +92,7 @@ class SearchSnapshot:
         return PoolCounts(named, len(self.document_ids()), int(view.passing_chunks(self.where).sum()))
 
     def document_ids(self) -> list[str]:
-        """Ids of the documents that have a passage which passes the filter; without a filter, of all."""
+        """Ids of the documents with a passage that matches the filter; without a filter, of all."""
         ids = self.view.pool.document_ids()
         if self.where is None:
             return ids
@@ -111,7 +111,7 @@ class SearchSnapshot:
         return list(dict.fromkeys(title for title, passes in named if passes and title))
 
     def metadata(self) -> list[Mapping[str, Any]]:
-        """The different metadata of passages that pass the filter."""
+        """The distinct metadata of passages that match the filter."""
         metadata = self.view.pool.distinct_metadata()
         if self.where is None:
             return metadata
@@ -127,7 +127,7 @@ class SearchSnapshot:
 
     @property
     def language_model(self) -> LanguageModel | None:
-        """Whom rankers and selectors ask."""
+        """The model that rankers and selectors use."""
         return self.view.language_model
 
     async def rank(self, query: str, n: int) -> Ranking:
@@ -162,7 +162,8 @@ class SearchSnapshot:
     async def vectors(self, query: str, hits: Sequence[Hit]) -> tuple[FloatArray, FloatArray]:
         """Unit-length vectors of a question, `[dimension]`, and of hits of this snapshot, `[hits, dimension]`.
 
-        Their products are cosines: unlike scores of recipes they can be compared between questions.
+        Their dot products are cosine similarities: unlike the scores of recipes, they can be compared between
+        questions.
         """
         return await self.view.embed_query(query), self.view.vectors([hit.unit.id for hit in hits])
 
@@ -170,7 +171,7 @@ class SearchSnapshot:
         """The `k` passages whose vectors are nearest to a vector, best first, scored by cosine.
 
         Raises:
-            QueryError: The vector has another length than those of the index, or k is below one.
+            QueryError: The vector has the wrong dimension, or k is below one.
         """
         check_query("vector", k)
         view = self.view

@@ -39,35 +39,35 @@ _IMAGE_TYPES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b
 class OpenAIChat(OpenAIEndpoint, CheckedModel):
     """A `StreamingModel` over the official `openai` package: OpenAI, Azure, vLLM, llama.cpp, Ollama and others.
 
-    Structured output is used where the server has it: `json_schema`, else `json_object`, else the schema stands in the
-    prompt; what the server refuses is remembered and not tried again. Requests are repeated on rate limits, server
-    errors, time-outs and broken connections; the number under way adapts to the server. May be used from several event
+    Structured output is used if the server supports it: `json_schema`, else `json_object`, else the schema is in the
+    prompt; what the server refuses is not tried again. Requests are retried after rate limits, server errors, time-outs
+    and broken connections; the number of concurrent requests adapts to the server. It can be used from several event
     loops; `aclose` (or `async with`) closes the connections.
 
-    The fingerprint is the model's name, `revision` and `extra_body`. The address is left out on purpose: moving to
-    another server of the same model keeps every paid answer. Where one name stands for changing models (llama.cpp
-    answers to any name), tell them apart by `revision`.
+    The fingerprint is the model's name, `revision` and `extra_body`. It does not include the address, so stored answers
+    remain valid after a move to another server of the same model. If one name can stand for different models (llama.cpp
+    accepts any name), distinguish them by `revision`.
 
     Args:
-        model: The model's name, with Azure the deployment's.
-        base_url: Address of the server; None for OpenAI's own.
-        api_key: None takes `OPENAI_API_KEY`.
-        timeout: Seconds without anything new from the server. A model that needs longer for a whole answer is asked for
-            streamed answers from then on, so that slow servers work, too.
-        deadline: Seconds for a whole answer.
-        max_retries: Repetitions of a failed request.
+        model: Name of the model; for Azure, of the deployment.
+        base_url: Address of the server; None means OpenAI's.
+        api_key: The key; None uses `OPENAI_API_KEY`.
+        timeout: Seconds without new data from the server. If a whole answer takes longer, later requests stream, so
+            slow servers work, too.
+        deadline: Maximum seconds for a whole answer.
+        max_retries: Maximum retries of a failed request.
         retry: The whole back-off policy; overrides `max_retries`.
-        limits: Bounds of calls and tokens, counted on `meter`.
-        concurrency: Most requests under way at once.
+        limits: Limits of calls and tokens, counted on `meter`.
+        concurrency: Maximum concurrent requests.
         structured: `auto`, `json_schema`, `json_object` or `none`.
-        vision: Whether prompts may carry images.
-        extra_body: More fields of every request (`top_p`, `seed`, `reasoning_effort` …). Other processes that the model
-            is sent to (pickles) get them as they are: a key belongs into `OPENAI_API_KEY`, never here.
+        vision: Whether prompts may contain images.
+        extra_body: Additional fields of every request (`top_p`, `seed`, `reasoning_effort` …). They are included
+            unchanged in pickles of the model, so use `OPENAI_API_KEY` for a key, never this argument.
         revision: Free text; part of the fingerprint.
-        client_options: More arguments of the official client; `azure_endpoint` and `api_version` for Azure.
+        client_options: Additional arguments of the official client; `azure_endpoint` and `api_version` for Azure.
 
     Raises:
-        ConfigurationError: The `openai` package is missing, or a setting makes no sense.
+        ConfigurationError: The `openai` package is missing, or a setting is invalid.
     """
 
     def __init__(

@@ -36,24 +36,24 @@ class OpenAIEmbedder(OpenAIEndpoint):
     """An `Embedder` over the official `openai` package. Retries, limits and closing as with `OpenAIChat`.
 
     Args:
-        model: The model's name, with Azure the deployment's.
-        base_url: Address of the server; None for OpenAI's own.
-        api_key: None takes `OPENAI_API_KEY`.
-        dimensions: Ask for shorter vectors, where the model can; part of the fingerprint.
-        batch_size: Most texts per request.
-        batch_tokens: Most tokens per request (estimated).
-        max_input_tokens: A longer text is embedded by its beginning, as local models do (estimated).
-        query_prefix: Put in front of questions; for models trained with one (`query: `).
-        document_prefix: Put in front of everything else.
+        model: Name of the model; for Azure, of the deployment.
+        base_url: Address of the server; None means OpenAI's.
+        api_key: The key; None uses `OPENAI_API_KEY`.
+        dimensions: Request shorter vectors, if the model supports it; part of the fingerprint.
+        batch_size: Maximum texts per request.
+        batch_tokens: Maximum tokens per request (estimated).
+        max_input_tokens: Longer texts are truncated, as by local models (estimated).
+        query_prefix: Prefix for questions, for models trained with one (`query: `).
+        document_prefix: Prefix for all other texts.
         timeout: Seconds for a request.
-        max_retries: Repetitions of a failed request.
+        max_retries: Maximum retries of a failed request.
         retry: The whole back-off policy; overrides `max_retries`.
-        limits: Bounds of calls and tokens, counted on `meter`.
-        concurrency: Most requests under way at once.
-        client_options: More arguments of the official client.
+        limits: Limits of calls and tokens, counted on `meter`.
+        concurrency: Maximum concurrent requests.
+        client_options: Additional arguments of the official client.
 
     Raises:
-        ConfigurationError: The `openai` package is missing, or a setting makes no sense.
+        ConfigurationError: The `openai` package is missing, or a setting is invalid.
     """
 
     def __init__(

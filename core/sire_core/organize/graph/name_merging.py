@@ -31,7 +31,7 @@ class NameMerging:
     """Merges names that passages say are one, and names whose vectors are alike.
 
     Attributes:
-        max_names: A merge that would give an entity more names is refused.
+        max_names: Maximum names of an entity; a merge that exceeds it is refused.
         similar_names: Names that share a word and have at least this cosine are alike; None: none are.
     """
 

@@ -40,9 +40,9 @@ class ReportWriter:
     Args:
         network: Entities and what is stated of them.
         view: Language model, reports written before, fingerprint.
-        report_tokens: Length of a report that a model writes.
+        report_tokens: Maximum tokens of a report by a model.
         extract_tokens: Length of the sentences of a report without a model.
-        context_tokens: Most tokens of what a model is shown for one report.
+        context_tokens: Maximum tokens of the model's input for one report.
     """
 
     def __init__(

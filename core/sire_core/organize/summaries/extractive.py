@@ -27,7 +27,7 @@ class ExtractiveSummarizer:
     or "the film".
 
     Attributes:
-        max_tokens: Length of a summary.
+        max_tokens: Maximum tokens of a summary.
         diversity: Weight of being different from what is chosen already, in [0, 1].
         progress: Called as `progress(done, total)`.
     """

@@ -18,8 +18,8 @@ class TreeSettings:
     Attributes:
         depth: Summary levels above the leaves (RAPTOR and SiReRAG: 3).
         clustering: `leiden` (neighbour graph, fast) or `paper` (UMAP and Gaussian mixtures, the reference).
-        max_cluster_tokens: A cluster with more text is clustered again on its own.
-        summary_tokens: Length of a summary.
+        max_cluster_tokens: A cluster with more tokens is split further.
+        summary_tokens: Maximum tokens of a summary.
         stop_rule: `default` stops below two nodes or when a level does not shrink; `official` when a level has at most
             11 nodes; `none` never (the released SiReRAG code, which summarises a single summary again).
     """

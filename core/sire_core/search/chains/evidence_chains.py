@@ -40,18 +40,18 @@ class EvidenceChains:
 
     Attributes:
         scorer: Chooses the next passage of a chain.
-        max_length: Passages of a chain at most, its seed included.
-        keywords: `model` asks the language model for the question's keywords (one call; rules where there is no model),
-            `rules` does not.
-        seed_match: `strict`: a passage holds its keywords (the paper). `keyword_then_text`: it holds its title, too,
-            and a keyword that nobody holds is looked for in the texts.
-        fallback_seeds: Most similar passages that start chains when no keyword is found anywhere.
-        similar_seeds: Most similar passages that start chains in any case.
-        order: `score`, or one of `FORMATS` to read chains as the paper does.
-        seed_lift: What being a seed adds to the cosine, in the order `score`.
-        step_lift: What being the first passage after a seed adds.
-        decay: What every further step leaves of that.
-        fill: Whether passages on no chain follow behind. The paper's contexts are chains alone.
+        max_length: Maximum passages of a chain, including its seed.
+        keywords: How the question's keywords are found: `model`, by one model call (by rules without a model), or
+            `rules`.
+        seed_match: How seeds match keywords: `strict`, by the keywords of a passage, as in the paper;
+            `keyword_then_text`, also by its title, and by its text for keywords that no passage has.
+        fallback_seeds: Number of most similar passages that start chains if no keyword is found.
+        similar_seeds: Number of most similar passages that always start chains.
+        order: `score`, or `chain`, `iterative` or `shuffle`, as in the paper.
+        seed_lift: Added to the cosine similarity of a seed, with `order=score`.
+        step_lift: Added to the first passage after a seed.
+        decay: Factor for every further step.
+        fill: Whether passages outside of chains follow. The paper's contexts contain only chains.
         seed: Of the order `shuffle`.
 
     Raises:

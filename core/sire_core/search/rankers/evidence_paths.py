@@ -45,14 +45,12 @@ class EvidencePaths:
     the names; passages without a title are about the name that they open with.
 
     Attributes:
-        rounds: How often first passages are chosen again and followed: 1 reaches two passages, 2 three; 0 follows no
-            names.
-        first: How many passages are followed in a round.
-        widest: A name that more passages mention leads only to those that are about it.
-        pool: How many of the best passages by vectors, and as many by words, are candidates.
-        read_steps: How many of the best steps are read with the question: the question and the step's sentence are
-            embedded together, and the passage at its end is compared with that. One more batch of embeddings for each
-            question; 0 leaves it out.
+        rounds: Number of rounds in which links are followed: 1 connects two passages, 2 three; 0 follows no links.
+        first: Number of passages whose links are followed in a round.
+        widest: A name that more passages than this mention leads only to the passages about it.
+        pool: Number of candidates by vectors, and as many by words.
+        read_steps: Number of best links for which the question and the sentence of the link are embedded together and
+            compared with the linked passage. Takes one more embedder call per question; 0 turns it off.
     """
 
     rounds: int = setting(2, low=0)

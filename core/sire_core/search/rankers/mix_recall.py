@@ -38,30 +38,29 @@ class MixRecall:
     behind all passages. Entities and relations that a filter forbids are neither recalled nor walked through.
 
     Attributes:
-        entities: Entities recalled by cosine (the paper's lambda 1); 0 turns it off.
-        relations: Relations recalled (lambda 2).
-        chunks: Passages recalled (lambda 3).
-        entity_hops: How far entities are expanded; the paper does not say.
-        relation_hops: How far relations are expanded (lambda h).
-        fanout: At every hop only so many relations most similar to the question are kept; of PageRank so many entities
+        entities: Number of entities retrieved by vector (the paper's lambda 1); 0 turns it off.
+        relations: Number of relations retrieved (lambda 2).
+        chunks: Number of passages retrieved (lambda 3).
+        entity_hops: Hops from the retrieved entities; the paper does not say.
+        relation_hops: Hops from the retrieved relations (lambda h).
+        fanout: Number of relations kept at every hop, those most similar to the question; with PageRank, of entities
             and relations; None keeps all.
-        vote: `count` (as published: every item is worth its weight) or `similarity` (times its cosine).
-        hop_decay: An item found h hops away is worth this to the power of h; 1 is as published.
-        entity_weight: Worth of an entity's vote.
-        relation_weight: Worth of a relation's vote.
-        chunk_weight: Worth of a passage's vote.
-        fusion: `vote`, or `priority`: passages of entities, then of relations, then those recalled themselves (the
-            paper's row without voting); or `pagerank`: passages by the PageRank of the entities that they relate, as
-            HippoRAG ranks them (needs `expand="ppr"`).
-        extraction: What the entities and relations are recalled by: `vector`, the whole question (the paper's way), or
-            `llm`, what a language model finds in it, each item linked to its nearest unit (no change without a model).
-        link: Whether entities that the question names, by title, name or alias, are recalled before those similar to it
-            (not in the paper, whose names are written by a model). Their votes are worth `d ** -link_rarity` when d
-            passages name them.
+        vote: `count` (every vote has its full weight, as published) or `similarity` (weight times cosine).
+        hop_decay: The vote of an item h hops away is multiplied by this to the power of h; 1 is as published.
+        entity_weight: Weight of an entity's vote.
+        relation_weight: Weight of a relation's vote.
+        chunk_weight: Weight of a passage's vote.
+        fusion: `vote`; `priority`: passages of entities, then of relations, then those retrieved directly (the paper's
+            row without voting); or `pagerank`: passages by the PageRank of their entities, as in HippoRAG (needs
+            `expand="ppr"`).
+        extraction: How entities and relations are retrieved: `vector`, by the whole question, as in the paper; or
+            `llm`, by what a language model extracts from the question (no effect without a model).
+        link: Whether entities named in the question, by title, name or alias, are retrieved before similar ones (not in
+            the paper). If d passages name an entity, its vote has the weight `d ** -link_rarity`.
         link_rarity: See `link`.
-        expand: `nearby`, or `none`, or `ppr`: instead of neighbours, what PageRank from the recalled entities reaches
-            joins them, as if one hop away (MS-RAG, Table 7); everything else stays.
-        damping: Probability of following an edge in `ppr`, as in PageRank.
+        expand: `nearby`, `none`, or `ppr`: instead of neighbours, add what PageRank from the retrieved entities
+            reaches, as if one hop away (MS-RAG, Table 7).
+        damping: Probability of following an edge instead of restarting, with `expand=ppr`.
     """
 
     entities: int = setting(5, low=0)

@@ -33,15 +33,15 @@ class PageRank:
     and hold for all corpora.
 
     Attributes:
-        damping: Probability of following an edge instead of starting again, as in PageRank.
-        title_weight: How much more an entity leads to the passage it titles than to others that name it.
-        rarity: Power of the inverse document frequency of an entity on the way from a passage to it.
-        seed_rarity: An entity that d passages name starts the walk with weight d ** -seed_rarity.
-        dense_share: Share of the walks that start at similar passages; all of them when no entity is named.
-        dense_hits: How many similar passages.
-        dense_power: Their weight is the cosine to this power.
-        cosine_weight: What a cosine of 1 adds to the best passage's PageRank of 1.
-        threshold: Precision of the push; see `personalized_pagerank`.
+        damping: Probability of following an edge instead of restarting, as in PageRank.
+        title_weight: Weight of the link from an entity to the passage whose title it is, relative to other passages.
+        rarity: Exponent of an entity's inverse document frequency in links from passages.
+        seed_rarity: An entity in d passages starts the walk with the weight d ** -seed_rarity.
+        dense_share: Share of the starting weight for similar passages; all of it if the question names no entity.
+        dense_hits: Number of similar passages that start the walk.
+        dense_power: Exponent of their cosine similarity.
+        cosine_weight: Weight of the cosine similarity; the highest PageRank is scaled to 1.
+        threshold: Precision of PageRank; see `personalized_pagerank`.
     """
 
     damping: float = setting(0.9, low=0.0, high=0.99)

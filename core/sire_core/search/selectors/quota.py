@@ -28,10 +28,10 @@ class Quota:
 
     Attributes:
         bands: Kinds and their bands; kinds that are not listed are unbounded.
-        depth: Candidates that are looked at; None for as many as it takes. 20 is the paper's setting, with which a
-            context can come out short.
-        top_up: Whether places that are left empty are filled up from the ranking: from below the depth as the bands
-            allow, then with what they shut out. The paper does not.
+        depth: Number of candidates; None for as many as needed. 20 is the paper's setting, with which fewer units than
+            requested may be found.
+        top_up: Whether to fill empty places from the rest of the ranking: first below `depth` within the quotas, then
+            beyond the quotas. The paper does not.
         outside: Kinds that are no candidates; they take no part in `depth` either.
         parts: Kinds of which the units of one document are parts of one text: they are one candidate, the best of them.
 

@@ -41,14 +41,14 @@ class ReportSelector:
     not taken come behind everything else.
 
     Attributes:
-        cap: Most reports of a context: `third`, as above; a number, which stops there; or None, as published:
-            the first k hits of the ranking and then every ancestor's report, however many that makes.
-        overlap: Weight of the share of the hits' entities that stand under a report.
-        cap_tokens: Most tokens of all reports of a context together; None for no bound but `cap`. One that does not
-            fit is passed over.
-        bring: Whether in a search for passages those that a report stands on may come before passages of the ranking.
-        perspective: Only reports of this perspective: its number from 1, or the name of its view, as `stats` has them.
-            It is no part of what is built: one index serves searches of every perspective.
+        cap: Maximum number of reports in a context: `third`, a third of the hits; a number; or None, as published: the
+            first k hits and then all reports on their entities.
+        overlap: Weight of the share of the hits' entities that a report covers.
+        cap_tokens: Maximum tokens of all reports in a context; None for no limit. A report that does not fit is
+            skipped.
+        bring: Whether a search for passages ranks the source passages of reports before other passages.
+        perspective: Use only reports of this perspective: its number from 1, or the name of its view in `stats`. It can
+            differ in every search.
 
     Raises:
         ConfigurationError: A value is not allowed.

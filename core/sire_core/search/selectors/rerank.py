@@ -91,7 +91,7 @@ async def ask_order(model: LanguageModel, query: str, texts: Sequence[str], name
         model: Answers in numbers; what it does not name keeps its order behind what it names.
         query: The question.
         texts: The passages, at least one.
-        named: How many of them it is asked to name.
+        named: Number of passages that the model selects.
 
     Returns:
         Every place of `texts` once, the most helpful first.
