@@ -61,10 +61,10 @@ class AtomicKnowledge(Derivation):
     def describe(self) -> str:
         """What is built, and what it costs."""
         if self.needs_summaries:
-            return "A summary of each document; with a language model one call per document, without one no calls."
+            return "A summary of each document. Model calls: one per document with a language model, none without."
         return (
-            "The facts of each document as one text; with a language model one extraction call per passage, "
-            "without one no calls."
+            "The facts of each document as one text. Model calls: one extraction per passage with a language model, "
+            "none without."
         )
 
     def steps(self, view: BuildView) -> Sequence[Step]:

@@ -72,8 +72,8 @@ class BridgingFacts(Derivation):
     def describe(self) -> str:
         """What is built, and what it costs."""
         return (
-            f"Facts that join documents through entities which 2 to {self.tau} of them name; with a language model one "
-            "call per such entity, about 600-900 per 1,000 passages, without one no calls."
+            f"Facts that connect documents through entities that 2 to {self.tau} of them name. Model calls: one per "
+            "such entity with a language model, about 600-900 per 1,000 passages; none without."
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:

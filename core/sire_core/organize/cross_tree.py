@@ -57,8 +57,8 @@ class CrossTree(OrganizerBase):
     def describe(self) -> str:
         """What is built, and what it costs."""
         return (
-            f"Up to {self.tree.depth} levels of summaries over clusters of passages and aggregates together; "
-            "with a language model as many summary calls as both trees take, without one no calls."
+            f"Up to {self.tree.depth} levels of summaries over clusters of passages and aggregates together. Model "
+            "calls: as many summaries as for both trees with a language model, none without."
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:

@@ -78,8 +78,8 @@ class InteractionGraph(OrganizerBase):
     def describe(self) -> str:
         """What is built, and what it costs."""
         return (
-            "A graph of passages by document order, meaning and shared keywords, no vectors beyond the passages; with "
-            "a language model one extraction call per passage, without one no calls."
+            "A graph of passages by document order, similarity and shared keywords, without further vectors. Model "
+            "calls: one extraction per passage with a language model, none without."
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:

@@ -67,10 +67,11 @@ class KnowledgeGraph(Derivation):
 
     def describe(self) -> str:
         """What is built, and what it costs."""
-        units = "entities and relations as units with vectors" if self.index_units else "no vectors beyond the passages"
+        units = "with entities and relations as units with vectors" if self.index_units else "without further vectors"
         return (
-            f"A graph of passages and the entities they name, {units}; with a language model one extraction call per "
-            f"passage{' and one per twenty units for their summaries' if self.summaries else ''}, without one no calls."
+            f"A graph of passages and the entities they name, {units}. Model calls: one extraction per passage"
+            f"{' and one per twenty units for their summaries' if self.summaries else ''} with a language model, none "
+            "without."
         )
 
     def steps(self, view: BuildView) -> Sequence[Step]:

@@ -133,8 +133,8 @@ class Perspectives(OrganizerBase):
     def describe(self) -> str:
         """What is built, and what it costs."""
         return (
-            f"{self.kappa} hierarchies of {self.levels} levels over the entities, and a report on every cluster that "
-            "several passages speak of; with a language model one call per report, without one no calls."
+            f"{self.kappa} hierarchies of {self.levels} levels over the entities, and a report on every cluster with "
+            "several passages. Model calls: one per report with a language model, none without."
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:

@@ -71,9 +71,8 @@ class RelatednessTree(Derivation):
     def describe(self) -> str:
         """What is built, and what it costs."""
         return (
-            "Facts grouped by the entities they name, and up to "
-            f"{self.tree.depth} levels of summaries over the groups; with a language model one extraction call per "
-            "passage and about 165-175 summary calls per 1,000 passages, without one no calls."
+            f"Facts grouped by entity, and up to {self.tree.depth} levels of summaries over the groups. Model calls: "
+            "one extraction per passage and about 165-175 summaries per 1,000 passages with a language model, none without."
         )
 
     def steps(self, view: BuildView) -> Sequence[Step]:

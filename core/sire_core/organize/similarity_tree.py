@@ -60,8 +60,8 @@ class SimilarityTree(OrganizerBase):
         also = " and of passages that mention similar entities" if self.entity_clusters else ""
         above = ", overviews from level 1 on" if self.hierarchy else ""
         return (
-            f"Up to {self.tree.depth} levels of summaries over clusters of similar passages{also}{above}; "
-            "with a language model about 60-135 summary calls per 1,000 passages, without one no calls."
+            f"Up to {self.tree.depth} levels of summaries over clusters of similar passages{also}{above}. Model "
+            "calls: about 60-135 summaries per 1,000 passages with a language model, none without."
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
