@@ -72,7 +72,8 @@ class RelatednessTree(Derivation):
         """What is built, and what it costs."""
         return (
             f"Facts grouped by entity, and up to {self.tree.depth} levels of summaries over the groups. Model calls: "
-            "one extraction per passage and about 165-175 summaries per 1,000 passages with a language model, none without."
+            "one extraction per passage and about 165-175 summaries per 1,000 passages with a language model, none "
+            "without."
         )
 
     def steps(self, view: BuildView) -> Sequence[Step]:
