@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +34,8 @@ from sire_core.types import UnitKind
 
 __all__ = ["SireNodeParser"]
 
+_logger = logging.getLogger(__name__)
+
 
 class SireNodeParser(NodeParser):
     """Turns documents into nodes: passages and everything that a recipe derives from them.
@@ -40,7 +43,8 @@ class SireNodeParser(NodeParser):
     Summaries depend on the whole corpus, but a pipeline passes only changed documents to its transformations. So the
     parser keeps its own index in `persist_dir`. In a pipeline, also pass the pipeline's vector store and document
     store: the parser then deletes outdated nodes from the store, and removes documents that `UPSERTS_AND_DELETE` has
-    deleted. Without the vector store, call `delete_retired` after each run.
+    deleted. Without the document store it does not learn of deletions, and warns. Without the vector store, call
+    `delete_retired` after each run.
 
     Without a `persist_dir`, every call is a corpus of its own, and text derived from a deleted document would stay in
     the store. This is refused, unless `complete` declares that each call has the complete corpus, or `kinds` selects
@@ -95,6 +99,12 @@ class SireNodeParser(NodeParser):
             raise ConfigurationError("embed_nodes needs an embed_model of LlamaIndex, which embeds the questions too.")
         if (self.vector_store or self.docstore) and not self.persist_dir:
             raise ConfigurationError("A vector_store or docstore can only be followed with a persist_dir.")
+        if self.vector_store is not None and self.docstore is None and self._derives():
+            # No refusal: a pipeline without a document store deletes nothing, and has none to give.
+            _logger.warning(
+                "SireNodeParser has a vector_store but no docstore: what it derives from a document stays in the "
+                "vector store when the pipeline drops the document. Give it the pipeline's own: docstore=docstore."
+            )
 
     @classmethod
     def class_name(cls) -> str:
@@ -162,9 +172,12 @@ class SireNodeParser(NodeParser):
             node_change, before, after, [*given, *gone], held, again=again, embed=self.embed_nodes
         )
 
-    def _refuse_what_would_go_stale(self) -> None:
+    def _derives(self) -> bool:
         recipe = recipe_by_name(self.recipe, **self.recipe_settings)
-        if not recipe.organizers or self.kinds == [UnitKind.CHUNK]:
+        return bool(recipe.organizers) and self.kinds != [UnitKind.CHUNK]
+
+    def _refuse_what_would_go_stale(self) -> None:
+        if not self._derives():
             return
         if not self.persist_dir and not self.complete:
             raise ConfigurationError(

@@ -106,6 +106,18 @@ def test_a_deleted_document_takes_its_summaries_along(tmp_path, recipe, is_async
     assert CANARY not in world.stored_text
 
 
+def test_a_parser_that_cannot_learn_of_deletions_says_so(tmp_path, caplog):
+    store = SimpleVectorStore()
+    followed = {"persist_dir": str(tmp_path / "i"), "vector_store": store}
+    SireNodeParser(recipe="flat", **followed)
+    SireNodeParser(recipe="raptor", kinds=["chunk"], **followed)
+    SireNodeParser(recipe="raptor", docstore=SimpleDocumentStore(), **followed)
+    assert not caplog.messages
+    SireNodeParser(recipe="raptor", **followed).get_nodes_from_documents(corpus()[:4])
+    (said,) = caplog.messages
+    assert "docstore=docstore" in said
+
+
 def test_without_the_store_the_retired_nodes_are_deleted_on_demand(tmp_path):
     world = World(tmp_path, "raptor", DocstoreStrategy.UPSERTS, follow=False)
     world.run(corpus(canary=True))

@@ -53,7 +53,13 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
         ) from error
     refuse_expanding(path, max_bytes)
     try:
-        found = kreuzberg.extract_file_sync(str(path), config=kreuzberg.ExtractionConfig(output_format="markdown"))
+        # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays.
+        everything = kreuzberg.ContentFilterConfig(
+            include_headers=True, include_footers=True, include_watermarks=True, strip_repeating_text=False
+        )
+        found = kreuzberg.extract_file_sync(
+            str(path), config=kreuzberg.ExtractionConfig(output_format="markdown", content_filter=everything)
+        )
     except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
         raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300]}") from error
     if len(found.content) > max_bytes:

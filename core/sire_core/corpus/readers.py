@@ -86,7 +86,8 @@ def read_documents(
     that of its page, else the first heading or the file's name; `metadata["source"]` is the path again, for filters
     (a field `source` in the front matter of a page becomes `page_source`).
     Markdown loses comments, front matter, anchors and lines of navigation, HTML whatever is not content. PDF, DOCX,
-    PPTX, XLSX, CSV, RST, EPUB, EML and others are converted (`sire_core.corpus.conversion.CONVERTED`). Lines of a JSON
+    PPTX, XLSX, CSV, RST, EPUB, EML and others are converted (`sire_core.corpus.conversion.CONVERTED`); page numbers of
+    PDF, and headers and footers of the pages of DOCX, are left out. Lines of a JSON
     Lines file (items of a JSON list) are documents `{"id", "title", "text" or "chunks", "metadata"}`; further
     scalar keys become metadata; without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and
     MuSiQue files give their pooled passages. Files must be UTF-8. What cannot be used is listed in `failures` and
