@@ -19,9 +19,10 @@ with atheris.instrument_imports(include=["sire_core"]):
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.corpus.html import html_to_markdown
     from sire_core.corpus.markdown_blocks import markdown_blocks
+    from sire_core.corpus.markdown_cleaning import clean_markdown
     from sire_core.corpus.media import split_media
     from sire_core.corpus.readers import read_documents
-    from sire_core.corpus.sections import clean_markdown, sections_of_markdown
+    from sire_core.corpus.sections import sections_of_markdown
     from sire_core.errors import SireError
     from sire_core.extraction.answers import ExtractionAnswer
     from sire_core.extraction.rules import RulesExtractor

@@ -13,10 +13,10 @@ import typer
 
 from sire_core.algorithms.wording import shorten
 from sire_core.cli.file_names import taken_names
-from sire_core.cli.models import say_usage, usage_json
 from sire_core.cli.options import IndexOptions, chunker_of, manifest_of, open_index
 from sire_core.cli.output import count, kinds, note, say, say_json
 from sire_core.cli.progress import reporting
+from sire_core.cli.spending import say_usage, usage_json
 from sire_core.errors import ConfigurationError, CorpusError
 
 if TYPE_CHECKING:

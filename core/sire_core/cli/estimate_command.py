@@ -10,10 +10,11 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.change_commands import with_documents
 from sire_core.cli.changes import read_sources
-from sire_core.cli.models import estimate_json, find_price, language_model
+from sire_core.cli.models import language_model
 from sire_core.cli.options import IndexOptions, open_index
 from sire_core.cli.output import say, say_json
 from sire_core.cli.recipe_options import parse_settings
+from sire_core.cli.spending import estimate_json, find_price
 
 __all__ = ["estimate"]
 

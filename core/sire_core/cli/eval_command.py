@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sire_core.cli.eval_groups import (
-    ComparisonOptions,
-    EvalAnswerOptions,
-    MeasureOptions,
-    QuestionOptions,
-    ReportOptions,
-)
+from sire_core.cli.eval_groups import ComparisonOptions, QuestionOptions
+from sire_core.cli.eval_measures import EvalAnswerOptions, MeasureOptions, ReportOptions
 from sire_core.cli.eval_models import eval_models
 from sire_core.cli.eval_options import check_index, recipe_names
 from sire_core.cli.eval_results import Results, judged

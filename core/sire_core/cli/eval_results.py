@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sire_core.cli.output import count, note, say
 
 if TYPE_CHECKING:
-    from sire_core.cli.eval_groups import ReportOptions
+    from sire_core.cli.eval_measures import ReportOptions
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig

@@ -135,7 +135,7 @@ def run_repeats(
     Returns:
         The rows of the first build; `EvalRow.repeats` has means and standard deviations over all builds.
     """
-    from sire_core.evaluate.repeats import with_spread
+    from sire_core.evaluate.row_sets import with_spread
 
     first = options.seed or 0
     runs: list[list[EvalRow]] = []
@@ -243,7 +243,8 @@ def run_ablations(
         ConfigurationError: No ablations, nothing to ask, or the folder holds another corpus.
     """
     from sire_core.evaluate.bootstrap import with_intervals
-    from sire_core.evaluate.rows import Setup, mark_same, with_tper
+    from sire_core.evaluate.row_sets import mark_same, with_tper
+    from sire_core.evaluate.rows import Setup
     from sire_core.recipes import recipe_by_name
     from sire_core.recipes.ablation import CONTEXT, Ablation
     from sire_core.recipes.ablations import ablations_of

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.wording import count
-from sire_core.corpus.chunker import SentenceChunker, chunk_document
+from sire_core.corpus.chunker import SentenceChunker
+from sire_core.corpus.chunks import chunk_document
 from sire_core.corpus.stored import StoredDocument, given_back, is_allowed
 from sire_core.errors import CorpusError, KnownDocumentError
 from sire_core.types import Chunk, Document, Passage, digest

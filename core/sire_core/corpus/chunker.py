@@ -5,23 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
-from sire_core.algorithms.parts import packed
 from sire_core.algorithms.text import split_sentences
 from sire_core.corpus.markdown_blocks import block_runs
-from sire_core.corpus.sections import (
-    clean_markdown,
-    is_cut,
-    path_of,
-    section_title,
-    sections_of_markdown,
-)
 from sire_core.errors import ConfigurationError
-from sire_core.types import Chunk, Document, Passage, chunk_id
 
-__all__ = ["SentenceChunker", "Slice", "chunk_document", "joined"]
+__all__ = ["SentenceChunker", "Slice", "text_units", "tokens_between"]
 
 # As `count_tokens`, but a run of word characters counts once per sixteen: without this a line of base64 or of a
 # language without spaces would be a single token, and a chunk of any length.
@@ -117,7 +107,7 @@ class SentenceChunker:
                 window = self._overlap(window, span.tokens)
                 tokens = sum(kept.tokens for kept in window)
             if not window:
-                tokens = _count(span.head)
+                tokens = tokens_between(span.head)
             window.append(span)
             tokens += span.tokens
         if window:
@@ -133,10 +123,10 @@ class SentenceChunker:
 
     def _spans(self, text: str) -> Iterator[_Span]:
         end = 0
-        for kind, unit in _units(text):
+        for kind, unit in text_units(text):
             start = text.index(unit, end)
             end = start + len(unit)
-            tokens = _count(text, start, end)
+            tokens = tokens_between(text, start, end)
             if tokens <= self.max_tokens:
                 yield _Span(start, end, tokens, whole=True)
             elif kind == "text":
@@ -148,16 +138,16 @@ class SentenceChunker:
         """Lines of a table or of code; the first row of a table stays with the header."""
         lines = [line for line in map(_bare, _LINE.finditer(text, start, end)) if line[0] < line[1]]
         head = text[start : lines[1][1]] if table else ""
-        taken = _count(head)
+        taken = tokens_between(head)
         if head and taken <= self.max_tokens // 2:
-            first = next((stop for _, stop in lines[2:3] if _count(text, start, stop) <= self.max_tokens), None)
+            first = next((stop for _, stop in lines[2:3] if tokens_between(text, start, stop) <= self.max_tokens), None)
             stop = first or start + len(head)
-            yield _Span(start, stop, _count(text, start, stop), whole=False)
+            yield _Span(start, stop, tokens_between(text, start, stop), whole=False)
             lines = lines[3 if first else 2 :]
         else:
             head, taken = "", 0
         for left, right in lines:
-            tokens = _count(text, left, right)
+            tokens = tokens_between(text, left, right)
             if tokens <= self.max_tokens - taken:
                 yield _Span(left, right, tokens, whole=False, head=head)
             else:
@@ -166,12 +156,12 @@ class SentenceChunker:
 
     def _pieces(self, text: str, start: int, end: int, room: int) -> Iterator[_Span]:
         for clause in _CLAUSE.finditer(text, start, end):
-            tokens = _count(text, *clause.span())
+            tokens = tokens_between(text, *clause.span())
             if tokens <= room:
                 yield _Span(*clause.span(), tokens, whole=False)
                 continue
             for word in _WORD.finditer(text, *clause.span()):
-                tokens = _count(text, *word.span())
+                tokens = tokens_between(text, *word.span())
                 if tokens <= room:
                     yield _Span(*word.span(), tokens, whole=False)
                     continue
@@ -189,7 +179,7 @@ def _bare(line: re.Match[str]) -> tuple[int, int]:
     return line.start(), line.start() + len(line[0].rstrip())
 
 
-def _units(text: str) -> Iterator[tuple[str, str]]:
+def text_units(text: str) -> Iterator[tuple[str, str]]:
     """What is not cut as long as it fits, with its kind: sentences (`text`), fenced code (`code`), tables (`table`)."""
     if "```" not in text and "~~~" not in text and "|" not in text:
         yield from (("text", sentence) for sentence in split_sentences(text))
@@ -202,120 +192,6 @@ def _units(text: str) -> Iterator[tuple[str, str]]:
             yield kind, block.strip()
 
 
-def _count(text: str, start: int = 0, end: int | None = None) -> int:
+def tokens_between(text: str, start: int = 0, end: int | None = None) -> int:
+    """Tokens of a part of a text, as a chunk counts them."""
     return len(_TOKEN.findall(text, start, len(text) if end is None else end))
-
-
-def chunk_document(document: Document, chunker: SentenceChunker | None = None) -> tuple[Chunk, ...]:
-    """Make the chunks of a document.
-
-    Markdown is cleaned (comments, front matter, anchors, lines of navigation) and cut at its headings first: small
-    neighbouring sections share a chunk, no chunk holds parts of two large ones. A chunk's title is the document's with
-    the path of headings that the whole chunk stands under.
-
-    Args:
-        document: With `chunks` given they are taken as they are, blank ones left out, and so is a text that a splitter
-            cut, as its metadata tell (`start_index`, `Header 1`, `header_path`).
-        chunker: Cuts `document.text`; None takes the whole text as one chunk.
-
-    Returns:
-        Chunks with positions 0, 1, ..; none for a document without text.
-    """
-    kept = [passage for passage in _passages(document, chunker) if passage.text.strip()]
-    return tuple(_chunk(document, position, passage) for position, passage in enumerate(kept))
-
-
-def joined(passages: Sequence[Passage], chunker: SentenceChunker | None) -> str:
-    """Passages as the text that they were cut from: what a chunk repeats of the one before stands once.
-
-    That are whole sentences, as many as the chunker repeats, and the header of a table that goes on. Passages that the
-    chunker would not have cut where they end, and those with ids of their own, stay as they are.
-
-    Args:
-        passages: Of a document, in order.
-        chunker: What cut it; None when nothing did.
-    """
-    parts = [passage.text for passage in passages[:1]]
-    for before, passage in pairwise(passages):
-        if chunker is None or passage.id:
-            parts.append(f"\n\n{passage.text}")
-        elif head := _repeated_head(before.text, passage.text, chunker):
-            parts.append(passage.text[len(head) :])
-        else:
-            shared = _repeated(before.text, passage.text, chunker)
-            parts.append(passage.text[shared:] if shared else f"\n\n{passage.text}")
-    return "".join(parts)
-
-
-def _repeated_head(before: str, text: str, chunker: SentenceChunker) -> str:
-    """The header of the table that one chunk ends with and the next one goes on with; else nothing."""
-    lines = text.split("\n", 3)
-    head = "\n".join(lines[:2])
-    if len(lines) < 3 or head not in before or _count(before) + _count(lines[2]) <= chunker.max_tokens:
-        return ""
-    kind, last = list(block_runs(before.split("\n")))[-1]
-    return head if kind == "table" and "\n".join(last[:2]).strip() == head else ""
-
-
-def _repeated(before: str, text: str, chunker: SentenceChunker) -> int:
-    """Length of the sentences that end one chunk and begin the next: the most of them that the chunker repeats."""
-    units = [unit for _, unit in _units(before)]
-    start, tokens = len(before), 0
-    held = _count(before)
-    for number in range(len(units) - 1, 0, -1):
-        start = before.rindex(units[number], 0, start)
-        tokens += _count(units[number])
-        if tokens > chunker.overlap_tokens:
-            return 0
-        shared = before[start:]
-        if not text.startswith(shared) or not text[len(shared) : len(shared) + 1].isspace():
-            continue
-        needed = _count(next(_units(text[len(shared) :]))[1])
-        further = tokens + _count(units[number - 1])
-        most = number == 1 or further > chunker.overlap_tokens or further + needed > chunker.max_tokens
-        if most and held + needed > chunker.max_tokens:
-            return len(shared)
-    return 0
-
-
-def _passages(document: Document, chunker: SentenceChunker | None) -> Sequence[Passage]:
-    if document.passages:
-        return document.passages
-    if chunker is None or is_cut(document.metadata):
-        return [Passage(document.text)]
-    return [Passage(text, title=section_title(document.title, path)) for path, text in _cut(document.text, chunker)]
-
-
-def _chunk(document: Document, position: int, passage: Passage) -> Chunk:
-    metadata = {**document.metadata, **passage.metadata} if passage.metadata else document.metadata
-    title = passage.title or section_title(document.title, path_of(metadata))
-    return Chunk(
-        id=chunk_id(document.id, position, title, passage.text),
-        doc_id=document.id,
-        position=position,
-        title=title,
-        text=passage.text,
-        metadata=metadata,
-        source_id=passage.id,
-    )
-
-
-def _cut(text: str, chunker: SentenceChunker) -> list[tuple[tuple[str, ...], str]]:
-    """Chunks with their paths."""
-    sections = sections_of_markdown(clean_markdown(text))
-    pieces = []
-    for group in packed(sections, lambda section: _count(section.text), chunker.max_tokens // 2):
-        path = _shared([section.path for section in group])
-        pieces += [(path, part) for part in chunker.split("\n\n".join(section.text for section in group))]
-    return pieces
-
-
-def _shared(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The headings that all paths begin with."""
-    shared = paths[0]
-    for path in paths[1:]:
-        same = 0
-        while same < min(len(shared), len(path)) and shared[same] == path[same]:
-            same += 1
-        shared = shared[:same]
-    return shared

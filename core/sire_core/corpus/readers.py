@@ -23,9 +23,10 @@ from sire_core.corpus.files import (
 )
 from sire_core.corpus.front_matter import front_matter
 from sire_core.corpus.html import html_to_markdown
+from sire_core.corpus.markdown_cleaning import clean_markdown
 from sire_core.corpus.merging import DocumentPool
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
-from sire_core.corpus.sections import clean_markdown, sections_of_markdown
+from sire_core.corpus.sections import sections_of_markdown
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from sire_core.evaluate.retrieval import all_at_k, ndcg_at_k, recall_at_k, recip
 if TYPE_CHECKING:
     from sire_core.evaluate.answered import AnsweredQuestion
 
-__all__ = ["EvalRow", "QuestionResult", "Setup", "mark_same", "with_tper"]
+__all__ = ["EvalRow", "QuestionResult", "Setup"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,58 +243,6 @@ class EvalRow:
 
     def _mean(self, metric: Callable[[QuestionResult], float]) -> float | None:
         return _percent(metric(result) for result in self.with_gold)
-
-
-def mark_same(rows: Iterable[EvalRow]) -> list[EvalRow]:
-    """Rows of one recipe with other settings that found exactly what an earlier one found, marked with its name.
-
-    A switch without an effect on a data set proves nothing about the switch, and must not look as if it did.
-    """
-    marked: list[EvalRow] = []
-    for row in rows:
-        same = (old for old in marked if not old.same_as and _alike(old, row))
-        first = next(same, None)
-        marked.append(row if first is None else replace(row, same_as=first.setup.recipe))
-    return marked
-
-
-def with_tper(rows: Iterable[EvalRow]) -> list[EvalRow]:
-    """Rows with TPER beside their TPQ: time per query and unit of the pool, over that of RAPTOR (SiReRAG section 5.3).
-
-    Rows stay as they are where RAPTOR is not among them, or questions were not timed.
-    """
-    from sire_core.algorithms.cluster_pairs import tper
-
-    found = list(rows)
-    base = next((row for row in found if row.setup.family == "raptor" and row.answers.get("TPQ")), None)
-    if base is None:
-        return found
-    return [
-        replace(row, answers={**row.answers, "TPER": round(_tper(tper, row, base), 3)})
-        if row.answers.get("TPQ") and row.setup.pool
-        else row
-        for row in found
-    ]
-
-
-def _tper(ratio: Callable[[float, float, int, int], float], row: EvalRow, base: EvalRow) -> float:
-    return ratio(row.answers["TPQ"], base.answers["TPQ"], row.setup.pool, base.setup.pool)
-
-
-def _alike(old: EvalRow, row: EvalRow) -> bool:
-    """Whether two rows of one family stand on the same pool and found, answered and built the same."""
-    return (
-        (old.setup.family or old.setup.recipe) == (row.setup.family or row.setup.recipe)
-        and old.setup.pool == row.setup.pool
-        and old.setup.perspectives == row.setup.perspectives
-        and _untimed(old.answers) == _untimed(row.answers)
-        and old.evidence_match == row.evidence_match
-        and [result.found for result in old.results] == [result.found for result in row.results]
-    )
-
-
-def _untimed(answers: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in answers.items() if name not in ("TPQ", "TPER")}
 
 
 def _credit_of(kind: str, k: int) -> Callable[[QuestionResult], float]:

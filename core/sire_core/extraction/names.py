@@ -9,12 +9,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sire_core.algorithms.text import name_key
-from sire_core.extraction.lexicon import FUNCTION_WORDS, HONORIFICS, NAME_TAILS, VAGUE_NOUNS, VAGUE_WORDS
+from sire_core.extraction.lexicon import FUNCTION_WORDS
+from sire_core.extraction.name_words import PRESSED, instructs, is_acronym, name_parts, says_nothing, without_honorifics
 from sire_core.extraction.spans import TextSpan, is_common
-from sire_core.extraction.terms import CAPTIONS, acts, is_numbered
+from sire_core.extraction.terms import acts
 from sire_core.extraction.words import is_everyday
 
-__all__ = ["Mention", "NameTable", "cached_key", "says_nothing"]
+__all__ = ["Mention", "NameTable", "cached_key"]
 
 cached_key = lru_cache(1 << 16)(name_key)
 """`name_key`, remembered: a passage asks for the keys of the same few names again and again."""
@@ -24,27 +25,12 @@ _ALIAS = re.compile(
     r"(?:[\w-]+ly |also |better |best |sometimes |often )*(?:known|referred to|credited|billed|abbreviated|nicknamed)"
     r"(?: \w+ly)?(?: as| to)?) (?:the )?[\"\u201c]?"
 )
-_TITLE_MODIFIERS = frozenset(("grand", "crown", "high", "prime", "vice", "deputy", "chief"))
 _SUBJECT = re.compile(r"[\"\u201d]?(?:,[^,(]{3,40}|,)? ?(?:\(|,? (?:is|was|are|were) )")
 _ALIAS_REACH = 50
 _VALUES = frozenset(("Date", "Quantity"))
 _UNCAPITALISED = _VALUES | {"Code", "Term"}
 _UNNAMED = _VALUES | {"Location"}  # `in Scandinavia (known as ...)` says what something else is called
 _CERTAIN = frozenset(("Work", "Code", "Term"))  # quoted, or found by more than a capital letter
-_CELLS = frozenset(
-    "get post put delete patch head x n/a tbd todo faq faqs id ids yes no true false null ok none na".split()
-)
-_PRESSED = frozenset(
-    "click select use see choose enter ensure specify press tap go run launch confirm expand "
-    "provision configure create deploy enable add manage update delete install".split()
-)
-_MADE_UP = re.compile(
-    r"(?=[0-9A-Fa-f-]{16})[0-9A-Fa-f-]*\d|(?=\w{12})(?:[A-Z]*\d){3}|\d[\w-]*$|\W|(?:GET|POST|PUT|DELETE|PATCH)/"
-)
-_COMPOUND = re.compile(
-    r"[\w.]+-(?:branded|provided|based|enabled|managed|only|specific|compatible|style|like|related|defined|supported|encoded?)$"
-)
-_LIST = 4  # longer rows of capitalised everyday words are headings and rows of tables
 _PLAIN = frozenset(("Name", "Person"))
 
 
@@ -80,7 +66,7 @@ class NameTable:
         self.aliases: dict[str, dict[str, None]] = {}
         self._title_key = cached_key(title)
         self._title_lower = title.lower()
-        self._title_parts = _parts(title.split(",", 1)[0]) if kind == "Person" else ()
+        self._title_parts = name_parts(title.split(",", 1)[0]) if kind == "Person" else ()
         self._full: dict[str, tuple[str, str]] = {}
         self._partial: dict[str, tuple[str, str] | None] = {}
         self._inside: set[str] = set()
@@ -119,13 +105,13 @@ class NameTable:
                     continue
                 words = span.name.split()
                 self._inside.update(words if span.start else words[1:])
-                if span.type in _PLAIN and len(words) > 1 and not _instructs(words):
-                    self._note_parts(_without_honorifics(span.name), span.type)
+                if span.type in _PLAIN and len(words) > 1 and not instructs(words):
+                    self._note_parts(without_honorifics(span.name), span.type)
 
     def _note_parts(self, name: str, kind: str) -> None:
         if self._is_title(name):
             return
-        for part in _parts(name):
+        for part in name_parts(name):
             known = self._partial.setdefault(part, (name, kind))
             if known is not None and known[0] != name:
                 self._partial[part] = None  # two people of that name: it stands for neither
@@ -136,9 +122,9 @@ class NameTable:
             if right.start - left.end > _ALIAS_REACH or right.type in _VALUES or left.type in _UNNAMED:
                 continue
             between = sentence[left.end : right.start]
-            if (between == " (" and _is_acronym(right.name, left.name)) or _ALIAS.fullmatch(between):
+            if (between == " (" and is_acronym(right.name, left.name)) or _ALIAS.fullmatch(between):
                 self._join(left, right)
-            elif between == " (" and _is_acronym(left.name, right.name):
+            elif between == " (" and is_acronym(left.name, right.name):
                 self._join(right, left)
 
     def _match_lead(self, sentence: str, row: Sequence[TextSpan]) -> None:
@@ -185,7 +171,7 @@ class NameTable:
         if span.type in _CERTAIN or cached_key(span.name) in self._full or self._is_title(span.name):
             return span
         first, _, rest = span.name.partition(" ")
-        if rest and first.lower() in _PRESSED:
+        if rest and first.lower() in PRESSED:
             span = span._replace(start=span.start + len(first) + 1, name=rest)
             first, _, rest = rest.partition(" ")
         part = self._resolve_part(first) is not None
@@ -214,7 +200,7 @@ class NameTable:
         if self._is_title(name):
             found = (self.title, self.kind or kind)
         elif kind in _PLAIN or kind == "Location":
-            bare = _without_honorifics(name) if kind == "Person" else name
+            bare = without_honorifics(name) if kind == "Person" else name
             if " " not in bare or (len(bare.split()) < len(name.split()) and self._resolve_part(bare)):
                 found = self._resolve_part(bare) if kind != "Location" else None
             if found is None and self._same_person(bare):
@@ -244,78 +230,3 @@ class NameTable:
     def _is_title(self, name: str) -> bool:
         key = cached_key(name)
         return bool(self._title_key) and self._title_key in (key, f"the {key}")
-
-
-def _instructs(words: Sequence[str]) -> bool:
-    return words[0].lower() in _PRESSED or says_nothing(words)
-
-
-def says_nothing(words: Sequence[str]) -> bool:
-    """Whether capitalised words are headings, labels and instructions rather than a name.
-
-    One everyday word (`Action`), a cell of a table (`N/A`, `X X`), what is numbered (`Step 3`), an instruction
-    (`Get Started`), capitals of a query language (`INNER JOIN`) and labels such as `Account Usage Information`.
-    """
-    lower = [word.lower().strip(".,:'\u2019") for word in words]
-    if len(words) == 1:
-        return (
-            is_everyday(lower[0]) or lower[0] in _CELLS or bool(_COMPOUND.match(words[0]) or _MADE_UP.match(words[0]))
-        )
-    if (
-        lower[0] in _CELLS
-        or lower[0] in CAPTIONS
-        or _MADE_UP.match(words[0])
-        or "n/a" in lower
-        or len(set(lower)) == 1
-        or is_numbered(" ".join(words))
-    ):
-        return True
-    everyday = [is_everyday(word) or word.isdigit() for word in lower]
-    if not all(everyday):
-        return len(words) > _LIST and sum(everyday) * 2 > len(words) and all(map(_capital, words))
-    return (
-        acts(lower[0])
-        or lower[0] in VAGUE_WORDS
-        or (len(words) == 2 and lower[0] in VAGUE_NOUNS and lower[1].isdigit())
-        or lower[-1] in VAGUE_NOUNS
-        or all(word.isupper() for word in words)
-        or (len(words) > _LIST and all(map(_capital, words)))
-    )
-
-
-def _capital(word: str) -> bool:
-    return not word[:1].islower()
-
-
-def _parts(name: str) -> tuple[str, ...]:
-    """Words that stand for a person alone: first and last name; for `Adolph II of the Marck` only `Adolph`."""
-    words = _without_honorifics(name).split()
-    for index, word in enumerate(words):
-        if word in ("of", "the") or (index and _is_numeral(word)):
-            return (words[0],) if index and len(words[0]) > 2 else ()
-    words = [word for word in words if word.rstrip(".") not in ("Jr", "Sr") and not word.startswith('"')]
-    if len(words) < 2 or words[-1].lower() in NAME_TAILS or words[0].lower() in ("new", "san", "los", "saint", "st."):
-        return ()
-    return tuple(word for word in (words[0], words[-1]) if len(word.strip(".")) > 2)
-
-
-def _is_numeral(word: str) -> bool:
-    return len(word) < 6 and not word.strip("IVX")
-
-
-def _without_honorifics(name: str) -> str:
-    """`Emperor Lothair I` becomes `Lothair I`; a single word keeps its rank (`King Michael`)."""
-    words = name.split()
-    while len(words) > 2 and words[0].lower().rstrip(".") in HONORIFICS and words[1][0].isupper():
-        if words[0].lower() in _TITLE_MODIFIERS and words[1].lower() not in HONORIFICS:
-            break
-        del words[0]
-    return " ".join(words)
-
-
-def _is_acronym(short: str, name: str) -> bool:
-    words = name.replace("-", " ").split()
-    capitals = "".join(word[0] for word in words if word[0].isupper())
-    initials = "".join(word[0] for word in words if word.lower() not in FUNCTION_WORDS).upper()
-    letters = short.replace(".", "")
-    return 1 < len(short) <= 8 and letters.upper() == letters and (capitals.startswith(short[0]) or initials == letters)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sire_core.corpus.markdown_blocks import code_end
-from sire_core.corpus.sections import without_comments
+from sire_core.corpus.markdown_cleaning import without_comments
 
 __all__ = ["Piece", "pieces_of", "without_markup"]
 

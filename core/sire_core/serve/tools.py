@@ -207,7 +207,8 @@ class IndexTools:
         return ToolResult(answer_text(answer, shown), AskOutput.of(answer, shown, **self._searched(asked)))
 
     async def _fetch(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
-        from sire_core.corpus.chunker import SentenceChunker, joined
+        from sire_core.corpus.chunker import SentenceChunker
+        from sire_core.corpus.chunks import joined
 
         asked = read_arguments(FetchArguments, given)
         found = self._index.documents([asked.doc_id])

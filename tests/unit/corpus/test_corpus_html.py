@@ -7,7 +7,8 @@ import pytest
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.markdown_blocks import markdown_blocks
-from sire_core.corpus.sections import clean_markdown, sections_of_markdown
+from sire_core.corpus.markdown_cleaning import clean_markdown
+from sire_core.corpus.sections import sections_of_markdown
 
 
 def read(page):

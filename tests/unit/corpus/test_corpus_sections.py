@@ -5,10 +5,12 @@ import time
 import pytest
 
 from sire_core import Index
-from sire_core.corpus.chunker import SentenceChunker, chunk_document
+from sire_core.corpus.chunker import SentenceChunker
+from sire_core.corpus.chunks import chunk_document
 from sire_core.corpus.markdown_blocks import block_runs
+from sire_core.corpus.markdown_cleaning import clean_markdown
 from sire_core.corpus.readers import read_documents
-from sire_core.corpus.sections import clean_markdown, sections_of_markdown
+from sire_core.corpus.sections import sections_of_markdown
 from sire_core.extraction.pieces import Piece, pieces_of
 from sire_core.types import Document, Passage
 

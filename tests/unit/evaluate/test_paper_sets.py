@@ -10,7 +10,8 @@ from sire_core.errors import CorpusError, RefusalError
 from sire_core.evaluate.answered import AnswerConfig
 from sire_core.evaluate.answering import answer_questions, answer_scores
 from sire_core.evaluate.datasets import DataSet, Question, load_dataset
-from sire_core.evaluate.rows import EvalRow, Setup, with_tper
+from sire_core.evaluate.row_sets import with_tper
+from sire_core.evaluate.rows import EvalRow, Setup
 from sire_core.evaluate.runner import evaluate
 from sire_core.evaluate.task_scores import rouge_l, string_match, with_dr
 from sire_core.models.openai.client import OpenAIChat

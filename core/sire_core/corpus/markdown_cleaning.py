@@ -1,0 +1,151 @@
+"""Markdown without what readers never see: comments, anchors, attributes, navigation."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+__all__ = ["ATTRIBUTES", "LONGEST_LINE", "clean_markdown", "without_comments"]
+
+_ANCHOR = re.compile(r"<a (?:id|name)=[\"']?[^<>\"']{0,200}[\"']?\s*/?>(?:</a>)?")
+ATTRIBUTES = re.compile(r"[ \t]*\{[#:.][^{}\s]{1,100}(?: [^{}\n]{0,100})?\}[ \t]*$")
+_LINK = re.compile(r"!?\[[^\[\]]{0,200}\]\([^()\s]{0,500}\)")
+_BETWEEN_LINKS = re.compile(r"[\s|\u00b7\u2022\u2039\u203a\u00ab\u00bb<>*/,\u2190\u2192-]*")
+LONGEST_LINE = 2_000
+_INLINE_CODE = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)")
+
+
+def clean_markdown(text: str) -> str:
+    """Leave out front matter, comments, anchors and lines of nothing but links to other pages.
+
+    Code keeps every character. Text without any of these comes back as it is.
+    """
+    from sire_core.corpus.front_matter import front_matter_end  # here: those who search only need titles
+
+    lines = text.split("\n")
+    return "\n".join(_kept(lines[front_matter_end(lines) :], _tidied))
+
+
+def without_comments(text: str) -> str:
+    """The text without HTML comments, and without lines that hold nothing else.
+
+    A comment that is never closed stays as it is, and so does one in code. One that begins in the middle of a line
+    has to end in its paragraph: prose that speaks of `<!--` is no comment.
+    """
+    return "\n".join(_kept(text.split("\n"), lambda line: line)) if "<!--" in text else text
+
+
+def _kept(lines: list[str], tidied: Callable[[str], str | None]) -> list[str]:
+    """Lines without comments; outside of code each is tidied, and left out when that leaves nothing."""
+    from sire_core.corpus.markdown_blocks import code_end
+
+    comments = _Comments(lines)
+    kept: list[str] = []
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        if line.startswith(("    ", "\t")) and (not kept or _indented(kept[-1])):
+            kept.append(line)  # code that is set off by its indentation
+            place += 1
+            continue
+        if (stop := code_end(lines, place)) > place:
+            kept += lines[place:stop]
+            place = stop
+            continue
+        rests, place = comments.left_out(place)
+        for rest in rests:
+            cleaned = tidied(rest)
+            if cleaned is not None and (cleaned == line or cleaned.strip()):
+                kept.append(cleaned)
+    return kept
+
+
+def _indented(line: str) -> bool:
+    return not line.strip() or line.startswith(("    ", "\t"))
+
+
+def _tidied(line: str) -> str | None:
+    cleaned = _without_anchors(line)
+    return None if _navigates(cleaned) else cleaned
+
+
+def _without_anchors(line: str) -> str:
+    if len(line) > LONGEST_LINE:
+        return line
+    line = _ANCHOR.sub("", line) if "<a " in line else line
+    return ATTRIBUTES.sub("", line) if line.endswith("}") else line
+
+
+class _Comments:
+    """Where comments end; lines are looked through once, however many comments they begin and never close."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        seen = any("<!--" in line for line in lines)
+        self._lines = lines
+        self._closing = [number for number, line in enumerate(lines) if "-->" in line] if seen else []
+        self._breaks = [number for number, line in enumerate(lines) if _ends_paragraph(line)] if self._closing else []
+        self._searched = -1  # a line with no further end of a comment
+
+    def left_out(self, place: int) -> tuple[list[str], int]:
+        """What is left of a line, and of the one that its last comment ends in; and the number of the next line."""
+        line = self._lines[place]
+        if not self._closing:
+            return [line], place + 1
+        rests: list[str] = []
+        left: list[str] = []
+        bare, at = True, 0
+        start = _opening(line, 0)
+        while start >= 0:
+            bare = bare and not line[at:start].strip()
+            found = self._end(place, start, bare)
+            if found is None:
+                bare, start = False, _opening(line, start + 4)
+                continue
+            left.append(line[at:start])
+            if found[0] > place:
+                rests.append("".join(left))
+                left, line = [], self._lines[found[0]]
+            place, at = found
+            start = _opening(line, at)
+        left.append(line[at:])
+        return [*rests, "".join(left)], place + 1
+
+    def _end(self, place: int, start: int, bare: bool) -> tuple[int, int] | None:
+        """Line and column behind a comment; None when it is never closed."""
+        if place != self._searched:
+            end = self._lines[place].find("-->", start + 4)
+            if end >= 0:
+                return place, end + 3
+            self._searched = place
+        following = bisect_right(self._closing, place)
+        if following == len(self._closing):
+            return None
+        closing = self._closing[following]
+        ends_before = bisect_right(self._breaks, place) < bisect_right(self._breaks, closing)
+        return (closing, self._lines[closing].find("-->") + 3) if bare or not ends_before else None
+
+
+def _ends_paragraph(line: str) -> bool:
+    bare = line.strip()
+    return not bare or bare.startswith(("```", "~~~"))
+
+
+def _opening(line: str, place: int) -> int:
+    """Where the next comment begins; code between backticks is none."""
+    start = line.find("<!--", place)
+    while start >= 0 and line.find("`", place, start) >= 0:
+        code = _INLINE_CODE.search(line, place, start + 600)
+        if code is None or code.start() > start:
+            break
+        place = code.end()
+        start = start if place <= start else line.find("<!--", place)
+    return start
+
+
+def _navigates(line: str) -> bool:
+    """Whether a line is two or more links side by side and nothing else."""
+    if "](" not in line or len(line) > LONGEST_LINE or line.lstrip().startswith(("- ", "* ", "+ ")):
+        return False
+    links = len(_LINK.findall(line))
+    return links > 1 and _BETWEEN_LINKS.fullmatch(_LINK.sub("", line)) is not None
