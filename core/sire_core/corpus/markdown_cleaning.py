@@ -6,13 +6,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
-__all__ = ["ATTRIBUTES", "LONGEST_LINE", "clean_markdown", "without_comments"]
+from sire_core.corpus.front_matter import front_matter_end
+from sire_core.corpus.markdown_blocks import code_end
+from sire_core.corpus.sections import ATTRIBUTES, LONGEST_LINE
+
+__all__ = ["clean_markdown", "without_comments"]
 
 _ANCHOR = re.compile(r"<a (?:id|name)=[\"']?[^<>\"']{0,200}[\"']?\s*/?>(?:</a>)?")
-ATTRIBUTES = re.compile(r"[ \t]*\{[#:.][^{}\s]{1,100}(?: [^{}\n]{0,100})?\}[ \t]*$")
 _LINK = re.compile(r"!?\[[^\[\]]{0,200}\]\([^()\s]{0,500}\)")
 _BETWEEN_LINKS = re.compile(r"[\s|\u00b7\u2022\u2039\u203a\u00ab\u00bb<>*/,\u2190\u2192-]*")
-LONGEST_LINE = 2_000
 _INLINE_CODE = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)")
 
 
@@ -21,8 +23,6 @@ def clean_markdown(text: str) -> str:
 
     Code keeps every character. Text without any of these comes back as it is.
     """
-    from sire_core.corpus.front_matter import front_matter_end  # here: those who search only need titles
-
     lines = text.split("\n")
     return "\n".join(_kept(lines[front_matter_end(lines) :], _tidied))
 
@@ -38,8 +38,6 @@ def without_comments(text: str) -> str:
 
 def _kept(lines: list[str], tidied: Callable[[str], str | None]) -> list[str]:
     """Lines without comments; outside of code each is tidied, and left out when that leaves nothing."""
-    from sire_core.corpus.markdown_blocks import code_end
-
     comments = _Comments(lines)
     kept: list[str] = []
     place = 0

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sire_core.corpus.markdown_cleaning import ATTRIBUTES, LONGEST_LINE
-
 __all__ = [
+    "ATTRIBUTES",
+    "LONGEST_LINE",
     "SEPARATOR",
     "MarkdownSection",
     "is_cut",
@@ -25,6 +25,8 @@ SEPARATOR = " > "
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t]*$")
 _MARKS = re.compile(r"`|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)|<[^<>]{0,200}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,500}\)")
+ATTRIBUTES = re.compile(r"[ \t]*\{[#:.][^{}\s]{1,100}(?: [^{}\n]{0,100})?\}[ \t]*$")
+LONGEST_LINE = 2_000
 _LEVEL = re.compile(r"[Hh](?:eader|eading)?[ _]?([1-6])")
 _LONGEST_TITLE = 100
 _TITLE_WORDS = 14

@@ -10,10 +10,10 @@ from sire_core.algorithms.text import name_key
 from sire_core.corpus.media import media_of
 from sire_core.derive.derivation import OrganizerBase
 from sire_core.extraction.subjects import base_title
-from sire_core.organize.interactions.keyword_table import keyword_edges
-from sire_core.organize.interactions.links import PassageLinks, RowMapping
-from sire_core.organize.interactions.phrases import WORDS_NOTE, PassagePhrases
-from sire_core.organize.interactions.table import GRAPH_NOTE, InteractionTable
+from sire_core.graph.interactions.keyword_table import keyword_edges
+from sire_core.graph.interactions.links import PassageLinks, RowMapping
+from sire_core.graph.interactions.phrases import WORDS_NOTE, PassagePhrases
+from sire_core.graph.interactions.table import GRAPH_NOTE, InteractionTable
 from sire_core.protocols import Delta
 from sire_core.settings import check_settings, refuse_unused, setting
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.neighbor_updates import NeighborLists
-    from sire_core.organize.interactions.keyword_table import KeywordTable
+    from sire_core.graph.interactions.keyword_table import KeywordTable
     from sire_core.protocols import BuildView, Change
     from sire_core.types import Unit
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from sire_core.algorithms.text import tokenize
 from sire_core.errors import QueryError
+from sire_core.graph.interactions.keyword_table import KEYWORD
 from sire_core.graph.kinds import MENTIONS
 from sire_core.index import Index
-from sire_core.organize.interactions.keyword_table import KEYWORD
 from sire_core.protocols import Recipe
 from sire_core.search.selectors.report_lines import BESIDE
 from sire_core.testing.contents import IndexContents, read_contents, sample_corpus, two_tenants

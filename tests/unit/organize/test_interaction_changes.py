@@ -6,10 +6,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
+from sire_core.graph.interactions.phrases import WORDS_NOTE
+from sire_core.graph.interactions.table import GRAPH_NOTE
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.organize.build_view import OrganizerView
-from sire_core.organize.interactions.phrases import WORDS_NOTE
-from sire_core.organize.interactions.table import GRAPH_NOTE
 from sire_core.recipes import iier
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import PassageKeywords

@@ -7,9 +7,9 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
+from sire_core.graph.interactions.keyword_table import KEYWORD
+from sire_core.graph.interactions.links import INTERACTS
 from sire_core.organize.interaction_graph import InteractionGraph
-from sire_core.organize.interactions.keyword_table import KEYWORD
-from sire_core.organize.interactions.links import INTERACTS
 from sire_core.recipes import iier
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.testing.contents import read_contents

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.text import name_key
-from sire_core.organize.interactions.keyword_table import KEYWORD, KeywordTable
-from sire_core.organize.interactions.links import INTERACTS, PassageLinks
-from sire_core.organize.interactions.table import GRAPH_NOTE, InteractionTable
+from sire_core.graph.interactions.keyword_table import KEYWORD, KeywordTable
+from sire_core.graph.interactions.links import INTERACTS, PassageLinks
+from sire_core.graph.interactions.table import GRAPH_NOTE, InteractionTable
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from sire_core.algorithms.text import name_key, phrase_words
 from sire_core.extraction.lexicon import FUNCTION_WORDS, OPENERS
 from sire_core.extraction.spans import find_spans, tidy
-from sire_core.organize.interactions.phrases import WORDS_NOTE, PassagePhrases
+from sire_core.graph.interactions.phrases import WORDS_NOTE, PassagePhrases
 from sire_core.protocols import Prompt
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.neighbor_updates import NeighborLists
+from sire_core.graph.interactions.keyword_table import KEYWORD, KeywordTable
+from sire_core.graph.interactions.links import PassageLinks
 from sire_core.graph.ragged import pack_arrays, unpack_arrays
-from sire_core.organize.interactions.keyword_table import KEYWORD, KeywordTable
-from sire_core.organize.interactions.links import PassageLinks
 from sire_core.types import Edge
 
 if TYPE_CHECKING:
