@@ -118,6 +118,25 @@ def test_a_recipe_over_the_store_finds_what_the_recipe_finds(where):
         ]
 
 
+def test_what_the_store_has_not_got_yet_stands_where_its_vector_says(tmp_path):
+    store, new = SimpleVectorStore(), Document("new", "Zed Moss sailed to Orr in the Amber.")
+    follows = {"recipe": over_vector_store("flat", store), "mirrors": [VectorStoreMirror(store)]}
+    with (
+        Index(tmp_path, embedder=HashEmbedder(), **follows) as over,
+        Index(tmp_path, recipe="flat", embedder=HashEmbedder()) as own,
+    ):
+        over.build([Document(d.id_, d.text) for d in as_llama_index()])
+        own.add([new])
+        for question in ("Who sailed to Orr in the Amber?", *(asked.question for asked in demo_questions())):
+            expected_hits = {hit.unit.id: hit.score for hit in own.search(question, 60)}
+            hits = over.search(question, 60)
+            assert {hit.unit.id for hit in hits} == set(expected_hits)
+            scores = [expected_hits[hit.unit.id] for hit in hits]  # equal cosines have no order
+            assert scores == pytest.approx(sorted(scores, reverse=True), abs=1e-5)
+            assert [hit.score for hit in hits] == pytest.approx(scores, abs=1e-5)
+        assert over.search("Who sailed to Orr in the Amber?", 1)[0].doc_ids == ("new",)
+
+
 def test_nodes_carry_excluded_keys_and_no_more_metadata(documents):
     store = AppendOnly()
     given_document = LlamaIndexDocument(
