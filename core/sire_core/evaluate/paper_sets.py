@@ -13,6 +13,7 @@ from typing import Any
 
 from sire_core.clean_text import clean_text
 from sire_core.corpus.benchmarks import Question
+from sire_core.corpus.chunker import SentenceChunker
 from sire_core.corpus.files import DEFAULT_MAX_BYTES, json_lines, parse_json, read_text
 from sire_core.corpus.html import html_to_markdown
 from sire_core.errors import CorpusError
@@ -23,6 +24,7 @@ __all__ = ["paper_set"]
 LoadedSet = tuple[tuple[Document, ...], tuple[Question, ...]]
 
 _UNSAID = "no context provided"
+_QUALITY_TOKENS = 100
 
 
 def paper_set(path: Path) -> LoadedSet | None:
@@ -72,14 +74,19 @@ def _json(path: Path) -> Any:
 
 
 def _quality(lines: Iterable[Mapping[str, Any]]) -> LoadedSet:
-    """Articles, and questions with four options each, asked about their article alone (SiReRAG section 4.1)."""
+    """Articles, and questions with four options each, asked about their article alone (SiReRAG section 4.1).
+
+    Articles of some 5,000 words are cut as RAPTOR cuts them: whole sentences, up to 100 tokens.
+    """
+    cut = SentenceChunker(_QUALITY_TOKENS, 0)
     documents: dict[str, Document] = {}
     questions = []
     for line in lines:
         name = str(line["article_id"])
-        documents.setdefault(
-            name, Document(name, clean_text(line["article"]), clean_text(line["title"]), {"article": name})
-        )
+        if name not in documents:
+            title = clean_text(line["title"])
+            passages = tuple(Passage(text, title=title) for text in cut.split(clean_text(line["article"])))
+            documents[name] = Document(name, title=title, metadata={"article": name}, chunks=passages)
         for asked in line["questions"]:
             if not asked.get("gold_label"):  # the test set's are secret
                 continue
@@ -217,7 +224,9 @@ def _pages(asked: Sequence[Mapping[str, Any]]) -> LoadedSet:
     )
     questions = []
     for number, item in enumerate(asked):
-        gold = dict.fromkeys(clean_text(title) for title, *_ in item.get("supports", ()))
+        gold: dict[str, list[str]] = {}
+        for title, *said in item.get("supports", ()):
+            gold.setdefault(clean_text(title), []).extend(clean_text(text).strip() for text in said[:1])
         answers = item["answer"] if isinstance(item["answer"], list) else [item["answer"]]
         lost = [title for title in gold if title not in chunks]
         if lost:
@@ -230,7 +239,10 @@ def _pages(asked: Sequence[Mapping[str, Any]]) -> LoadedSet:
                 supporting=tuple(gold),
                 type=str(item.get("type") or ""),
                 hops=len(gold),
-                metadata={"pool": list(dict.fromkeys(clean_text(title) for title, _ in item["title_chunks"]))},
+                metadata={
+                    "pool": list(dict.fromkeys(clean_text(title) for title, _ in item["title_chunks"])),
+                    "evidence": gold,
+                },
             )
         )
     return documents, tuple(questions)

@@ -6,7 +6,7 @@ unit with the passages it was made from, `literal_ranking` credits one made from
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import log2
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from sire_core.types import Hit, UnitKind
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
-    from sire_core.storage.pool import Pool
 
 __all__ = [
     "all_at_k",
@@ -116,6 +115,8 @@ def _first(ranking: Sequence[str | None], k: int) -> list[str | None]:
 async def evidence_match(index: Index, dataset: DataSet) -> float | None:
     """Share of the gold passages that stand on some chain of their question, averaged over the questions.
 
+    A document in several passages counts once, by any of them, unless the data set names passages (`GoldNodes`).
+
     Args:
         index: With a recipe that ranks by `EvidenceChains`.
         dataset: Questions; those without gold passages are not asked.
@@ -124,27 +125,20 @@ async def evidence_match(index: Index, dataset: DataSet) -> float | None:
         0..100; None when the recipe has no chains, or no question has gold passages.
     """
     from sire_core.search.chains.evidence_chains import EvidenceChains
+    from sire_core.search.chains.gold import GoldNodes
+    from sire_core.search.chains.graph import ChainGraph
 
     snapshot = await index.asnapshot()
     ranker, view = snapshot.recipe.ranker, snapshot.view
     asked = [question for question in dataset.questions if question.supporting]
     if not isinstance(ranker, EvidenceChains) or not asked:
         return None
-    document = view.derived("documents of units", lambda: _documents(view.pool))
+    graph = ChainGraph.of(view)
+    gold = GoldNodes.of(view, graph, view.pool)
+    names = [name.decode() for name in view.ids[graph.positions]]
     shares = []
     for question in asked:
-        chains = await ranker.chains(question.question, view)
-        found = {doc for chain in chains for chunk in chain.chunk_ids for doc in document[chunk]}
-        shares.append(len(found.intersection(question.supporting)) / len(question.supporting))
+        on_chains = {chunk for chain in await ranker.chains(question.question, view) for chunk in chain.chunk_ids}
+        groups = gold.groups(question)
+        shares.append(sum(any(names[node] in on_chains for node in group) for group in groups) / len(groups))
     return 100.0 * sum(shares) / len(shares)
-
-
-def _documents(pool: Pool) -> Mapping[str, frozenset[str]]:
-    """Documents of every unit by its id."""
-    names = pool.document_ids()
-    numbers = pool.chunk_documents[pool.indices].tolist()
-    bounds = pool.indptr.tolist()
-    return {
-        found.decode(): frozenset(names[number] for number in numbers[bounds[i] : bounds[i + 1]])
-        for i, found in enumerate(pool.ids)
-    }

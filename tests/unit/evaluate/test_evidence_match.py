@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import pytest
 
-from sire_core import Document, Index
+from sire_core import Document, Index, Passage
 from sire_core.corpus.benchmarks import Question
 from sire_core.evaluate.datasets import DataSet
 from sire_core.evaluate.retrieval import evidence_match
 from sire_core.recipes import iier
+from sire_core.search.chains.examples import known_questions
 from sire_core.testing.hash_embedder import HashEmbedder
 
 DOCUMENTS = (
@@ -39,3 +42,23 @@ async def test_there_is_none_without_gold_or_without_chains():
     with Index(recipe="flat", embedder=HashEmbedder()) as index:
         await index.abuild(DOCUMENTS)
         assert await evidence_match(index, DataSet("d", DOCUMENTS, (ask("film"),))) is None
+
+
+async def test_a_passage_that_the_data_set_names_is_the_evidence_not_its_page():
+    page = Document(
+        "vale",
+        title="Mira Vale",
+        chunks=(Passage("She kept bees on the roof.", title="Roof"), Passage("Mira Vale painted.", title="Mira Vale")),
+    )
+    documents = (DOCUMENTS[0], page)
+    known = [replace(ask("vale"), metadata={"evidence": {"vale": [passage.text]}}) for passage in page.passages]
+    with Index(recipe=iier(use_sim=False, use_struc=False, similar_seeds=0), embedder=HashEmbedder()) as index:
+        await index.abuild(documents)
+        rates = [
+            await evidence_match(index, DataSet("d", documents, (question,))) for question in (*known, ask("vale"))
+        ]
+        snapshot = await index.asnapshot()
+        trained = await known_questions(snapshot.view, known, snapshot.recipe.ranker)
+    assert rates == [0.0, 100.0, 100.0]
+    texts = [snapshot.view.pool.unit(question.evidence[0])[0].text for question in trained]
+    assert texts == [passage.text for passage in page.passages]

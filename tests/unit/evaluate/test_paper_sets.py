@@ -171,6 +171,15 @@ def test_quality_is_multiple_choice_over_the_article_alone(tmp_path):
     assert answers(dataset, lambda call: "I would say: on the moon.")[0][1].text == "On the Moon."
 
 
+def test_articles_of_quality_are_cut_into_passages_of_whole_sentences(tmp_path):
+    sentences = [f"On day {day} the crew of the red ship counts the stars above the port." for day in range(40)]
+    article = QUALITY[0] | {"article": " ".join(sentences)}
+    (document,) = load_dataset(written(tmp_path / "QuALITY.v1.0.1.dev", [article])).documents
+    assert 4 < len(document.passages) < 12
+    assert " ".join(passage.text for passage in document.passages) == " ".join(sentences)
+    assert all(passage.text.endswith("port.") for passage in document.passages)
+
+
 def test_closed_book_and_self_ask_are_rows_and_time_is_per_unit(tmp_path):
     dataset = load_dataset(written(tmp_path / "pages.json", PAGES))
     found, calls = answers(dataset, lambda call: "Otto Kell", via="closed-book")
@@ -305,6 +314,7 @@ def test_pools_of_pages_have_structural_edges(tmp_path):
     dataset = load_dataset(written(tmp_path / "pages.json", PAGES))
     assert {document.id: len(document.passages) for document in dataset.documents} == {"Port Amber": 2, "Elm": 2}
     assert [question.supporting for question in dataset.questions] == [("Port Amber",), ("Elm",)]
+    assert dataset.questions[0].metadata["evidence"] == {"Port Amber": ["Otto Kell founded it."]}
     assert built(dataset, "iier").stats()["interactions"]["structural"] == 2
     row = run_sync(evaluate(built(dataset, "iier"), dataset))
     assert row.recall_passages(2) is not None

@@ -248,3 +248,9 @@ def test_a_cross_encoder_that_is_not_there_is_named(folder, tmp_path):
         pytest.raises(ConfigurationError, match="cannot be loaded"),
     ):
         index.search(QUESTION)
+
+
+def test_by_priority_passages_of_what_was_recalled_precede_those_that_pagerank_reached(tmp_path):
+    index = chain_index(tmp_path, expand="ppr", fusion="priority", vote="similarity", chunks=0)
+    assert [hit.doc_ids[0] for hit in index.search("Ed", 2)] == ["p4", "p3"]
+    index.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from sire_core.errors import CorpusError
 from sire_core.search.chains.features import edge_features, pair_features, title_keywords
+from sire_core.search.chains.gold import GoldNodes
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import MOST_KEYWORDS, KeywordFinder
 from sire_core.search.chains.labels import path_labels
@@ -56,14 +57,14 @@ async def known_questions(
     """Prepare the questions that name gold documents; keywords are found by rules, as no model can be trained with.
 
     Args:
-        view: The pool; it holds the documents. Of a document in several passages the one most similar to the question
-            counts.
+        view: The pool; it holds the documents. Of a document in several passages the one counts that the data set
+            names, otherwise the one most similar to the question.
         questions: From a data set.
         ranker: Its settings of seeds are used.
     """
     graph = ChainGraph.of(view)
     finder = KeywordFinder.of(view, graph, None, strict=ranker.seed_match == "strict")
-    nodes = _nodes_of_documents(view, graph)
+    gold = GoldNodes.of(view, graph, view.pool)
     found = []
     for question in questions:
         if not question.supporting:
@@ -72,9 +73,9 @@ async def known_questions(
         cosines = graph.vectors @ vector
         asked = finder.keywords(question.question)[:MOST_KEYWORDS]
         seeds = find_seeds(asked, finder, cosines, None, ranker.fallback_seeds, ranker.similar_seeds)
-        gold = [max(nodes[name], key=lambda node: (cosines[node], -node)) for name in question.supporting]
+        evidence = [max(group, key=lambda node: (cosines[node], -node)) for group in gold.groups(question) if group]
         known = ChainQuestion(question.question, vector, cosines, seeds.asked, seeds.coverage)
-        found.append(KnownQuestion(known, seeds.nodes, tuple(dict.fromkeys(gold))))
+        found.append(KnownQuestion(known, seeds.nodes, tuple(dict.fromkeys(evidence))))
     return tuple(found)
 
 
@@ -97,14 +98,6 @@ def without_shared_evidence(
     """The questions of `training` that share no gold passage with a held-out one: no test page is trained on."""
     pages = {node for known in held_out for node in known.evidence}
     return tuple(known for known in training if pages.isdisjoint(known.evidence))
-
-
-def _nodes_of_documents(view: PoolView, graph: ChainGraph) -> Mapping[str, list[int]]:
-    nodes: dict[str, list[int]] = {}
-    for node, position in enumerate(graph.positions.tolist()):
-        for document in view.pool.unit(position)[1]:
-            nodes.setdefault(document, []).append(node)
-    return nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,8 @@ class MixRecall:
         on_the_way |= dict.fromkeys(walked_relations, 1)
         for relation, hop in on_the_way.items():
             linked[relation] = min(hop, linked.get(relation, hop))
-        found = {item: ("entity", hop) for item, hop in (dict.fromkeys(walked_entities, 1) | near).items()}
+        near = {**near, **{item: 1 for item in walked_entities if item not in near}}  # the recalled ones stay first
+        found = {item: ("entity", hop) for item, hop in near.items()}
         for relation in sorted(linked, key=lambda item: linked[item]):
             found[relation] = ("relation", linked[relation])
         found.update((chunk, ("chunk", 0)) for chunk in _top(graph.chunks, cosines, self.chunks))
