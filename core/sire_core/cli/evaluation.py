@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sire_core.cli.evaluation_rows import apart, ask, build, embedder_for, folder_for, shared
-from sire_core.cli.options import IndexOptions, manifest_of, open_index
+from sire_core.cli.options import IndexOptions, chunker_of, manifest_of, open_index
 from sire_core.cli.output import note
 from sire_core.cli.recipe_options import settings_had
 from sire_core.errors import ConfigurationError
@@ -184,6 +184,7 @@ def run_existing(
     from sire_core.evaluate.bootstrap import with_intervals
     from sire_core.evaluate.datasets import load_questions
     from sire_core.evaluate.rows import Setup
+    from sire_core.index import Index
 
     held = list(dict.fromkeys(built.name for built in manifest_of(folder).recipes))
     missing = [name for name in recipes if name not in held]
@@ -203,7 +204,9 @@ def run_existing(
             raise ConfigurationError(f"No question of {questions} has gold passages ('supporting') or answers.")
         copy = replace(copy, embedder=embedder_for(copy, place / "index"))
         if "flat" not in held:
-            with open_index(replace(copy, recipe="flat", writes=True)) as index:
+            # Not as a command's change: its checks keep what models made for other recipes, which `flat` leaves alone.
+            chunker = chunker_of(copy, manifest_of(folder))
+            with Index(copy.folder, recipe="flat", embedder=copy.embedder, chunker=chunker) as index:
                 index.update([])
         asked = [(Setup(ranker), replace(copy, recipe="flat", ranker=ranker)) for ranker in BASELINES]
         asked += [

@@ -19,7 +19,7 @@ def parse_settings(given: Sequence[str] | None) -> dict[str, Any]:
     """Read `key=value` words; a value is JSON, or else a string.
 
     Raises:
-        ConfigurationError: A word has no `=` or no key.
+        ConfigurationError: A word has no `=` or no key, or a key is given twice.
     """
     settings: dict[str, Any] = {}
     for word in given or ():
@@ -30,6 +30,8 @@ def parse_settings(given: Sequence[str] | None) -> dict[str, Any]:
             parsed = json.loads(value)
         except json.JSONDecodeError:
             parsed = value
+        if key.strip() in settings:
+            raise ConfigurationError(f"--set {key.strip()} is given twice; give it once, with the value that counts.")
         settings[key.strip()] = tuple(parsed) if isinstance(parsed, list) else parsed
     return settings
 

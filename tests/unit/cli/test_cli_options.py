@@ -1,6 +1,7 @@
 """From command-line options to an index."""
 
 import json
+import sys
 from functools import partial
 
 import pytest
@@ -11,7 +12,7 @@ from sire_core.cli.app import app
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.cli.recipe_options import parse_settings
 from sire_core.corpus.chunker import SentenceChunker
-from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.errors import ConfigurationError, CorpusError, StorageError
 from sire_core.explore.explorer import Asking
 from sire_core.models.sync import run_sync
 from sire_core.others import FolderText, of_page
@@ -45,6 +46,21 @@ def test_values_of_settings_are_json_or_words():
 def test_a_setting_without_key_or_sign_is_refused(word):
     with pytest.raises(ConfigurationError, match="key=value"):
         parse_settings([word])
+
+
+def test_a_missing_checkpoint_is_named_before_a_missing_library(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    made = {"recipe": "iier", "settings": {"scorer": "neural", "checkpoint": str(tmp_path / "chains")}}
+    with pytest.raises(StorageError, match="There is no checkpoint"):
+        open_index(IndexOptions(writes=True, **made))
+    (tmp_path / "chains").write_bytes(b"weights")
+    with pytest.raises(ConfigurationError, match=r"pip install safetensors$"):  # torch is not needed to search
+        open_index(IndexOptions(writes=True, **made))
+
+
+def test_a_setting_that_is_given_twice_is_refused():
+    with pytest.raises(ConfigurationError, match="tau is given twice"):
+        parse_settings(["tau=3", "max_docs=2", " tau =4"])
 
 
 @pytest.mark.parametrize(

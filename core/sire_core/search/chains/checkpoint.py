@@ -109,11 +109,11 @@ def read_checkpoint(path: str | Path) -> tuple[Mapping[str, NDArray[np.float32]]
         ConfigurationError: The library is missing.
         StorageError: The file is missing, damaged, or no scorer.
     """
-    library = _safetensors()
     if not Path(path).is_file():
         raise StorageError(
             f"There is no checkpoint {Path(path).absolute()}. Give its full path, or train one: `sire train-chains`."
         )
+    library = _safetensors()
     try:
         with library.safe_open(str(path), framework="numpy") as file:
             card = json.loads((file.metadata() or {})[_CARD])
@@ -148,4 +148,5 @@ def _safetensors() -> _Library:
     try:
         return _Library()
     except ImportError as error:
-        raise ConfigurationError('Trained scorers need safetensors: pip install "sire-rag[torch]"') from error
+        # Not the extra with torch: the light scorer is read and searched without.
+        raise ConfigurationError("Trained scorers need safetensors: pip install safetensors") from error
