@@ -224,7 +224,9 @@ class Database:
         """Give back the space of what was deleted, where the file was made for that."""
         try:
             with self._lock:
+                known = self.trusted()
                 self._connection.executescript("PRAGMA incremental_vacuum")
+                self._known = self.stamp() if known else ()
         except sqlite3.Error as error:
             raise _explain(error, self.path) from error
 
