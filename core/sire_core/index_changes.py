@@ -20,7 +20,7 @@ __all__ = ["IndexChanges"]
 
 
 class IndexChanges:
-    """The part of an `Index` that builds and changes it; each method has an async twin with an `a` in front."""
+    """The part of an `Index` that builds and changes it; each method has an async version with the prefix `a`."""
 
     _writer: IndexWriter
 

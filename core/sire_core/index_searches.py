@@ -22,7 +22,7 @@ _logger = logging.getLogger(__name__)
 
 
 class IndexSearches:
-    """The part of an `Index` that searches it; each method has an async twin with an `a` in front."""
+    """The part of an `Index` that searches it; each method has an async version with the prefix `a`."""
 
     _session: Session
 

@@ -50,7 +50,7 @@ def test_baselines_stand_beside_every_recipe(dataset, tmp_path):
     assert len({json.dumps(row["recall"]) for row in rows}) > 2  # the rankers really differ
     assert len({row["embedder"] for row in rows}) == 1
     assert all(f"| {row['recipe']} " in result.stdout for row in rows)
-    assert "What each kind of unit brings" in result.stdout
+    assert "What each kind of unit contributes" in result.stdout
     assert "8 of 8 questions" in result.stderr
     assert [row["interval"] is None for row in rows] == [False, False, True, False, False]
     assert rows[4]["interval"]["difference"] == pytest.approx(

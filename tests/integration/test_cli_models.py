@@ -106,7 +106,7 @@ def test_a_person_at_a_terminal_is_asked(tmp_path, source, server, answer, code)
         os.close(ours)
         os.close(theirs)
     assert done.returncode == code, done.stderr
-    assert "Go on?" in done.stderr
+    assert "Continue?" in done.stderr
     assert ("Nothing was asked" in done.stderr) == (code != 0)
     assert (server.received > 0) == (code == 0)
     assert (tmp_path / "ix").exists() == (code == 0)
@@ -234,7 +234,7 @@ def test_a_change_that_costs_nothing_asks_nobody(tmp_path, source, server):
     run("index", source, "--to", folder, *model(server), "--yes")
     again = run("add", folder, source, *model(server))
     assert "Nothing changed" in again.stdout
-    assert "The model will be asked nothing." in again.stderr
+    assert "No model calls are needed." in again.stderr
     assert "Not in the index: 1 id" in run("delete", folder, "nobody", *model(server), code=1).stderr
 
 

@@ -64,8 +64,8 @@ def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[
     spec = embedder or manifest_of(sources[0]).embedder_spec
     if not embedder and not spec.startswith(("lexical", "st:")):
         note(
-            f"The index was embedded by {spec or 'an embedder of your own'}, which may cost something: the recipes are "
-            "compared with the embedder `lexical`. Give --embedder to take another one."
+            f"The index was embedded by {spec or 'an embedder of your own'}, which may cost money, so the recipes are "
+            "compared with the embedder `lexical`. Use --embedder to select another one."
         )
         spec = "lexical"
     return documents, spec
@@ -76,7 +76,7 @@ def _say(found: Advice, sources: Sequence[Path]) -> None:
         say(line)
     if found.sampled:
         say(f"That is a sample of {found.sampled:,} documents.")
-    say(f"\n{len(found.questions):,} questions of its own, for example:")
+    say(f"\n{len(found.questions):,} generated questions, for example:")
     shown = {question.kind: question for question in reversed(found.questions)}
     for kind, question in shown.items():
         say(f"{kind}: {question.question}", indent=4)

@@ -94,8 +94,8 @@ def run_change(
             Folder(options.folder).note_sources(os.path.realpath(path) for path in sources if path.is_dir())
     except KeyboardInterrupt:  # here, when the bars have gone
         note(
-            f"Interrupted. {options.folder} holds what it held before; the finished part of the work is kept. "
-            "Run the same command again to go on."
+            f"Interrupted. {options.folder} is unchanged, and the finished part of the work is stored. "
+            "Run the same command again to resume."
         )
         raise typer.Exit(130) from None
     if as_json:
@@ -157,7 +157,7 @@ def _warn_of_taken(names: Sequence[str]) -> None:
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
         note(
             f"{count(len(names), 'file')} of another folder had the same id and is replaced: {shown}. Ids are paths "
-            "below the folder that is given. To keep both, index the folder above them.",
+            "relative to the given folder. To keep both, index their common parent folder.",
             "yellow",
         )
 
@@ -168,7 +168,7 @@ def _split_media(corpus: LoadedDocuments, options: IndexOptions) -> LoadedDocume
 
     chunker = chunker_of(options, manifest_of(options.folder))
     found = split_media(corpus.documents, chunker if isinstance(chunker, SentenceChunker) else None)
-    note(f"Passages of their own: {count(found.tables, 'table')} and {count(found.images, 'image')}.")
+    note(f"Separate passages: {count(found.tables, 'table')} and {count(found.images, 'image')}.")
     return replace(corpus, documents=found.documents)
 
 
@@ -188,11 +188,11 @@ def _say(result: _Result, folder: Path | None) -> None:
     if held and result.recipe not in held:
         say(f"Recipe {result.recipe} added to {folder}, beside {', '.join(held)}.")
     if settings := result.settings():
-        say(f"Settings of {result.recipe} changed: {settings}. Its others are as they were.")
+        say(f"Settings of {result.recipe} changed: {settings}. Other settings are unchanged.")
     if held and result.before.recipes[-1].name != result.recipe:
         say(
-            f"Searches that name no recipe use {result.recipe} from now on; -r NAME names another. What is open keeps "
-            "its own."
+            f"Searches without -r use {result.recipe} from now on; -r NAME selects another recipe. Open indexes keep "
+            "theirs."
         )
     if report.generation == result.before.generation:
         say(
@@ -201,7 +201,7 @@ def _say(result: _Result, folder: Path | None) -> None:
         )
         return
     if report.dropped:
-        note(f"Dropped, since this change was given another model or extractor: {', '.join(report.dropped)}.", "yellow")
+        note(f"Removed, because this change used another model or extractor: {', '.join(report.dropped)}.", "yellow")
     say(f"{folder}: documents {', '.join(parts) or 'none'}.")
     say(f"{result.recipe}: {count(sum(report.units.values()), 'unit')} ({kinds(report.units)}) in {_seconds(report)}.")
 

@@ -44,7 +44,7 @@ def demo(k: arguments.K = 4) -> None:
             hits = index.search(question.question, units)
             passages = plain.search(question.question, len(documents))
             say(f"\nQuestion {number}: {question.question}", "bold")
-            say(f"Answer: {question.answers[0]}. It takes two documents, which come up at these places:")
+            say(f"Answer: {question.answers[0]}. It needs two documents. Their ranks:")
             _say_places(question, hits, passages, documents)
             _say_hits(question, hits, k, documents)
     say('\nYour own documents: sire index FOLDER --to my-index, then sire query my-index "QUESTION" --explain')
@@ -57,7 +57,7 @@ def _say_places(
     rows = [(documents[doc_id].title, _first(hits, doc_id), _first(passages, doc_id)) for doc_id in question.supporting]
     rows.append(("the sentence with the answer", _stating(hits, sentence), _stating(passages, sentence)))
     for name, ours, theirs in rows:
-        say(f"  {name:<30} {DEFAULT_RECIPE} {ours:>3}    vectors of passages alone {theirs:>3}")
+        say(f"  {name:<30} {DEFAULT_RECIPE} {ours:>3}    vector search {theirs:>3}")
 
 
 def _say_hits(question: Question, hits: Sequence[Hit], k: int, documents: Mapping[str, Document]) -> None:

@@ -104,7 +104,7 @@ class Results:
 
 
 def _say_kinds(rows: Sequence[EvalRow]) -> None:
-    say("\nWhat each kind of unit brings: mean number among the first hits, and points of recall it was first to bring")
+    say("\nWhat each kind of unit contributes: mean number among the first hits, points of recall found first")
     header = f"{'recipe':<12} {'kind':<14} {'hits@5':>7} {'hits@20':>8} {'R@5':>6} {'R@20':>6}"
     say(header)
     for row in rows:

@@ -39,7 +39,7 @@ def check(folder: arguments.Folder, as_json: arguments.AsJson = False) -> None:
             say(f"{finding.file}: {finding.problem}")
             say(finding.advice, indent=4)
     else:
-        say(f"{folder}: everything is as it was written.")
+        say(f"{folder}: nothing is damaged.")
     if found:
         raise typer.Exit(1)
 

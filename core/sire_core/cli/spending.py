@@ -52,9 +52,9 @@ def approve_cost(index: Index, documents: Sequence[Document], price: Price | Non
     """
     estimate = index.estimate(documents, price)
     if estimate.total.calls[1] == 0:
-        note("The model will be asked nothing.")
+        note("No model calls are needed.")
         return
-    note(f"What the model will be asked:\n{estimate.describe()}")
+    note(f"Expected model calls:\n{estimate.describe()}")
     ask_to_go_on(yes=yes)
 
 
@@ -70,15 +70,15 @@ def ask_to_go_on(*, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        note("error: Nobody is there to agree (stdin is no terminal). Add --yes to go on without asking.", "red")
+        note("error: Cannot ask for confirmation: stdin is not a terminal. Add --yes to continue.", "red")
         raise typer.Exit(2)
     try:
-        agreed, code = typer.confirm("Go on?", err=True), 1
+        agreed, code = typer.confirm("Continue?", err=True), 1
     except typer.Abort:  # Ctrl-C
         agreed, code = False, 130
         note("")
     if not agreed:
-        note("Nothing was asked and nothing was changed.")
+        note("Nothing was changed, and no model was called.")
         raise typer.Exit(code)
 
 

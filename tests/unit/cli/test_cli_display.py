@@ -73,7 +73,7 @@ def test_tables_and_images_are_passages_of_their_own_when_asked_for(tmp_path):
     words = ("index", page.parent, "--to", tmp_path / "ix", "-r", "flat")
     assert json.loads(run(*words, "--json").stdout)["kinds"] == {"chunk": 1}
     result = run(*words, "--media", "--json")
-    assert "Passages of their own: 1 table and 1 image." in result.stderr
+    assert "Separate passages: 1 table and 1 image." in result.stderr
     assert json.loads(result.stdout)["kinds"] == {"chunk": 3}
     texts = [hit["text"] for hit in json.loads(run("query", tmp_path / "ix", "map", "--json").stdout)]
     assert "Image: A map" in texts

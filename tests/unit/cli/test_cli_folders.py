@@ -125,7 +125,7 @@ def test_sync_lists_what_goes_and_asks(source, folder, on_terminal):
     assert ids(folder) == ["ada.md", "deep/lindle.md", "new.md"]
     again = run("sync", source, "--to", folder)
     assert "Nothing changed" in again.stdout
-    assert "Go on?" not in again.stderr
+    assert "Continue?" not in again.stderr
 
 
 def test_sync_of_a_folder_inside_says_that_the_rest_is_still_there(source, folder):
@@ -149,8 +149,8 @@ def test_delete_lists_what_goes_and_asks_on_a_terminal(folder, on_terminal):
     assert "To be removed from the index: 1 document." in result.stderr
     assert "  press.md" in result.stderr
     assert len(ids(folder)) == 3
-    assert "Go on?" not in run("delete", folder, "nobody.md", code=1).stderr  # refused, so there is nothing to ask
-    assert "Go on?" not in run("delete", folder, "--purge").stderr
+    assert "Continue?" not in run("delete", folder, "nobody.md", code=1).stderr  # refused, so there is nothing to ask
+    assert "Continue?" not in run("delete", folder, "--purge").stderr
     run("delete", folder, "press.md", given="y\n")
     run("delete", folder, "ada.md", "--yes")
     assert ids(folder) == ["deep/lindle.md"]
@@ -318,7 +318,7 @@ def test_another_embedder_keeps_what_adapters_and_others_have_in_the_folder(tmp_
     assert opened.k == 7
     assert [found.page_content for found in opened.get(["2"])] == ["Lindle lies on the Marl."]
     assert to or (folder / "README").read_text() == "Mine."
-    assert "as it was written" in run("check", new).stdout
+    assert "nothing is damaged" in run("check", new).stdout
 
 
 def test_a_failed_change_of_the_embedder_leaves_the_folder_and_goes_on(source, folder, monkeypatch):
