@@ -70,7 +70,7 @@ def test_nothing_is_spent_when_nobody_can_agree(tmp_path, source, server):
     assert "8 passages, 0 of them extracted already" in result.stderr
     assert "extraction: 8 calls" in result.stderr
     assert "--yes" in result.stderr
-    assert "no terminal" in result.stderr
+    assert "not a terminal" in result.stderr
     assert server.received == 0
     assert not (tmp_path / "ix").exists()
 
@@ -107,7 +107,7 @@ def test_a_person_at_a_terminal_is_asked(tmp_path, source, server, answer, code)
         os.close(theirs)
     assert done.returncode == code, done.stderr
     assert "Continue?" in done.stderr
-    assert ("Nothing was asked" in done.stderr) == (code != 0)
+    assert ("Nothing was changed" in done.stderr) == (code != 0)
     assert (server.received > 0) == (code == 0)
     assert (tmp_path / "ix").exists() == (code == 0)
 

@@ -118,7 +118,7 @@ def test_sync_lists_what_goes_and_asks(source, folder, on_terminal):
     result = run("sync", source, "--to", folder, given="n\n", code=1)
     assert "to be removed from the index: 1 document." in result.stderr
     assert "press.md" in result.stderr
-    assert "nothing was changed" in result.stderr
+    assert "Nothing was changed" in result.stderr
     assert len(ids(folder)) == 3
     result = run("sync", source, "--to", folder, given="y\n")
     assert "1 added, 1 removed" in result.stdout
