@@ -26,7 +26,7 @@ def recipes(
     ] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """List the recipes: what each finds, and what it uses a model for.
+    """List the recipes. Shows what each finds, and what it uses a model for.
 
     With RECIPE, explain one recipe: what it builds, what that costs, how it ranks, and its settings for --set with
     their defaults and meaning.
