@@ -114,7 +114,8 @@ def over_vector_store(
         recipe: A name or a `Recipe`.
         vector_store: See `VectorStoreSource`.
         distances: Whether the store's scores are distances; None detects it.
-        search_kwargs: Passed to every search unchanged.
+        search_kwargs: Passed to every search unchanged. As they may hide something, `flat` then finds only what the
+            store has, and nothing that waits for it.
         native_filter: Translates a filter of the core into the store's `filter` argument.
 
     Raises:
@@ -125,7 +126,7 @@ def over_vector_store(
     )
     built = recipe_by_name(recipe) if isinstance(recipe, str) else recipe
     if isinstance(built.ranker, Flat):
-        return replace(built, ranker=VectorStoreRanker(source), vectors=source)
+        return replace(built, ranker=VectorStoreRanker(source, not search_kwargs), vectors=source)
     if "filter" in (search_kwargs or {}):
         raise ConfigurationError(
             f"{built.name} also finds what the store does not list, so that a filter in search_kwargs would not hold. "

@@ -231,3 +231,17 @@ def test_what_the_store_has_not_got_yet_stands_where_its_vector_says(tmp_path, k
         assert same("Who sailed to Orr in the Amber?")[0].doc_ids == ("new",)
         own.update([core.Document("new", "The mill of Varn.")])
         assert same("The mill of Varn")[0].doc_ids == ("new",)
+
+
+def test_a_filter_for_the_store_holds_for_what_it_has_not_got_yet(tmp_path):
+    store, embedding = InMemoryVectorStore(Hashed()), LangChainEmbedder(Hashed())
+    recipe = over_vector_store("flat", store, search_kwargs={"filter": lambda found: "Wren" in found.page_content})
+    with (
+        Index(tmp_path, recipe=recipe, embedder=embedding, mirrors=[VectorStoreMirror(store)]) as over,
+        Index(tmp_path, recipe="flat", embedder=embedding) as own,
+    ):
+        over.build(core_demo())
+        own.add([core.Document("new", "Zed Moss sailed to Orr in the Amber.")])
+        hits = over.search("Who sailed to Orr in the Amber?", 10)
+    assert hits
+    assert all("Wren" in hit.unit.index_text for hit in hits)

@@ -33,15 +33,21 @@ class VectorStoreRanker:
 
     Attributes:
         source: Where the order comes from.
+        adds_waiting: Whether what the store has not got yet is found, too; off where the source itself leaves
+            something out on purpose, to which nobody here could hold.
     """
 
     source: RankedSource
+    adds_waiting: bool = True
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
         """Rank the units that pass the filter."""
         import asyncio
 
-        waits = await asyncio.to_thread(view.waiting)  # before the store is asked: it may get them meanwhile
+        if self.adds_waiting:
+            waits = await asyncio.to_thread(view.waiting)  # before the store is asked: it may get them meanwhile
+        else:
+            waits = np.zeros(view.size, dtype=bool)
         ranking = _StoreRanking(self.source, query, await view.embed_query(query), view, where, waits)
         await ranking.top(n)
         return ranking
