@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sire_core.cli.ablation_runs import run_ablations
 from sire_core.cli.eval_groups import ComparisonOptions, QuestionOptions
 from sire_core.cli.eval_measures import EvalAnswerOptions, MeasureOptions, ReportOptions
 from sire_core.cli.eval_models import eval_models
 from sire_core.cli.eval_options import check_index, recipe_names
 from sire_core.cli.eval_results import Results, judged
-from sire_core.cli.evaluation import (
-    BASELINES,
-    run_ablations,
-    run_clusters,
-    run_evaluation,
-    run_existing,
-    run_repeats,
-)
+from sire_core.cli.evaluation import BASELINES, run_clusters, run_evaluation, run_existing, run_repeats
 from sire_core.cli.groups import grouped
 from sire_core.cli.models import ModelOptions
 from sire_core.cli.options import IndexOptions
@@ -113,7 +107,7 @@ def _grouped(dataset: DataSet, model: LanguageModel | None, progress: Progress) 
 
 
 def _say_clusters(dataset: DataSet, options: IndexOptions, json_file: Path | None, progress: Progress) -> None:
-    from sire_core.evaluate.report import write_rows
+    from sire_core.evaluate.files import write_rows
 
     report = run_clusters(dataset, options, progress)
     if json_file is not None:

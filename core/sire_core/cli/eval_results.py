@@ -82,7 +82,8 @@ class Results:
     def say_more(self, tables: Sequence[Sequence[EvalRow]]) -> None:
         """What was asked for beside the tables; the rows are written again, with what a judge said."""
         from sire_core.evaluate.charts import chart
-        from sire_core.evaluate.report import format_analysis, format_comparison, format_groups, write_text
+        from sire_core.evaluate.files import write_text
+        from sire_core.evaluate.report import format_analysis, format_comparison, format_groups
 
         self._write(tables)
         for found in filter(None, map(format_analysis, tables)):
@@ -97,7 +98,7 @@ class Results:
             write_text(self._shown.plot, chart(tables[0]))
 
     def _write(self, tables: Sequence[Sequence[EvalRow]]) -> None:
-        from sire_core.evaluate.report import write_rows
+        from sire_core.evaluate.files import write_rows
 
         if self._shown.json_file is not None:
             write_rows(self._shown.json_file, [row for table in tables for row in table])

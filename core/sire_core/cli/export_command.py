@@ -31,7 +31,7 @@ def export_training(
     The SiReRAG paper trains a small model on 10,000 documents labelled by a large one. The small model is then used
     with the same prompts: sire index SRC --to DIR --llm SMALL --base-url URL.
     """
-    from sire_core.evaluate.report import write_text
+    from sire_core.evaluate.files import write_text
     from sire_core.pipeline.training_examples import training_examples
 
     if not can_be_written(to):

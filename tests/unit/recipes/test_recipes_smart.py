@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sire_core import Document, Index
-from sire_core.cli.evaluation import run_ablations
+from sire_core.cli.ablation_runs import run_ablations
 from sire_core.cli.options import IndexOptions
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError

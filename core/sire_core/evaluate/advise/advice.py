@@ -10,43 +10,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sire_core.algorithms.wording import count
 from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.advise.corpus_look import ENGLISH, CorpusLook, look
 from sire_core.evaluate.advise.own_questions import OwnQuestion, own_questions
+from sire_core.evaluate.advise.recommendation import FEW, POINTS, Candidate, Measure, recommend
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, Progress
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Document
 
-__all__ = ["CANDIDATES", "Advice", "Candidate", "Measure", "aadvise", "advise", "recommend"]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A recipe that may be recommended.
-
-    Attributes:
-        recipe: Its name.
-        calls: What a language model would be asked per 1,000 passages, if one builds it.
-        settings: Names and values of settings that differ from its defaults.
-        shown_only: It is measured and never recommended: questions made of a text's own words favour words alone more
-            than people's questions do.
-    """
-
-    recipe: str
-    calls: str
-    settings: tuple[tuple[str, Any], ...] = ()
-    shown_only: bool = False
-
-    @property
-    def name(self) -> str:
-        """As `sire` takes it."""
-        return " ".join([self.recipe, *(f"--set {key}={value}" for key, value in self.settings)])
+__all__ = ["CANDIDATES", "Advice", "aadvise", "advise"]
 
 
 CANDIDATES = (
@@ -62,35 +38,6 @@ CANDIDATES = (
     Candidate("msrag", "1,000"),
 )
 """In the order in which they are preferred when they find as much."""
-_POINTS = 2.0
-"""Points of recall within which recipes count as equally good: questions of our own are not those of people."""
-
-_FEW = 20
-"""Questions below which their shares say nothing."""
-_RESAMPLED = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """What a recipe found.
-
-    Attributes:
-        candidate: The recipe.
-        recall: Mean share of the two passages among the first k, 0 to 100.
-        both: Share of the questions with both, 0 to 100.
-        units: Size of its pool.
-        build_s: CPU seconds of deriving what it needs; extraction and embedding count for whoever needs them first.
-        query_ms: Milliseconds of a search, the mean.
-        shares: Per question.
-    """
-
-    candidate: Candidate
-    recall: float
-    both: float
-    units: int
-    build_s: float
-    query_ms: float
-    shares: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,34 +201,10 @@ async def _measure(
     )
 
 
-def recommend(measures: Sequence[Measure], seed: int = 0) -> Measure:
-    """The first candidate that no other one beats by more than chance and a few points.
-
-    Args:
-        measures: On the same questions, in the order in which their candidates are preferred.
-        seed: Of the resamples.
-    """
-    rng = np.random.default_rng(seed)
-    eligible = [found for found in measures if not found.candidate.shown_only]
-    if eligible and len(eligible[0].shares) < _FEW:  # resamples of so few agree with one another, and say nothing
-        return eligible[0]
-    best = max(eligible, key=lambda m: m.recall)
-    return next((found for found in eligible if not any(_beats(other, found, rng) for other in eligible)), best)
-
-
-def _beats(one: Measure, other: Measure, rng: np.random.Generator) -> bool:
-    """Whether one finds more on nearly all resamples of the questions, by points that count."""
-    if one.recall - other.recall <= _POINTS:
-        return False
-    differences = 100 * (np.array(one.shares) - np.array(other.shares))
-    chosen = rng.integers(len(differences), size=(_RESAMPLED, len(differences)))
-    return bool(np.quantile(differences[chosen].mean(axis=1), 0.025) > 0)
-
-
 def _reasons(found: CorpusLook, measures: Sequence[Measure], best: Measure, k: int) -> tuple[str, ...]:
     plain = max((m for m in measures if m.candidate.recipe == "flat"), key=lambda m: m.recall, default=best)
     top = max(measures, key=lambda m: m.recall)
-    if len(best.shares) < _FEW:
+    if len(best.shares) < FEW:
         asked = count(len(best.shares), "question")
         return (f"{asked} of its own: too few to tell recipes apart; {best.candidate.name} is preferred then.",)
     reasons = [f"It finds {best.recall:.0f} % of the passages that the questions need among {k} hits."]
@@ -291,7 +214,7 @@ def _reasons(found: CorpusLook, measures: Sequence[Measure], best: Measure, k: i
         why = (
             "questions made of the text's own words favour words alone more than people's questions do"
             if top.candidate.shown_only
-            else f"that is chance, or no more than {_POINTS:.0f} points, and {best.candidate.name} is preferred then"
+            else f"that is chance, or no more than {POINTS:.0f} points, and {best.candidate.name} is preferred then"
         )
         reasons.append(f"{top.candidate.name} finds {top.recall:.0f} %, but {why}.")
     if found.linked >= 0.3:
