@@ -30,7 +30,7 @@ class DocumentChanges:
 
     if TYPE_CHECKING:  # pydantic would take them for fields of its own
         index: Index
-        title_key: str
+        title_key: str | list[str]
 
         def narrowed(self, *more: FilterLike) -> Filter | None:
             """See `SireRetriever.narrowed`."""

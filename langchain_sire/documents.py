@@ -10,6 +10,7 @@ from typing import Any
 
 from langchain_core.documents import Document as LangChainDocument
 
+from sire_core.corpus.sections import title_of
 from sire_core.errors import CorpusError
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import Document, Hit, Passage, Unit, digest
@@ -68,13 +69,14 @@ def document_id(document: LangChainDocument) -> str:
 
 
 def from_langchain(
-    documents: Iterable[LangChainDocument], title_key: str = "title", *, whole: bool = True
+    documents: Iterable[LangChainDocument], title_key: str | Sequence[str] = "title", *, whole: bool = True
 ) -> list[Document]:
     """Documents for an index.
 
     Args:
         documents: Left untouched.
-        title_key: Metadata key that holds the title; what is no string there is no title.
+        title_key: Metadata key that holds the title, or those of headings from the outermost; what is no string there
+            is no title.
         whole: Each is one passage with the document's own id, as a text splitter left it; else the index cuts them.
 
     Raises:
@@ -95,18 +97,17 @@ def from_langchain(
     return found
 
 
-def _one(document: object, number: int, title_key: str, *, whole: bool) -> Document:
+def _one(document: object, number: int, title_key: str | Sequence[str], *, whole: bool) -> Document:
     if not isinstance(document, LangChainDocument):
         raise CorpusError(
             f"Document number {number} is a {type(document).__name__}; pass langchain_core.documents.Document objects."
         )
     metadata, text, name = document.metadata, document.page_content, document_id(document)
-    title = metadata.get(title_key)
     whole = whole and bool(text.strip())
     return Document(
         id=name,
         text="" if whole else text,
-        title=title if isinstance(title, str) else "",
+        title=title_of(metadata, title_key),
         metadata=dict(metadata),
         chunks=(Passage(text, id=name),) if whole else (),
     )

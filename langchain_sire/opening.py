@@ -95,7 +95,7 @@ def make_index(
 
 
 def read_settings(place: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """What a folder remembers of a retriever: `k` and `recipe`; empty where nothing was saved.
+    """What a folder remembers of a retriever: `k`, `recipe`, `title_key`; empty where nothing was saved.
 
     Raises:
         StorageError: The file is damaged.

@@ -51,7 +51,8 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         returns: "passages" returns the added documents; "units" also summaries, aggregates and reports, with the
             metadata that all their source passages share.
         search_kwargs: `k`, `filter`, `returns` and `recipe`, as in `as_retriever` of a vector store.
-        title_key: Metadata key with the title of added documents.
+        title_key: Metadata key with the title of added documents, or a list of keys with its headings, outermost first,
+            as in `headers_to_split_on` of a splitter. Saved in the folder.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -61,7 +62,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
     filter: Any = None
     returns: str = "passages"
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
-    title_key: str = "title"
+    title_key: str | list[str] = "title"
 
     _params: LangSmithRetrieverParams | None = PrivateAttr(default=None)
 
@@ -227,7 +228,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
     def _over(cls, called: str, given: Mapping[str, Any]) -> Self:
         own = [name for name in cls.model_fields if name not in ("index", "llm")]  # an index has its model as `llm`
         index, fields = open_index(f"{cls.__name__}.{called}", given, own)
-        saved = {name: value for name, value in read_settings(index.path).items() if name == "k"}
+        saved = {name: value for name, value in read_settings(index.path).items() if name in ("k", "title_key")}
         return cls(index=index, **{**saved, **fields})
 
     # --- retrieving -------------------------------------------------------------------------------------------------
@@ -291,4 +292,5 @@ def _save_settings(retriever: SireRetriever, place: Path | None) -> None:
     if place is not None:
         asked = retriever.asked({})
         recipe = retriever.searched(asked).recipe_name
-        write_settings(place, {"k": asked["k"], **({"recipe": recipe} if recipe else {})})
+        titles = {} if retriever.title_key == "title" else {"title_key": retriever.title_key}
+        write_settings(place, {"k": asked["k"], **({"recipe": recipe} if recipe else {}), **titles})

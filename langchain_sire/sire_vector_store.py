@@ -253,11 +253,15 @@ class SireVectorStore(VectorStore):
 
 
 def _identified(
-    documents: Iterable[Document], *, ids: Sequence[str | None] | None = None, **others: Any
+    documents: Iterable[Document],
+    *,
+    ids: Sequence[str | None] | None = None,
+    batch_size: int | None = None,  # noqa: ARG001 - of the interface
+    **others: Any,
 ) -> list[Document]:
-    """Copies of documents, each with an id."""
+    """Copies of documents, each with an id; `index()` hands every store a `batch_size`, which changes nothing here."""
     if others:
-        raise TypeError(f"add_documents() has no argument {next(iter(others))!r}; it takes ids.")
+        raise TypeError(f"add_documents() has no argument {next(iter(others))!r}; it takes ids and batch_size.")
     listed = list(documents)
     names: Sequence[str | None] = [document.id for document in listed] if ids is None else list(ids)
     if len(names) != len(listed):

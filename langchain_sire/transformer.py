@@ -40,7 +40,7 @@ class SireDocumentTransformer(BaseDocumentTransformer):
         path: Folder of the index; None keeps it in memory.
         kinds: Which kinds of units to return, for example `("chunk", "sim_summary")`; None returns all.
         index: An existing index, instead of all other arguments.
-        title_key: Metadata key with the title of a document.
+        title_key: Metadata key with the title of a document, or a list of keys with its headings.
         **options: Other arguments of `Index`.
 
     Raises:
@@ -56,7 +56,7 @@ class SireDocumentTransformer(BaseDocumentTransformer):
         path: str | os.PathLike[str] | None = None,
         kinds: Collection[str] | None = None,
         index: Index | None = None,
-        title_key: str = "title",
+        title_key: str | Sequence[str] = "title",
         **options: Any,
     ) -> None:
         given = {"recipe": recipe, "embedding": embedding, "llm": llm, "path": path, **options}

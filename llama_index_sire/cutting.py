@@ -34,7 +34,7 @@ def fingerprint(transformations: Sequence[TransformComponent] | None) -> list[st
 def cut(
     nodes: Sequence[BaseNode],
     index: Index,
-    title_key: str,
+    title_key: str | Sequence[str],
     transformations: Sequence[TransformComponent] | None,
     *,
     saved: Sequence[str] | None,
@@ -49,7 +49,7 @@ def cut(
     Args:
         nodes: Documents, or nodes of a splitter.
         index: Where they go.
-        title_key: Metadata key that holds the title.
+        title_key: Metadata key that holds the title, or those of its headings.
         transformations: What cuts documents; None leaves it to the index.
         saved: Fingerprint of what cut the documents in the folder of the index; None where nothing is known of it.
         stored: Gives documents of the index by id.
@@ -71,7 +71,7 @@ def cut(
     if transformations is None:
         _refuse_nodes(known)
         return to_documents(nodes, title_key, chunker=own), []  # type: ignore[arg-type]  # no other text, as above
-    marks = {name: digest(node.hash, title_key, *(mine or ())) for name, node in whole.items()}
+    marks = {name: digest(node.hash, str(title_key), *(mine or ())) for name, node in whole.items()}
     same = {name: document for name, document in known.items() if _mark(document) == marks[name]}
     pieces = {node.ref_doc_id or node.node_id for node in nodes if not isinstance(node, LlamaIndexDocument)}
     if both := sorted(pieces & whole.keys()):

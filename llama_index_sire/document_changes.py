@@ -13,7 +13,7 @@ from llama_index.core.storage.docstore.types import RefDocInfo
 
 from llama_index_sire.cutting import cut, fingerprint
 from llama_index_sire.filters import passage_ids
-from llama_index_sire.settings import CUT_BY, RECIPE, TOP_K, read_settings, write_settings
+from llama_index_sire.settings import CUT_BY, RECIPE, TITLE, TOP_K, read_settings, write_settings
 from sire_core.errors import IndexMissingError, KnownDocumentError, StorageError
 from sire_core.models.sync import run_sync
 from sire_core.storage.uuids import to_uuid
@@ -35,13 +35,13 @@ class DocumentChanges:
     Attributes:
         index: What is changed.
         similarity_top_k: Number of nodes of a search, saved in the folder.
-        title_key: Metadata key with the title of a document.
+        title_key: Metadata key with the title of a document, or a list of keys with its headings.
         transformations: Split documents that are added; None leaves that to the index.
     """
 
     index: Index
     similarity_top_k: int
-    title_key: str
+    title_key: str | Sequence[str]
     transformations: Sequence[TransformComponent] | None
 
     def insert(self, documents: Nodes) -> BuildReport:
@@ -194,7 +194,8 @@ class DocumentChanges:
             saved, mine = read_settings(self.index.path), fingerprint(self.transformations)
             if saved.get(CUT_BY, []) != mine:
                 top_k = saved.get(TOP_K, self.similarity_top_k)
-                write_settings(self.index.path, top_k, mine, saved.get(RECIPE, ""))
+                title_key = saved.get(TITLE, self.title_key)
+                write_settings(self.index.path, top_k, mine, saved.get(RECIPE, ""), title_key)
         if report.failures:
             await self.index.apush()  # a store that missed the change gets it now; it raises what the store raises
         return report

@@ -17,6 +17,7 @@ from llama_index.core.schema import (
 )
 from llama_index.core.schema import Document as LlamaIndexDocument
 
+from sire_core.corpus.sections import title_of
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Passage
 
@@ -66,7 +67,7 @@ class HitPath(str):
 
 def to_documents(
     nodes: BaseNode | Iterable[BaseNode],
-    title_key: str = "title",
+    title_key: str | Sequence[str] = "title",
     *,
     chunker: SentenceChunker | None = None,
     marks: Mapping[str, str] | None = None,
@@ -79,7 +80,7 @@ def to_documents(
 
     Args:
         nodes: Documents or text nodes, or one of them.
-        title_key: Metadata key that holds the title.
+        title_key: Metadata key that holds the title, or a list of keys with its headings.
         chunker: Splits documents; None makes each one a passage.
         marks: What is noted with the nodes of a document, by the document's id.
 
@@ -105,27 +106,28 @@ def to_documents(
     return [*documents, *(_pieced(name, group, title_key, noted.get(name, "")) for name, group in groups)]
 
 
-def _whole(node: LlamaIndexDocument, title_key: str, chunker: SentenceChunker | None) -> Document:
+def _whole(node: LlamaIndexDocument, title_key: str | Sequence[str], chunker: SentenceChunker | None) -> Document:
     text, metadata = node.get_content(metadata_mode=MetadataMode.NONE), _metadata(node)
     about = _about(node)
     cut: list[Passage] = []
     for start, end, piece in [(0, len(text), text)] if chunker is None else chunker.slices(text):
         places = {"start_char_idx": start, "end_char_idx": end}
         cut.append(Passage(piece, metadata={NODE_KEY: json.dumps({**about, **places}, sort_keys=True)}))
-    return Document(node.node_id, "", _title(metadata, title_key), metadata, tuple(cut) if text.strip() else ())
+    return Document(node.node_id, "", title_of(metadata, title_key), metadata, tuple(cut) if text.strip() else ())
 
 
-def _pieced(name: str, group: Sequence[BaseNode], title_key: str, mark: str) -> Document:
+def _pieced(name: str, group: Sequence[BaseNode], title_key: str | Sequence[str], mark: str) -> Document:
     all_metadata = [_metadata(node) for node in group]
     shared = {key: value for key, value in all_metadata[0].items() if _is_shared(key, value, all_metadata)}
-    title = _title(shared, title_key)
+    title = title_of(shared, title_key)
     passages: list[Passage] = []
     for node, metadata in zip(group, all_metadata, strict=True):
         own = {key: value for key, value in metadata.items() if key not in shared}
         about = {**_about(node), CUT_KEY: mark} if mark else _about(node)
         own[NODE_KEY] = json.dumps(about, sort_keys=True)
         text = node.get_content(metadata_mode=MetadataMode.NONE)
-        passages.append(Passage(text, node.node_id, _title(own, title_key), own))
+        whole = title_of(metadata, title_key)
+        passages.append(Passage(text, node.node_id, whole if whole != title else "", own))
     return Document(name, "", title, shared, tuple(passages))
 
 
@@ -136,11 +138,6 @@ def _metadata(node: BaseNode) -> dict[str, Any]:
 
 def _is_shared(key: str, value: Any, metadata: Sequence[Mapping[str, Any]]) -> bool:
     return all(key in found and found[key] == value for found in metadata[1:])
-
-
-def _title(metadata: Mapping[str, Any], title_key: str) -> str:
-    title = metadata.get(title_key)
-    return title if isinstance(title, str) else ""
 
 
 def _about(node: BaseNode) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class SireNodeParser(NodeParser):
         embed_model: Embeds the texts to be clustered: a LlamaIndex model or a name for `resolve_embedder`.
         embed_nodes: Put the vectors of `embed_model` on the nodes, so that the pipeline needs no embedding step.
         seed: Random seed.
-        title_key: Metadata key with the title of a document.
+        title_key: Metadata key with the title of a document, or a list of keys with its headings.
         vector_store: The pipeline's vector store.
         docstore: The pipeline's document store.
         include_prev_next_rel: Link adjacent passages of a document.
@@ -79,7 +79,7 @@ class SireNodeParser(NodeParser):
     embed_model: Union[SerializeAsAny[BaseEmbedding], str, None] = None
     embed_nodes: bool = False
     seed: int = 0
-    title_key: str = "title"
+    title_key: str | list[str] = "title"
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True)
     docstore: BaseDocumentStore | None = Field(default=None, exclude=True)
     include_prev_next_rel: bool = False

@@ -10,17 +10,18 @@ from typing import Any
 from sire_core.errors import StorageError
 from sire_core.storage.side_files import read_checked, write_checked
 
-__all__ = ["CUT_BY", "RECIPE", "TOP_K", "Ledger", "read_settings", "write_settings"]
+__all__ = ["CUT_BY", "RECIPE", "TITLE", "TOP_K", "Ledger", "read_settings", "write_settings"]
 
 
 TOP_K = "similarity_top_k"
 CUT_BY = "transformations"
 RECIPE = "recipe"
+TITLE = "title_key"
 _FILE = "llama_index.json"
 
 
 def read_settings(place: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """`TOP_K`, `RECIPE`, and `CUT_BY` where transformations cut the documents; empty where nothing was saved.
+    """`TOP_K` and `RECIPE`; `CUT_BY` where transformations cut the documents, `TITLE` where it was set; else empty.
 
     Raises:
         StorageError: The file is damaged.
@@ -31,9 +32,12 @@ def read_settings(place: str | os.PathLike[str] | None) -> dict[str, Any]:
         return {}
 
 
-def write_settings(place: Path, similarity_top_k: int, cut_by: Sequence[str] | None, recipe: str) -> None:
+def write_settings(
+    place: Path, similarity_top_k: int, cut_by: Sequence[str] | None, recipe: str, title_key: str | Sequence[str]
+) -> None:
     """Replace what is remembered."""
-    known = {RECIPE: recipe, CUT_BY: list(cut_by or ())}
+    titles = title_key if isinstance(title_key, str) else list(title_key)
+    known = {RECIPE: recipe, CUT_BY: list(cut_by or ()), TITLE: "" if titles == "title" else titles}
     write_checked(place / _FILE, {TOP_K: similarity_top_k, **{name: value for name, value in known.items() if value}})
 
 

@@ -9,7 +9,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sire import SireDocumentIndex, SireDocumentTransformer, SireRetriever
+from langchain_sire import SireDocumentIndex, SireDocumentTransformer, SireRetriever, SireVectorStore
 from sire_core.index import Index
 
 
@@ -144,3 +144,15 @@ async def test_trap_no_stale_summary_stays_in_the_users_vector_store(native):
     units = {d["metadata"]["unit_id"] for d in store.store.values()}
     assert units == {d.metadata["unit_id"] for d in second}
     assert not [d for d in store.store.values() if "filmed" in d["text"]]
+
+
+@pytest.mark.parametrize("cleanup", [None, "incremental", "full", "scoped_full"])
+@pytest.mark.parametrize("native", [False, True], ids=["index", "aindex"])
+async def test_a_vector_store_of_ours_is_indexed_with_every_cleanup(native, cleanup):
+    run = Both(native, SireVectorStore())
+    assert await run([PETRA, LANTERN, OTTO], cleanup) == (3, 0, 0, 0)
+    changed = _doc("c.txt", "Otto Brack was born in Lindlemouth.")
+    assert await run([PETRA, LANTERN, changed], cleanup) == (1, 0, 2, 0 if cleanup is None else 1)
+    found = {document.page_content for document in run.store.similarity_search("Who?", 9)}
+    kept = {OTTO.page_content} if cleanup is None else set()
+    assert found == {PETRA.page_content, LANTERN.page_content, changed.page_content, *kept}

@@ -17,6 +17,7 @@ __all__ = [
     "section_title",
     "sections_of_markdown",
     "title_line",
+    "title_of",
 ]
 
 SEPARATOR = " > "
@@ -154,6 +155,17 @@ def path_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
         if (match := _LEVEL.fullmatch(key)) and isinstance(value, str) and value.strip()
     }
     return tuple(levels[level] for level in sorted(levels))
+
+
+def title_of(metadata: Mapping[str, Any], keys: str | Sequence[str]) -> str:
+    """The title that the metadata hold: the values of the keys that are texts, as a path from the outermost.
+
+    Args:
+        metadata: Of a document or a passage.
+        keys: The key of the title, or those of its headings, such as the names that a splitter was told to use.
+    """
+    found = [metadata.get(key) for key in ([keys] if isinstance(keys, str) else keys)]
+    return section_title("", [name for name in found if isinstance(name, str) and name.strip()])
 
 
 def is_cut(metadata: Mapping[str, Any]) -> bool:

@@ -213,3 +213,21 @@ def test_search_over_the_store_is_the_dense_search_of_the_index(store):
 def test_something_else_is_refused():
     with pytest.raises(ConfigurationError, match="no LangChain VectorStore"):
         VectorStoreMirror({})
+
+
+def test_a_store_that_is_filled_already_is_warned_of_once(store, caplog):
+    store.add_texts(["Mira Vale was a painter."])
+    retriever = SireRetriever.from_texts(["Mira Vale was a painter."], vector_store=store)
+    retriever.add_documents(from_texts(["Tom Hale was a sailor."]))
+    warnings = [record.getMessage() for record in caplog.records if "not of this index" in record.getMessage()]
+    assert len(warnings) == 1
+    assert "InMemoryVectorStore" in warnings[0]
+    assert "empty collection" in warnings[0]
+
+
+def test_a_store_with_nothing_of_others_is_not_warned_of(store, caplog, tmp_path):
+    SireRetriever.from_texts(["Mira painted."], vector_store=store, path=tmp_path / "i").index.close()
+    again = SireRetriever.load(tmp_path / "i", vector_store=store)
+    again.add_documents(from_texts(["Tom sailed."]))
+    again.index.close()
+    assert "not of this index" not in caplog.text

@@ -1,7 +1,9 @@
 """LlamaIndex's own SimpleVectorStore follows an index, and is searched as the index is."""
 
 import pytest
+from llama_index.core import MockEmbedding
 from llama_index.core.schema import Document as LlamaIndexDocument
+from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index_fakes import as_llama_index
 from llama_index_mirrors import AppendOnly, document, expected, held, make
@@ -156,3 +158,15 @@ def test_something_else_is_refused():
         over_vector_store("flat", {})
     with pytest.raises(ConfigurationError, match="same name"):
         Index(mirrors=[VectorStoreMirror(SimpleVectorStore()), VectorStoreMirror(SimpleVectorStore())])
+
+
+@pytest.mark.parametrize("filled", [True, False])
+def test_a_store_that_is_filled_already_is_warned_of_once(filled, caplog):
+    store, model = SimpleVectorStore(), MockEmbedding(embed_dim=8)
+    if filled:
+        store.add([TextNode(text="Mira was a painter.", embedding=[1.0] * 8)])
+    retriever = SireRetriever.from_documents(
+        [LlamaIndexDocument(text="Mira was a painter.")], embed_model=model, vector_store=store
+    )
+    retriever.insert([LlamaIndexDocument(text="Tom was a sailor.")])
+    assert caplog.text.count("not of this index") == filled

@@ -1,0 +1,49 @@
+"""Headings that a splitter put into the metadata, under keys of the user."""
+
+import pytest
+from langchain_text_splitters import MarkdownHeaderTextSplitter
+
+from langchain_sire import SireRetriever
+
+pytestmark = pytest.mark.default_recipe
+
+CLUSTERS = {"Heron": "green", "Gull": "blue", "Tern": "red", "Plover": "white"}
+
+
+@pytest.fixture
+def chunks():
+    splitter = MarkdownHeaderTextSplitter([("#", "page"), ("##", "section")])
+    return [
+        chunk
+        for name, cluster in CLUSTERS.items()
+        for chunk in splitter.split_text(
+            f"# {name}\n\n## Production\n\nProduction runs on the cluster {cluster}. It has twelve nodes and is off at "
+            "night.\n\n## Staging\n\nStaging runs on a small cluster of two nodes beside it.\n"
+        )
+    ]
+
+
+def found(retriever):
+    return [
+        cluster
+        for name, cluster in CLUSTERS.items()
+        if cluster in retriever.invoke(f"On which cluster does production of {name} run?")[0].page_content
+    ]
+
+
+def test_headings_under_any_keys_are_searched_when_they_are_named(chunks):
+    retriever = SireRetriever.from_documents(chunks, title_key=["page", "section"], k=1)
+    assert found(retriever) == list(CLUSTERS.values())
+    assert {hit.unit.title for hit in retriever.index.search("production", 9)} >= {"Heron > Production"}
+    assert retriever.invoke("Heron")[0].metadata["page"] == "Heron"
+
+
+def test_a_folder_remembers_the_keys(chunks, tmp_path):
+    SireRetriever.from_documents(chunks[:2], title_key=["page", "section"], path=tmp_path / "i", k=1).index.close()
+    retriever = SireRetriever.load(tmp_path / "i")
+    retriever.add_documents(chunks[2:])
+    assert found(retriever) == list(CLUSTERS.values())
+    retriever.index.close()
+    other = SireRetriever.load(tmp_path / "i", title_key="page")
+    assert other.title_key == "page"
+    other.index.close()

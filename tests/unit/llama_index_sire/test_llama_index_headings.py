@@ -1,0 +1,51 @@
+"""Headings that stand in the metadata of nodes, under keys of the user."""
+
+import pytest
+from llama_index.core import Document
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+
+from llama_index_sire import SireRetriever
+
+pytestmark = pytest.mark.default_recipe
+
+CLUSTERS = {"Heron": "green", "Gull": "blue", "Tern": "red"}
+KEYS = ["page", "section"]
+
+
+def nodes(name, cluster):
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"{name}.md")}
+    texts = {"Production": f"Production runs on the cluster {cluster}.", "Staging": "Staging runs beside it."}
+    return [
+        TextNode(text=text, metadata={"page": name, "section": section}, relationships=source)
+        for section, text in texts.items()
+    ]
+
+
+def found(retriever):
+    return [
+        cluster
+        for name, cluster in CLUSTERS.items()
+        if cluster in retriever.retrieve(f"On which cluster does production of {name} run?")[0].node.text
+    ]
+
+
+def test_headings_under_any_keys_are_searched_and_a_folder_remembers_the_keys(tmp_path):
+    place = tmp_path / "i"
+    options = {"persist_dir": place, "similarity_top_k": 1}
+    made = SireRetriever.from_documents(nodes("Heron", "green"), title_key=KEYS, **options)
+    made.insert(nodes("Gull", "blue"))
+    made.index.close()
+    retriever = SireRetriever.from_persist_dir(place)
+    retriever.insert(nodes("Tern", "red"))
+    assert found(retriever) == list(CLUSTERS.values())
+    assert {hit.unit.title for hit in retriever.index.search("production", 9)} >= {"Tern > Production"}
+    retriever.index.close()
+    again = SireRetriever.from_documents(nodes("Wren", "grey"), **options)
+    assert "Wren > Staging" in {hit.unit.title for hit in again.index.search("Wren", 9)}
+    again.index.close()
+
+
+def test_whole_documents_have_headings_too():
+    document = Document(text="It runs on the cluster green.", metadata={"page": "Heron", "section": "Production"})
+    retriever = SireRetriever.from_documents([document], title_key=KEYS)
+    assert retriever.index.search("Heron", 1)[0].unit.title == "Heron > Production"
