@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -13,7 +12,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError, ModelError, SireError
-from sire_core.types import digest
+from sire_core.models.telling_apart import answer_digest
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray
@@ -22,15 +21,16 @@ __all__ = ["LangChainEmbedder", "as_embedder"]
 
 T = TypeVar("T")
 
-_NAMES = ("model", "model_name", "model_id", "deployment")
-_PROBE, _PROBED = "a short text that tells embedding models apart", 16
+_DEPLOYMENT = "deployment"
+_NAMES = ("model", "model_name", "model_id", _DEPLOYMENT)
 
 
 class LangChainEmbedder:
     """An `Embedder` over a LangChain embedding model.
 
     LangChain's interface has no name, dimension or batch size. The fingerprint consists of the class, the model
-    attribute if there is one, the same for the embeddings inside a wrapper such as `CacheBackedEmbeddings`, and `name`.
+    attribute if there is one, the deployment if one was given, the same for the embeddings inside a wrapper such as
+    `CacheBackedEmbeddings`, and `name`.
     Without any model attribute, the vector of a short text is included, to distinguish two models of the same class.
     The dimension is that of the first vector; texts are split into batches.
 
@@ -68,22 +68,9 @@ class LangChainEmbedder:
             if self._name:
                 parts.append(self._name)
             elif not any(_model(found) for found in _layers(self.embeddings)):
-                parts.append(self._probe())
+                parts.append(answer_digest(type(self.embeddings).__name__, self.embeddings.embed_query))
             self._fingerprint = ":".join(["langchain", *parts])
         return self._fingerprint
-
-    def _probe(self) -> str:
-        """What the object answers for a short text, rounded so that the same model always gives the same."""
-        try:
-            with ThreadPoolExecutor(1) as thread:  # some models run a loop of their own, which a loop's thread refuses
-                vector = np.asarray(thread.submit(self.embeddings.embed_query, _PROBE).result(), dtype=np.float64)
-        except NotImplementedError:  # async only
-            return ""
-        except Exception as error:
-            raise self._failed(error) from error
-        length = float(np.linalg.norm(vector)) or 1.0
-        rounded = np.round(vector[:_PROBED] / length, 2) + 0.0  # no negative zeros
-        return digest(str(len(vector)), *map(str, rounded.tolist()), size=4)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_limits"}
@@ -195,8 +182,16 @@ def _model(embeddings: Embeddings) -> str:
 def _names(embeddings: Embeddings) -> Iterator[str]:
     for found in _layers(embeddings):
         asked = getattr(found, "dimensions", None)
-        parts = (type(found).__name__, _model(found), str(asked) if isinstance(asked, int) else "")
+        parts = (type(found).__name__, _model(found), _deployment(found), str(asked) if isinstance(asked, int) else "")
         yield from (part for part in parts if part)
+
+
+def _deployment(embeddings: Embeddings) -> str:
+    """The deployment that was given: the model attribute of Azure's classes has a default, which says nothing."""
+    given = getattr(embeddings, _DEPLOYMENT, None)
+    field = getattr(type(embeddings), "model_fields", {}).get(_DEPLOYMENT)
+    default = given == _model(embeddings) or (field is not None and given == field.default)
+    return given if isinstance(given, str) and not default else ""
 
 
 def as_embedder(given: Embeddings | Embedder | str | None) -> Embedder | str | None:

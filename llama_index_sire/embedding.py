@@ -13,15 +13,23 @@ from llama_index.core.schema import QueryBundle
 
 from llama_index_sire.calls import awaits, call, overrides
 from sire_core.errors import ModelError
+from sire_core.models.telling_apart import answer_digest
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
 __all__ = ["LlamaIndexEmbedder", "known_query"]
 
+_UNNAMED = "unknown"
+"""What LlamaIndex calls a model whose class gives it no name."""
+
 _TELLING = (
+    "azure_deployment",
+    "deployment",
+    "deployment_name",
     "dimensions",
     "embed_dim",
+    "engine",
     "input_type",
     "max_length",
     "mode",
@@ -60,7 +68,8 @@ class LlamaIndexEmbedder:
     Args:
         model: The embedding model.
         fingerprint: Identifies the model; by default composed of class, model name and the settings that change
-            vectors.
+            vectors. Without a model name, the vector of a short text is included, to distinguish two models of the
+            same class.
     """
 
     def __init__(self, model: BaseEmbedding, fingerprint: str | None = None) -> None:
@@ -70,13 +79,20 @@ class LlamaIndexEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """`llama-index:CLASS:MODEL`, with the settings that change vectors."""
-        if self._fingerprint:
-            return self._fingerprint
+        """`llama-index:CLASS:MODEL`, with the settings that change vectors; see the class."""
+        if self._fingerprint is None:
+            self._fingerprint = self._made()
+        return self._fingerprint
+
+    def _made(self) -> str:
         found = {name: getattr(self.model, name, None) for name in _TELLING}
         settings = ",".join(f"{name}={value}" for name, value in found.items() if isinstance(value, (str, int, float)))
         name = f"llama-index:{type(self.model).__name__}:{self.model.model_name}"
-        return f"{name}({settings})" if settings else name
+        name = f"{name}({settings})" if settings else name
+        if self.model.model_name != _UNNAMED:
+            return name
+        told = answer_digest(type(self.model).__name__, self.model.get_query_embedding)
+        return f"{name}:{told}" if told else name
 
     @property
     def dimension(self) -> int:

@@ -117,7 +117,8 @@ def delete(
         if pay is not None:
             pay(index, documents)
 
-    run_change(options, change, as_json=as_json, approve=approve)
+    overwritten = f"{folder}: what deleted documents left on disk was overwritten." if purge else ""
+    run_change(options, change, as_json=as_json, approve=approve, also=overwritten)
 
 
 @grouped

@@ -58,6 +58,7 @@ def run_change(
     as_json: bool = False,
     approve: Callable[[Index, Sequence[Document]], None] | None = None,
     whole: bool = False,
+    also: str = "",
 ) -> None:
     """Read sources, change an index, and say on stderr what was read and what failed, on stdout what was done.
 
@@ -68,6 +69,7 @@ def run_change(
         as_json: Prints the report as JSON.
         approve: Asked with the documents before the change; raises to prevent it.
         whole: Whether documents that may be in what cannot be read are an error: they must not count as gone.
+        also: What else the change did, said after it.
 
     Raises:
         ConfigurationError: The options make no sense, or the index would lie where documents are read from.
@@ -101,7 +103,10 @@ def run_change(
     if as_json:
         say_json(report_json(report, recipe, corpus.failures if corpus else ()))
     else:
-        _say(_Result(report, recipe, before, manifest_of(options.folder)), options.folder)
+        if not also or report.generation != before.generation:
+            _say(_Result(report, recipe, before, manifest_of(options.folder)), options.folder)
+        if also:
+            say(also)
     say_usage(report)
     _list_failures(
         report.failures,

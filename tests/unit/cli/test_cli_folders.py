@@ -436,6 +436,8 @@ def test_what_was_removed_before_can_be_purged_by_itself(source, folder):
     (source / "press.md").unlink()
     run("sync", source, "--to", folder, "--yes")
     assert "Name the documents" in run("delete", folder, code=1).stderr
-    run("delete", folder, "--purge")
+    said = run("delete", folder, "--purge").stdout
+    assert "was overwritten" in said
+    assert "Nothing changed" not in said
     assert len(ids(folder)) == 2
     assert not any(b"burnt down" in file.read_bytes() for file in folder.rglob("*") if file.is_file())

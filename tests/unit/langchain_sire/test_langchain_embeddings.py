@@ -184,6 +184,21 @@ def test_fingerprint(attributes, name, expected):
     assert expected in repr(LangChainEmbedder(model, name=name))
 
 
+def test_a_deployment_that_was_given_is_part_of_the_fingerprint():
+    openai = pytest.importorskip("langchain_openai")
+    plain = openai.OpenAIEmbeddings(model="text-embedding-3-small", api_key="none")
+    assert LangChainEmbedder(plain).fingerprint == "langchain:OpenAIEmbeddings:text-embedding-3-small"
+    azure = [
+        LangChainEmbedder(
+            openai.AzureOpenAIEmbeddings(
+                azure_endpoint="https://x.invalid", azure_deployment=name, api_key="none", api_version="2024-02-01"
+            )
+        ).fingerprint
+        for name in ("small", "large")
+    ]
+    assert azure[0] != azure[1]
+
+
 def test_trap_another_embedding_model_is_refused_when_loading(tmp_path):
     SireRetriever.from_texts(["Petra wrote it."], Counting(), recipe="flat", path=tmp_path / "i").index.close()
     assert SireRetriever.load(tmp_path / "i", Counting()).invoke("Who wrote it?")

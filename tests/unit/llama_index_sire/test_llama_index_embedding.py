@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 from llama_index.core import MockEmbedding, Settings
+from llama_index.core.schema import Document as LlamaDocument
 from llama_index.core.schema import QueryBundle
 from llama_index_fakes import AsyncEmbedding, WordEmbedding
 
@@ -99,9 +100,8 @@ async def test_texts_in_place_of_the_question_are_averaged():
 
 
 def test_fingerprints_name_what_changes_vectors():
-    assert (
-        LlamaIndexEmbedder(MockEmbedding(embed_dim=8)).fingerprint == "llama-index:MockEmbedding:unknown(embed_dim=8)"
-    )
+    named = MockEmbedding(embed_dim=8, model_name="mock")
+    assert LlamaIndexEmbedder(named).fingerprint == "llama-index:MockEmbedding:mock(embed_dim=8)"
     one, other = WordEmbedding(model_name="a"), WordEmbedding(model_name="a", embed_batch_size=3)
     assert LlamaIndexEmbedder(one).fingerprint == LlamaIndexEmbedder(other).fingerprint
     assert LlamaIndexEmbedder(one, fingerprint="mine").fingerprint == "mine"
@@ -127,6 +127,48 @@ def test_another_model_than_the_index_was_built_with_is_refused(tmp_path):
     other = SireRetriever.from_persist_dir(tmp_path / "i", embed_model=WordEmbedding(model_name="b"))
     with pytest.raises(EmbedderMismatchError, match="WordEmbedding:a"):
         other.retrieve("text")
+
+
+class Unnamed(MockEmbedding):
+    """Of a user's own class, which sets no model name."""
+
+    salt: int = 0
+
+    def _get_vector(self):
+        return np.random.default_rng(self.salt).normal(size=self.embed_dim).tolist()
+
+
+def test_models_without_a_name_are_told_apart_by_what_they_answer(tmp_path):
+    names = [LlamaIndexEmbedder(Unnamed(embed_dim=8, salt=salt)).fingerprint for salt in (1, 1, 2)]
+    assert names[0] == names[1] != names[2]
+    with SireRetriever.from_documents(
+        [LlamaDocument(text="The ship.", id_="a")], persist_dir=tmp_path, embed_model=Unnamed(embed_dim=8, salt=1)
+    ).index:
+        pass
+    other = SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=2))
+    with pytest.raises(EmbedderMismatchError, match="Unnamed"):
+        other.insert(LlamaDocument(text="Another ship.", id_="b"))
+    same = SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=1))
+    assert [found.node.ref_doc_id for found in same.retrieve("ship")] == ["a"]
+
+
+def test_deployments_are_part_of_the_fingerprint():
+    class Azure(WordEmbedding):
+        azure_deployment: str | None = None
+
+    one, other = (
+        LlamaIndexEmbedder(Azure(model_name="ada", azure_deployment=name)).fingerprint for name in ("small", "large")
+    )
+    assert one != other
+
+
+def test_an_unnamed_model_that_fails_is_an_error_that_says_so():
+    class Broken(MockEmbedding):
+        def _get_query_embedding(self, query):
+            raise OSError("no network")
+
+    with pytest.raises(ModelError, match="Broken failed: OSError: no network"):
+        _ = LlamaIndexEmbedder(Broken(embed_dim=8)).fingerprint
 
 
 def test_trap_settings_are_resolved_late_and_openai_is_never_made():
