@@ -10,7 +10,7 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from langchain_sire.steps import question_of
-from sire_core.errors import ConfigurationError, QueryError
+from sire_core.errors import ConfigurationError, NoAnswerError, QueryError
 from sire_core.reason import Answer, ReasoningStep
 from sire_core.serve.arguments import AnswerArguments, explain_mistakes
 from sire_core.serve.texts import answer_text
@@ -67,6 +67,8 @@ class _Answerer:
             result = self._chain.invoke(question_of(given), {"callbacks": callbacks}, kept=kept, **_narrowing(given))
         except (ConfigurationError, QueryError) as error:
             raise ToolException(str(error)) from error
+        except NoAnswerError as error:
+            raise ToolException(_text([*kept, error.answer or Answer("", "model_failed")], given)) from error
         return _text(kept, given), result
 
     async def aanswer(self, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
@@ -78,6 +80,8 @@ class _Answerer:
             )
         except (ConfigurationError, QueryError) as error:
             raise ToolException(str(error)) from error
+        except NoAnswerError as error:
+            raise ToolException(_text([*kept, error.answer or Answer("", "model_failed")], given)) from error
         return _text(kept, given), result
 
 

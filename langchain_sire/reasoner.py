@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.retrievers import BaseRetriever
 
-from langchain_sire.any_retriever import retriever_source
+from langchain_sire.any_retriever import retriever_source, to_document
 from langchain_sire.chat import as_language_model
 from langchain_sire.document_index import SireDocumentIndex
 from langchain_sire.retriever import SireRetriever
@@ -26,6 +26,7 @@ from sire_core.reason import (
     SelfAskConfig,
     reason,
 )
+from sire_core.reason.steps import check_answered, check_on_model_error
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -56,6 +57,7 @@ class Reasoner:
         config: Settings of the strategy.
         limits: Bounds of one question.
         answer: Whether a reader answers at the end.
+        on_model_error: `raise`, or `return` the evidence, if the model failed before there was an answer.
     """
 
     strategy: str
@@ -66,6 +68,7 @@ class Reasoner:
     config: Any
     limits: ReasoningLimits
     answer: bool = True
+    on_model_error: str = "raise"
 
     @property
     def searches(self) -> bool:
@@ -106,6 +109,7 @@ class Reasoner:
 
         Raises:
             ConfigurationError: Nobody was named who thinks or answers.
+            NoAnswerError: The model failed before there was an answer, unless `on_model_error` is `return`.
         """
         if (self.answer or self.strategy != "single") and self.model is None and self.source.language_model is None:
             raise ConfigurationError(
@@ -130,6 +134,8 @@ class Reasoner:
         try:
             async with aclosing(steps) as walk:
                 async for step in walk:
+                    if self.on_model_error == "raise":
+                        check_answered(step, to_document)
                     yield step
         except IndexMissingError:  # an empty store finds nothing
             if not isinstance(self.retriever, SireDocumentIndex):
@@ -165,7 +171,7 @@ def make_reasoner(
         raise ConfigurationError(f"{type(source).__name__} is neither a retriever nor an Index.")
     bounds = {field.name: field.name for field in fields(ReasoningLimits)}
     settings = {"search_k" if field.name == "k" else field.name: field.name for field in fields(form)}
-    known = {"k", *bounds, *settings}
+    known = {"k", "on_model_error", *bounds, *settings}
     unknown = sorted(set(options) - known)
     if unknown:
         raise ConfigurationError(
@@ -181,6 +187,7 @@ def make_reasoner(
         form(**{settings[name]: value for name, value in options.items() if name in settings}),
         ReasoningLimits(**{name: value for name, value in options.items() if name in bounds}),
         answer,
+        check_on_model_error(options.get("on_model_error", "raise")),
     )
 
 

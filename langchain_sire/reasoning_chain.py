@@ -212,6 +212,8 @@ def create_ircot_chain(
         **options: `k`, the number of documents in the final context; settings of `sire_core.reason.IRCoTConfig`
             (`flavor` and others), whose `k` is called `search_k` here; and limits of
             `sire_core.reason.ReasoningLimits`: `max_steps`, `max_calls`, `max_tokens`, `timeout`.
+            `on_model_error="return"` returns the evidence and an empty answer if the model failed before there was an
+            answer; by default `invoke` and the rest raise `NoAnswerError`, which has the evidence.
 
     Raises:
         ConfigurationError: An option is unknown or invalid.
@@ -233,6 +235,8 @@ def create_self_ask_chain(
         **options: `k`, the number of documents in the final context; settings of `sire_core.reason.SelfAskConfig`
             (`mode` and others), whose `k` is called `search_k` here; and limits of `sire_core.reason.ReasoningLimits`:
             `max_steps`, `max_calls`, `max_tokens`, `timeout`.
+            `on_model_error="return"` returns the evidence and an empty answer if the model failed before there was an
+            answer; by default `invoke` and the rest raise `NoAnswerError`, which has the evidence.
 
     Raises:
         ConfigurationError: An option is unknown or invalid.

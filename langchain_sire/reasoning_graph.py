@@ -194,7 +194,9 @@ class _Work:
             model = RecordedModel(model, kept["model"], numbered=True, most=most)
         edits = {int(number): query for number, query in progress.edits.items()}
         streams = self._streams and node == "answer"
-        return replace(reasoner, model=model, source=source).steps(progress.question, stream=streams, edits=edits)
+        return replace(reasoner, model=model, source=source, on_model_error="return").steps(
+            progress.question, stream=streams, edits=edits
+        )
 
     @staticmethod
     def _note(step: ReasoningStep, progress: Progress) -> bool:

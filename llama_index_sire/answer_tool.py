@@ -14,7 +14,7 @@ from llama_index.core.tools import FunctionTool
 from llama_index_sire.query_engines import IRCoTQueryEngine, SelfAskQueryEngine, SingleQueryEngine
 from llama_index_sire.reasoning_engine import ReasoningQueryEngine
 from llama_index_sire.responses import add_step, empty_response
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
@@ -108,10 +108,14 @@ class _Answerer:
         steps: list[ReasoningStep] = []
         gathered = empty_response()
         walk = self._engine.steps(QueryBundle(asked.question), k=asked.k, filters=asked.filter)
-        async with aclosing(walk):
-            async for step in walk:
-                steps.append(step)
-                add_step(step, gathered)
+        try:
+            async with aclosing(walk):
+                async for step in walk:
+                    steps.append(step)
+                    add_step(step, gathered)
+        except NoAnswerError as error:  # the agent reads what was found, and why there is no more
+            steps.append(error.answer or Answer("", "model_failed"))
+            add_step(steps[-1], gathered)
         *rest, answer = steps
         assert isinstance(answer, Answer)
         response = _ToolResponse(gathered.response, gathered.source_nodes, gathered.metadata)

@@ -38,6 +38,7 @@ from sire_core.reason import (
     iterate_sync,
 )
 from sire_core.reason.next_search import NextSearch
+from sire_core.reason.steps import check_answered, check_on_model_error
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
@@ -66,6 +67,8 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         llm: See `resolve_llm`; by default the model of the index, or `Settings.llm` if you have set it.
         limits: Limits per question.
         streaming: Respond with a generator; steps and events also have the answer in pieces.
+        on_model_error: `raise` a `NoAnswerError` with the evidence, or `return` the evidence, if the model failed
+            before there was an answer.
         callback_manager: Default: that of the retriever.
 
     Raises:
@@ -80,6 +83,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         llm: LLMLike = None,
         limits: ReasoningLimits | None = None,
         streaming: bool = False,
+        on_model_error: str = "raise",
         callback_manager: CallbackManager | None = None,
     ) -> None:
         retriever = SireRetriever(source) if isinstance(source, Index) else source
@@ -92,6 +96,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         self.llm = llm
         self.limits = limits
         self.streaming = streaming
+        self.on_model_error = check_on_model_error(on_model_error)
         super().__init__(callback_manager=callback_manager or retriever.callback_manager)
 
     @abstractmethod
@@ -158,6 +163,9 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
             stream: Whether it also comes in pieces.
             k: Nodes of the final context, in the place of the retriever's number.
             filters: Narrows the retriever's own.
+
+        Raises:
+            NoAnswerError: See `on_model_error`.
         """
         retriever, where, size = self.retriever, to_filter(filters), k
         index: Searchable
@@ -187,6 +195,8 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
                         found.extend(node_of(hit) for hit in step.hits)
                 if step is None:
                     return
+                if self.on_model_error == "raise":
+                    check_answered(step, node_of)
                 following.saw(step)
                 yield step
 

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sire_core.reason.steps import Answer
+
 __all__ = [
     "BuildError",
     "ConfigurationError",
@@ -12,6 +19,7 @@ __all__ = [
     "KnownDocumentError",
     "LimitExceededError",
     "ModelError",
+    "NoAnswerError",
     "QueryError",
     "RefusalError",
     "SireError",
@@ -70,6 +78,21 @@ class EmbedderMismatchError(StorageError):
 
 class ModelError(SireError):
     """A language or embedding model failed or gave an invalid answer."""
+
+
+class NoAnswerError(ModelError):
+    """The model failed before there was an answer.
+
+    Args:
+        message: How it failed.
+        answer: The `Answer` without text; None if there is none.
+        evidence: What was found so far, as the framework has it: documents of LangChain, nodes of LlamaIndex.
+    """
+
+    def __init__(self, message: str, answer: Answer | None = None, evidence: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.answer = answer
+        self.evidence = list(evidence)
 
 
 class RefusalError(ModelError):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Union
 
+from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.types import Hit
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "SubQuestion",
     "Thought",
     "Trace",
+    "check_answered",
+    "check_on_model_error",
     "plain_step",
 ]
 
@@ -176,3 +179,33 @@ class Trace:
 
     steps: tuple[ReasoningStep, ...]
     answer: Answer
+
+
+def check_on_model_error(value: str) -> str:
+    """`raise` or `return`: what a framework gets when the model failed before there was an answer.
+
+    Raises:
+        ConfigurationError: It is something else.
+    """
+    if value not in ("raise", "return"):
+        raise ConfigurationError(f"on_model_error is 'raise' or 'return', not {value!r}.")
+    return value
+
+
+def check_answered(step: ReasoningStep, shown: Callable[[Hit], Any]) -> None:
+    """Raise if a step is the end of a reasoning that has no answer because the model failed.
+
+    Args:
+        step: The step.
+        shown: A hit as the framework has it, for the error.
+
+    Raises:
+        NoAnswerError: It is.
+    """
+    if isinstance(step, Answer) and step.stop == "model_failed" and not step.text:
+        raise NoAnswerError(
+            f"There is no answer, because the language model failed: {step.note or 'it did not say why'}. What was "
+            "found is in the error's `evidence`; on_model_error='return' returns it with an empty answer instead.",
+            step,
+            [shown(hit) for hit in step.hits],
+        )

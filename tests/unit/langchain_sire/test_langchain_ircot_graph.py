@@ -225,7 +225,11 @@ def test_a_repeated_question_goes_to_the_answer(retriever):
 
 
 def test_limits_and_failures_end_as_in_the_chain(retriever):
-    for options, script in (({"max_calls": 2}, IRCOT), ({"max_steps": 1}, IRCOT), ({}, (ValueError("quota"),))):
+    for options, script in (
+        ({"max_calls": 2}, IRCOT),
+        ({"max_steps": 1}, IRCOT),
+        ({"on_model_error": "return"}, (ValueError("quota"),)),
+    ):
         expected = create_ircot_chain(retriever, model(*script), **options).invoke(QUESTION)
         state = create_ircot_graph(retriever, model(*script), **options).invoke({"question": QUESTION})
         assert {key: state[key] for key in expected} == _state(expected)

@@ -11,8 +11,16 @@ from langchain_core.runnables import RunnableLambda
 from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK
 from langchain_scripted_chat import model
 
-from langchain_sire import SireDocumentIndex, SireRetriever, create_ircot_chain, create_self_ask_chain
-from sire_core.errors import ConfigurationError, IndexMissingError, QueryError
+from langchain_sire import (
+    IRCoTRetriever,
+    SelfAskRetriever,
+    SireDocumentIndex,
+    SireRetriever,
+    create_ircot_chain,
+    create_self_ask_chain,
+    create_sire_answer_tool,
+)
+from sire_core.errors import ConfigurationError, IndexMissingError, NoAnswerError, QueryError
 from sire_core.index import Index
 
 MAKERS = {"ircot": (create_ircot_chain, IRCOT), "self-ask": (create_self_ask_chain, SELF_ASK)}
@@ -317,8 +325,42 @@ def test_no_model_at_all_says_what_to_pass(retriever):
         create_ircot_chain(retriever).invoke(QUESTION)
 
 
-def test_a_model_that_fails_ends_the_reasoning_and_keeps_the_evidence(retriever):
-    result = create_ircot_chain(retriever, model(ValueError("quota"))).invoke(QUESTION)
+@pytest.mark.parametrize("make", [create_ircot_chain, create_self_ask_chain])
+async def test_a_model_that_fails_is_an_error_with_the_evidence_and_fallbacks_fire(retriever, make):
+    failing = make(retriever, model(ValueError("quota")))
+    with pytest.raises(NoAnswerError, match="quota") as caught:
+        failing.invoke(QUESTION)
+    assert len(caught.value.evidence) == 4
+    assert all(isinstance(found, Document) for found in caught.value.evidence)
+    with pytest.raises(NoAnswerError, match="on_model_error"):
+        await make(retriever, model(ValueError("quota"))).ainvoke(QUESTION)
+    with pytest.raises(NoAnswerError):
+        list(make(retriever, model(ValueError("quota"))).stream(QUESTION))
+    other = create_ircot_chain(retriever, model(*IRCOT))
+    chain = make(retriever, model(ValueError("quota"))).with_fallbacks([other])
+    assert chain.invoke(QUESTION)["answer"] == "In 1931 [1]"
+    with pytest.raises(ConfigurationError, match="'raise' or 'return'"):
+        make(retriever, model(), on_model_error="ignore")
+
+
+@pytest.mark.parametrize("kind", [IRCoTRetriever, SelfAskRetriever])
+def test_a_retriever_whose_model_fails_raises_or_returns_the_evidence(retriever, kind):
+    settings = {"index": retriever.index, "k": 2}
+    with pytest.raises(NoAnswerError, match="quota") as caught:
+        kind(llm=model(ValueError("quota")), **settings).invoke(QUESTION)
+    options = {"on_model_error": "return"}
+    found = kind(llm=model(ValueError("quota")), options=options, **settings).invoke(QUESTION)
+    assert [document.id for document in caught.value.evidence] == [document.id for document in found]
+    assert len(found) == 2
+
+
+def test_an_agent_reads_why_there_is_no_answer(retriever):
+    tool = create_sire_answer_tool(create_ircot_chain(retriever, model(ValueError("quota"))))
+    assert "quota" in tool.invoke({"question": QUESTION})
+
+
+def test_a_model_that_fails_can_end_the_reasoning_with_the_evidence(retriever):
+    result = create_ircot_chain(retriever, model(ValueError("quota")), on_model_error="return").invoke(QUESTION)
     assert (result["stop"], result["answer"], result["sufficient"]) == ("model_failed", "", False)
     assert "quota" in result["note"]
     assert len(result["documents"]) == 4

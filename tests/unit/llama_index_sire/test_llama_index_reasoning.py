@@ -27,7 +27,7 @@ from llama_index_sire import (
     ThoughtEvent,
 )
 from sire_core import Index
-from sire_core.errors import ConfigurationError, ModelError, QueryError
+from sire_core.errors import ConfigurationError, ModelError, NoAnswerError, QueryError
 from sire_core.reason import IRCoTConfig, PassageSource, ReasoningLimits, SelfAskConfig, collect, ircot, self_ask
 from sire_core.recipes import REGISTRY
 from sire_core.storage.uuids import to_uuid
@@ -227,7 +227,14 @@ async def test_k_filters_config_and_limits_hold(index_of, question):
 
 
 async def test_a_failing_model_leaves_the_evidence(index_of, question):
-    response = await IRCoTQueryEngine(index_of(), llm=ScriptedModel([ModelError("down")])).aquery(question)
+    with pytest.raises(NoAnswerError, match="down") as caught:
+        await IRCoTQueryEngine(index_of(), llm=ScriptedModel([ModelError("down")])).aquery(question)
+    assert len(caught.value.evidence) == 10
+    streaming = IRCoTQueryEngine(index_of(), llm=ScriptedModel([ModelError("down")]), streaming=True)
+    with pytest.raises(NoAnswerError, match="down"):
+        [piece async for piece in (await streaming.aquery(question)).async_response_gen()]
+    engine = IRCoTQueryEngine(index_of(), llm=ScriptedModel([ModelError("down")]), on_model_error="return")
+    response = await engine.aquery(question)
     assert response.metadata["stop"] == "model_failed"
     assert "down" in response.metadata["note"]
     assert len(response.source_nodes) == 10
