@@ -7,6 +7,8 @@ from typer.testing import CliRunner
 
 from sire_core.cli.app import app
 from sire_core.data import demo_documents, demo_questions
+from sire_core.recipes.ablation import ABLATIONS
+from sire_core.recipes.ablations import ablations_of
 from sire_core.testing.scripted_server import ScriptedServer
 from sire_core.testing.scripts import default_script
 
@@ -55,3 +57,110 @@ def test_an_index_that_a_model_made_is_measured_without_the_model(dataset, tmp_p
     assert [row["recipe"] for row in rows_of(file)] == ["bm25", "dense", "hybrid", "sirerag"]
     assert rows_of(file)[-1]["pool"] == json.loads(before)["units"]
     assert run("stats", index, "--json").stdout == before
+
+
+def kept(monkeypatch, recipe, *labels):
+    """Keep few rows of a paper."""
+    rows = tuple(row for row in ablations_of(recipe) if row.label in labels)
+    assert len(rows) == len(labels)
+    monkeypatch.setitem(ABLATIONS, recipe, rows)
+
+
+def test_a_given_setting_is_left_out_of_rows_that_make_it_idle_and_holds_in_rows_of_other_recipes(
+    dataset, tmp_path, monkeypatch
+):
+    kept(monkeypatch, "indexrag", "facts of documents only", "at most 1 bridging facts")
+    file = tmp_path / "r.json"
+    words = ("--ablations", "--limit", 1, "--json", file)
+    table = run("eval", dataset, "-r", "indexrag", "--set", "k_b=2", *words).stdout
+    rows = {row["recipe"]: row for row in rows_of(file)}
+    assert list(rows) == ["dense", "hybrid", "facts of documents only", "at most 1 bridging facts"]
+    assert rows["facts of documents only"]["note"] == "without k_b, idle here"
+    assert "| without k_b, idle here |" in " ".join(table.split())
+    assert rows["at most 1 bridging facts"]["settings"]["k_b"] == 1  # the row's own
+    assert all("note" not in row for name, row in rows.items() if name != "facts of documents only")
+
+    result = run("eval", dataset, "-r", "indexrag", "--set", "stage2=false", *words)
+    assert "at most 1 bridging facts: left out, k_b has no effect with stage2=False" in " ".join(result.stderr.split())
+    assert [row["recipe"] for row in rows_of(file)] == ["dense", "hybrid", "facts of documents only"]
+
+    kept(monkeypatch, "sirerag", "RAPTOR", "BM25 over passages")
+    run("eval", dataset, "-r", "sirerag", "--set", "depth=1", *words)
+    rows = {row["recipe"]: row["settings"] for row in rows_of(file)}
+    assert rows["RAPTOR"] == {"depth": 1}  # the comparison is made as the recipe is
+    assert rows["BM25 over passages"] == {"ranker": "bm25"}
+    assert rows["dense"] == {"ranker": "dense"}
+
+
+def test_a_value_that_is_refused_costs_nothing(dataset, tmp_path):
+    with ScriptedServer(default_script) as server:
+        words = ("-r", "sirerag,indexrag", "--ablations", "--set", "k_b=-1", "--sentence-groups")
+        words += ("--llm", "m", "--base-url", server.base_url)
+        assert "k_b" in run("eval", dataset, *words, code=1).stderr
+        assert not server.log
+
+
+def script(call):
+    if "Always answer" in call.instructions:
+        return "Varn Harbour"
+    return json.dumps({"answer": "Varn Harbour [1]", "citations": [1], "sufficient": True})
+
+
+def test_tokens_of_answers_from_a_file_count_and_rows_without_effect_are_marked(dataset, tmp_path, monkeypatch):
+    kept(monkeypatch, "smart", "passages alone")  # the recipe flat, as `dense` is
+    file = tmp_path / "r.json"
+    with ScriptedServer(script) as server:
+        words = ("-r", "smart", "--ablations", "--answer", "single", "--reader-only", "--limit", 2, "--json", file)
+        words += ("--llm", "m", "--base-url", server.base_url, "--answers", tmp_path / "kept.jsonl")
+        run("eval", dataset, *words)
+        first = rows_of(file)
+        run("eval", dataset, *words)
+    for rows in (first, rows_of(file)):
+        assert [row.get("same_as", "") for row in rows] == ["", "", "dense"]
+        assert rows[0]["answers"]["tokens"] == rows[2]["answers"]["tokens"] > 100
+    assert first[0]["answers"]["tokens"] == rows[0]["answers"]["tokens"]
+    assert "TPQ" in first[0]["answers"]
+    assert "TPQ" not in rows[0]["answers"]  # nobody was asked
+
+
+def test_a_row_without_retrieval_shows_none(dataset, tmp_path, monkeypatch):
+    kept(monkeypatch, "iier", "no retrieval")
+    file = tmp_path / "r.json"
+    with ScriptedServer(script) as server:
+        words = ("-r", "iier", "--ablations", "--answer", "single", "--reader-only", "--limit", 2, "--json", file)
+        table = run("eval", dataset, *words, "--llm", "m", "--base-url", server.base_url).stdout
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "|" in line]
+    found = {line[1]: dict(zip(cells[0], line, strict=True)) for line in cells[2:]}
+    searched = [name for name in cells[0] if name.startswith(("R@", "vs", "all@", "nDCG", "answer@"))]
+    assert len(searched) > 5
+    assert {found["no retrieval"][name] for name in searched} == {"-"}
+    assert found["no retrieval"]["EM"] != "-"
+    assert found["dense"]["R@5"] != "-"
+    assert rows_of(file)[-1]["recall"]["5"] is not None  # what scripts read stays
+
+
+@pytest.mark.parametrize("form", ["2wiki", "musique"])
+def test_the_form_of_official_records_decides_which_f1_is_used(tmp_path, monkeypatch, form):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    record = {"_id": "q", "question": "Is Ada older?", "answer": "no", "type": "comparison"}
+    if form == "2wiki":
+        record |= {"context": [["Ada", ["Ada is old."]], ["Bo", ["Bo is old."]]], "supporting_facts": [["Ada", 0]]}
+    else:
+        passages = [("Ada", "Ada is old.", True), ("Bo", "Bo is old.", False)]
+        record |= {
+            "id": "2hop__1",
+            "paragraphs": [
+                {"idx": i, "title": title, "paragraph_text": text, "is_supporting": gold}
+                for i, (title, text, gold) in enumerate(passages)
+            ],
+        }
+    place = tmp_path / ("dev.json" if form == "2wiki" else "dev.jsonl")
+    place.write_text(json.dumps([record]) if form == "2wiki" else json.dumps(record), encoding="utf-8")
+    answer = json.dumps({"answer": "no she is not [1]", "citations": [1], "sufficient": True})
+    with ScriptedServer(lambda _: answer) as server:
+        words = ("--answer", "single", "--reader-only", "--llm", "m", "--base-url", server.base_url)
+        table = run("eval", place, "-r", "flat", *words, "--json", tmp_path / "r.json").stdout
+    scores = rows_of(tmp_path / "r.json")[0]["answers"]
+    assert scores["F1 rule"] == ("hotpot" if form == "2wiki" else "words")
+    assert (scores["F1"] == 0) == (form == "2wiki")
+    assert ("a wrong yes or no is worth nothing" in table) == (form == "2wiki")

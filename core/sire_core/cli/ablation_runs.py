@@ -1,25 +1,99 @@
-"""The rows of a recipe's paper, built in one folder."""
+"""The rows of papers: every one is settled before the first is built, and all are made in one folder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sire_core.cli.evaluation import Rows, settings_by_recipe
+from sire_core.cli.evaluation import Rows
 from sire_core.cli.evaluation_rows import ask, build, shared
-from sire_core.cli.options import IndexOptions
 from sire_core.cli.output import note
+from sire_core.cli.recipe_options import settings_had
+from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from sire_core.cli.options import IndexOptions
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import Progress
     from sire_core.recipes.ablation import Ablation
 
-__all__ = ["run_ablations"]
+__all__ = ["AblationRow", "ablation_rows", "run_ablations"]
+
+
+class AblationRow(NamedTuple):
+    """A row with all that decides how it is made.
+
+    Attributes:
+        ablation: The paper's row.
+        own: Its settings: those that were given, and over them the row's.
+        config: Every setting of its recipe: an unnamed one would mean what a folder was built with last.
+        note: Which of the given settings it is made without; empty if none.
+    """
+
+    ablation: Ablation
+    own: Mapping[str, Any]
+    config: Mapping[str, Any]
+    note: str
+
+
+def ablation_rows(recipes: Sequence[str], given: Mapping[str, Any]) -> dict[str, list[AblationRow]]:
+    """The rows of each recipe's paper, below the baselines `dense` and `hybrid`, which no setting changes.
+
+    A given setting holds in every row whose recipe has it and that does not set it itself. What the row's own settings
+    make idle is left out there, with a note; a row that makes no sense beside the given settings is left out itself.
+
+    Args:
+        recipes: Recipes with ablations; see `sire_core.recipes.ablations`.
+        given: Settings of `--set`.
+
+    Raises:
+        ConfigurationError: None of the recipes has one of the settings, or one refuses a value.
+    """
+    from sire_core.recipes import recipe_by_name
+    from sire_core.recipes.ablation import Ablation
+    from sire_core.recipes.ablations import ablations_of
+
+    for name, known in settings_had(recipes, given).items():
+        recipe_by_name(name, **known)
+    baselines = [
+        _settled(Ablation("baseline", ranker, "flat", {"ranker": ranker}), {}) for ranker in ("dense", "hybrid")
+    ]
+    found: dict[str, list[AblationRow]] = {}
+    for name in recipes:
+        rows = [_settled_or_said(ablation, given) for ablation in ablations_of(name)]
+        found[name] = [*baselines, *(row for row in rows if row is not None)]
+    return found
+
+
+def _settled_or_said(ablation: Ablation, given: Mapping[str, Any]) -> AblationRow | None:
+    """A row beside the given settings; None where they do not go together, which is said."""
+    try:
+        return _settled(ablation, given)
+    except ConfigurationError as error:
+        note(f"{ablation.label}: left out, {error}", "yellow")
+        return None
+
+
+def _settled(ablation: Ablation, given: Mapping[str, Any]) -> AblationRow:
+    """A row beside the given settings.
+
+    Raises:
+        ConfigurationError: They do not go together.
+    """
+    from sire_core.recipes import recipe_by_name
+    from sire_core.recipes.base import recipe_with
+
+    known = recipe_by_name(ablation.recipe).config
+    beside = {key: value for key, value in given.items() if key in known and key not in ablation.settings}
+    config = recipe_with(ablation.recipe, ablation.settings, beside).config
+    # One that is idle has its default again.
+    idle = [key for key, value in beside.items() if config[key] != value]
+    own = {**{key: value for key, value in beside.items() if key not in idle}, **ablation.settings}
+    return AblationRow(ablation, own, config, f"without {', '.join(idle)}, idle here" if idle else "")
 
 
 def run_ablations(
@@ -29,17 +103,19 @@ def run_ablations(
     config: EvalConfig,
     progress: Progress,
     finished: Callable[[EvalRow], None] | None = None,
+    rows: Sequence[AblationRow] | None = None,
 ) -> list[EvalRow]:
     """Build every row of a recipe's paper in one folder, and ask all of them the questions.
 
     Args:
         dataset: Corpus and questions.
         recipe: A recipe with ablations; see `sire_core.recipes.ablations`.
-        options: How indexes are made; without a folder a temporary one is used. Settings are those that every row of
-            this recipe has beside its own.
+        options: How indexes are made; without a folder a temporary one is used. Settings are those that every row has
+            beside its own; see `ablation_rows`.
         config: What is measured.
         progress: Told about every batch and question.
         finished: Told about every row as soon as it is there.
+        rows: What `ablation_rows` found for the recipe; None asks it.
 
     Returns:
         The rows `dense` and `hybrid`, then one per ablation that can be made with these options, with the paper's
@@ -52,23 +128,18 @@ def run_ablations(
     from sire_core.evaluate.bootstrap import with_intervals
     from sire_core.evaluate.row_sets import mark_same, with_tper
     from sire_core.evaluate.rows import Setup
-    from sire_core.recipes import recipe_by_name
-    from sire_core.recipes.ablation import CONTEXT, Ablation
-    from sire_core.recipes.ablations import ablations_of
+    from sire_core.recipes.ablation import CONTEXT
 
-    given = settings_by_recipe([recipe], options.settings)[recipe]
+    settled = ablation_rows([recipe], options.settings or {})[recipe] if rows is None else rows
     if config.answer is not None and config.depth is None:  # no -k: as many hits as the paper reads
         config = replace(config, answer=replace(config.answer, k=CONTEXT.get(recipe, config.answer.k)))
-    baselines = [Ablation("baseline", ranker, "flat", {"ranker": ranker}) for ranker in ("dense", "hybrid")]
-    rows = Rows(finished)
+    done = Rows(finished)
     with shared(dataset, replace(options, settings=None)) as common:
-        for ablation in (*baselines, *ablations_of(recipe)):
+        for ablation, own, every, left_out in settled:
             if missing := _missing(ablation, common, config):
                 note(f"{ablation.label}: left out, {missing}", "yellow")
                 continue
-            # Every setting is named: an unnamed one means what the folder was built with last.
-            own = {**(given if ablation.recipe == recipe else {}), **ablation.settings}
-            made = replace(common, recipe=ablation.recipe, settings=recipe_by_name(ablation.recipe, **own).config)
+            made = replace(common, recipe=ablation.recipe, settings=every)
             built = build(dataset, made, progress)
             printed, figures = ablation.figures(dataset.name)
             paper = {"table": ablation.table, **({"dataset": printed, **figures} if printed else {})}
@@ -79,11 +150,12 @@ def run_ablations(
                 settings=own,
                 family=ablation.recipe,
                 calls=built.calls,
+                note=left_out,
             )
             answer = config.answer and replace(config.answer, **ablation.answer)
             asked = replace(config, answer=answer)
-            rows.add(ask(dataset, setup, replace(made, writes=False), asked, progress))
-    return mark_same(with_tper(with_intervals(rows.found)))
+            done.add(ask(dataset, setup, replace(made, writes=False), asked, progress))
+    return mark_same(with_tper(with_intervals(done.found)))
 
 
 def _missing(ablation: Ablation, options: IndexOptions, config: EvalConfig) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sire_core.cli.ablation_runs import run_ablations
+from sire_core.cli.ablation_runs import AblationRow, ablation_rows, run_ablations
 from sire_core.cli.eval_groups import ComparisonOptions, QuestionOptions
 from sire_core.cli.eval_measures import EvalAnswerOptions, MeasureOptions, ReportOptions
 from sire_core.cli.eval_models import eval_models
@@ -20,8 +20,11 @@ from sire_core.cli.models import ModelOptions
 from sire_core.cli.options import IndexOptions
 from sire_core.cli.output import say
 from sire_core.cli.progress import reporting
+from sire_core.cli.recipe_options import parse_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
@@ -69,6 +72,7 @@ def eval_(
     check_index(dataset_dir, asked, builds=compared.builds)
     given = compared.recipes
     names = recipe_names(given, ablations=compared.ablations) if given or asked.file is None else []
+    rows = ablation_rows(names, parse_settings(compared.settings)) if compared.ablations else {}
     builds = not (answering.reader_only or compared.clusters or asked.file is not None)
     with eval_models(calls, judge=answering.judge, to=compared.to, answers=answering.answers, builds=builds) as models:
         grouping = models.asked if asking.sentence_groups else None
@@ -88,7 +92,7 @@ def eval_(
                 if compared.clusters:
                     _say_clusters(dataset, options, shown.json_file, progress)
                     return
-                tables = _tables(dataset, names, options, config, progress, compared, results)
+                tables = _tables(dataset, names, options, config, progress, compared, results, rows)
         results.say(tables)
         if models.judge is not None:
             with reporting() as progress:
@@ -123,10 +127,14 @@ def _tables(
     progress: Progress,
     compared: ComparisonOptions,
     results: Results,
+    rows: Mapping[str, Sequence[AblationRow]],
 ) -> list[list[EvalRow]]:
     """Rows of each paper, or one table of all recipes."""
     if compared.ablations:
-        return [run_ablations(dataset, name, options, config, progress, results.table()) for name in names]
+        return [
+            run_ablations(dataset, name, options, config, progress, results.table(), found)
+            for name, found in rows.items()
+        ]
     if compared.repeats > 1:
         return [run_repeats(dataset, names, options, config, progress, compared.repeats, results.table())]
     return [run_evaluation(dataset, names, options, config, progress, results.table())]

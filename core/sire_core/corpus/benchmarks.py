@@ -35,6 +35,8 @@ class Question:
         type: The set's own word for the kind of question, such as `bridge` or `comparison`.
         hops: Number of documents to combine; 0 if unknown.
         metadata: Other keys of our own format.
+        closed: Whether a wrong yes or no is worth nothing, as the official scripts of HotpotQA and 2WikiMultiHopQA have
+            it; known by the form of their records.
     """
 
     id: str
@@ -44,6 +46,7 @@ class Question:
     type: str = ""
     hops: int = 0
     metadata: Metadata = field(default_factory=dict)
+    closed: bool = False
 
 
 def read_questions(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> tuple[Question, ...]:
@@ -141,6 +144,7 @@ def _official(record: Mapping[str, Any], identifier: str, question: str) -> Ques
         supporting=tuple(supporting),
         type=json_string(record.get("type"), "type") or (match.group(1) if match else ""),
         hops=len(supporting),
+        closed="paragraphs" not in record,
     )
 
 

@@ -34,6 +34,7 @@ class AnswerFile:
         self._path = Path(path)
         self._lock = threading.Lock()
         self._answers: dict[str, str] = {}
+        self._tokens: dict[str, tuple[int, int]] = {}
         self._file: IO[str] | None = None
         reason = ""
         try:
@@ -66,6 +67,7 @@ class AnswerFile:
             try:
                 row = json.loads(line)
                 self._answers[str(row["key"])] = str(row["answer"])
+                self._tokens[str(row["key"])] = int(row.get("input_tokens", 0)), int(row.get("output_tokens", 0))
             except (ValueError, KeyError, TypeError) as error:
                 if line.startswith('{"key"'):  # a run that was killed wrote half of it
                     continue
@@ -76,6 +78,11 @@ class AnswerFile:
         """A recorded answer."""
         with self._lock:
             return self._answers.get(key)
+
+    def tokens(self, key: str) -> tuple[int, int]:
+        """Tokens of the prompt and of a recorded answer."""
+        with self._lock:
+            return self._tokens.get(key, (0, 0))
 
     def put_answer(
         self,
@@ -91,6 +98,7 @@ class AnswerFile:
         row = {"key": key, "answer": answer, "input_tokens": input_tokens, "output_tokens": output_tokens}
         with self._lock:
             self._answers[key] = answer
+            self._tokens[key] = input_tokens, output_tokens
             file = self._open()
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
             file.flush()

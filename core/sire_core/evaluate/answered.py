@@ -55,7 +55,7 @@ class AnsweredQuestion:
             record) whose words the answer covers by half; None without any.
         calls: Requests to the model.
         retrievals: Searches.
-        tokens: Of the prompts and the answers; 0 for what was answered before.
+        tokens: Of the prompts and the answers, those of answers from a file too.
         type: The question's type.
         gold: Gold document ids.
         documents: Documents of the final context in order, each once: of several searches after they were merged.
@@ -65,6 +65,8 @@ class AnsweredQuestion:
         findings: Share of its citations that are reports (SMART, table 6); None where no report was read, or nothing
             was cited.
         task: Scores that the question's data set alone has; see `task_scores`.
+        asked: Whether a model was asked now, so that `seconds` are its own; not where a file held all that it said.
+        closed: Whether `f1` has the official rule for yes and no.
         unread: Readings of the question for which the model that scores the answer failed; they count as 0.
     """
 
@@ -90,3 +92,5 @@ class AnsweredQuestion:
     findings: float | None = None
     task: Mapping[str, float] = field(default_factory=dict)
     unread: int = 0
+    asked: bool = True
+    closed: bool = False

@@ -65,13 +65,13 @@ async def answer_questions(
         LimitExceededError: A usage limit was reached.
     """
     questions = [question for question in dataset.measurable if question.answers]
-    # The official scripts of these two give no credit to a wrong yes or no.
-    overlap = f1_hotpot if dataset.name.lower().startswith(("hotpot", "2wiki")) else f1
+    # The official scripts of these two give no credit to a wrong yes or no; in our own format the name tells them.
+    closed = dataset.name.lower().startswith(("hotpot", "2wiki")) or any(question.closed for question in questions)
     documents = {document.id: document for document in dataset.documents} if config.via == GOLDEN else {}
     say = progress_of(progress)
 
     async def one(question: Question) -> AnsweredQuestion:
-        return await _answer(index, question, config, overlap, documents)
+        return await _answer(index, question, config, documents, closed=closed)
 
     return tuple(await map_all(one, questions, config.workers, partial(say, "answers")))
 
@@ -80,11 +80,12 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
     """Means in the terms of the papers: rates 0 to 100, calls, searches and tokens per question.
 
     Returns:
-        Empty without answers. Beside the means: `interval`, the 95 % intervals of EM and F1; EM, F1 and Acc `by type`;
-        scores that the data set alone has, and where a model makes one for how many readings of questions it failed
-        (`unread`); `recall` and `all`, R@k and all@k of the final context, which for strategies
-        that search several times is the merged ranking (MS-RAG section 4.2, IRCoT), for all k up to the number of
-        documents that contexts hold.
+        Empty without answers. Beside the means: `F1 rule`, `hotpot` where a wrong yes or no is worth nothing, as the
+        official scripts of HotpotQA and 2WikiMultihopQA have it, else `words`; `interval`, the 95 % intervals of EM and
+        F1; EM, F1 and Acc `by type`; scores that the data set alone has, and where a model makes one for how many
+        readings of questions it failed (`unread`); `recall` and `all`, R@k and all@k of the final context, which for
+        strategies that search several times is the merged ranking (MS-RAG section 4.2, IRCoT), for all k up to the
+        number of documents that contexts hold.
     """
     if not answered:
         return {}
@@ -101,7 +102,8 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
     }
     for name in ("calls", "retrievals", "tokens"):
         scores[name] = round(fmean(getattr(a, name) for a in answered), 2)
-    timed = [a.seconds for a in answered if a.tokens]  # what was answered before took no time
+    scores["F1 rule"] = "hotpot" if any(a.closed for a in answered) else "words"
+    timed = [a.seconds for a in answered if a.asked and a.tokens]  # what was answered before took no time
     if timed:
         scores["TPQ"] = round(fmean(timed), 3)
     cited = [a.findings for a in answered if a.findings is not None]
@@ -156,8 +158,9 @@ async def _answer(
     index: Index,
     question: Question,
     config: AnswerConfig,
-    overlap: Callable[[str, str], float],
     documents: Mapping[str, Document],
+    *,
+    closed: bool,
 ) -> AnsweredQuestion:
     reader = replace(config.reader, **task_of(question))
     start = time.perf_counter()
@@ -176,6 +179,7 @@ async def _answer(
         )
     text = _CITATION.sub("", answer.text).strip() if answer.sufficient else ""
 
+    used = answer.usage.input_tokens + answer.usage.output_tokens
     task, unread = await task_scores(text, question, config.model or index.language_model)
 
     def best(metric: Callable[[str, str], float]) -> float:
@@ -186,7 +190,7 @@ async def _answer(
         text=text,
         stop=answer.stop,
         em=best(exact_match),
-        f1=best(overlap),
+        f1=best(f1_hotpot if closed else f1),
         acc=best(acc),
         coverage=best(word_coverage),
         acc_25=best(lambda predicted, gold: acc_at(predicted, gold, 0.25)),
@@ -194,7 +198,9 @@ async def _answer(
         calls=answer.usage.calls,
         retrievals=answer.usage.retrievals,
         perspectives=_covered(text, question),
-        tokens=answer.usage.input_tokens + answer.usage.output_tokens,
+        tokens=used + answer.usage.stored_tokens,
+        asked=used > 0,
+        closed=closed,
         type=question.type,
         gold=question.supporting,
         documents=tuple(provenance_ranking(answer.hits)),

@@ -58,7 +58,7 @@ async def read_alone(
     except StoppedError as stopped:
         stop = stopped.stop
     used = calls.usage
-    usage = ReasoningUsage(used.calls, used.input_tokens, used.output_tokens, 0)
+    usage = ReasoningUsage(used.calls, used.input_tokens, used.output_tokens, 0, used.stored_tokens)
     return Answer(found.text, stop, tuple(passages), found.citations, found.sufficient, usage, "")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.published import published_rows
+from sire_core.evaluate.reading_alone import CLOSED_BOOK
 from sire_core.evaluate.rows import EvalRow
 
 _LEFT_OUT = (
@@ -55,6 +56,10 @@ _ANSWERS = (
     "TPQ",
     "TPER",
 )
+_RULES = {
+    "hotpot": "F1: the official one of HotpotQA and 2WikiMultiHopQA; a wrong yes or no is worth nothing.",
+    "words": "F1: words in common with the accepted answer.",
+}
 
 __all__ = [
     "check_comparison",
@@ -117,7 +122,7 @@ def format_ablations(rows: Sequence[EvalRow]) -> str:
         ours = {name: cell for name, cell in _cells(row, sorted(row.ks)).items() if name not in _LEFT_OUT}
         ours |= {name: _rate(row.answers[name]) for name in metrics if name in row.answers}
         literal = [k for k in row.ks if f"R@{k} literal" in metrics]
-        ours |= {f"R@{k} literal": _rate(row.recall_literal(k)) for k in literal}
+        ours |= {f"R@{k} literal": "-" if _unsearched(row) else _rate(row.recall_literal(k)) for k in literal}
         if any(other.setup.perspectives for other in rows):
             ours |= _tree_cells(row)
         if any(other.evidence_match is not None for other in rows):
@@ -126,9 +131,13 @@ def format_ablations(rows: Sequence[EvalRow]) -> str:
         if any(other.setup.calls for other in rows):
             indexing = sum(number for stage, number in row.setup.calls.items() if stage != "search")
             ours |= {"index calls": f"{indexing:,}", "search calls": str(row.setup.calls.get("search", 0))}
-        same = {"note": f"no effect: as {_plain(row.same_as)}"} if row.same_as else {}
-        lines.append({"table": paper.get("table", ""), "row": _plain(row.setup.recipe), **printed, **ours, **same})
-    return "\n".join([f"{_heading(rows)}; figures of the paper: {named or 'none'}", "", *_markdown(lines, 2)])
+        same = [f"no effect: as {_plain(row.same_as)}"] if row.same_as else []
+        said = [_plain(row.setup.note)] if row.setup.note else []
+        notes = {"note": "; ".join([*said, *same])} if said or same else {}
+        lines.append({"table": paper.get("table", ""), "row": _plain(row.setup.recipe), **printed, **ours, **notes})
+    return "\n".join(
+        [f"{_heading(rows)}; figures of the paper: {named or 'none'}", "", *_markdown(lines, 2), *_foot(rows)]
+    )
 
 
 def check_comparison(dataset: str) -> None:
@@ -158,6 +167,7 @@ def format_comparison(rows: Sequence[EvalRow]) -> str:
     for row in rows:
         values = {f"R@{k}": row.recall_passages(k) for k in row.ks} | {"MRR": row.mrr()}
         values |= {f"R@{k} literal": row.recall_literal(k) for k in row.ks}
+        values = {} if _unsearched(row) else values
         values |= {name: row.answers.get(name) for name in metrics if name in row.answers}
         pool = f"{len(row.results):,} questions, {row.passages:,} passages"
         used = {"pool": pool, "model": row.setup.extraction, "embedder": row.setup.embedder}
@@ -178,7 +188,13 @@ def _figures(metrics: Sequence[str], values: Mapping[str, float | None]) -> dict
 
 def _block(rows: Sequence[EvalRow]) -> str:
     ks = sorted({k for row in rows for k in row.ks})
-    return "\n".join([_heading(rows), "", *_markdown([_cells(row, ks) for row in rows], 3)])
+    return "\n".join([_heading(rows), "", *_markdown([_cells(row, ks) for row in rows], 3), *_foot(rows)])
+
+
+def _foot(rows: Sequence[EvalRow]) -> list[str]:
+    """Which F1 was used; nothing without answers."""
+    rules = {row.answers["F1 rule"] for row in rows if "F1 rule" in row.answers}
+    return ["", *(_RULES[name] for name in sorted(rules))] if rules else []
 
 
 def _markdown(lines: Sequence[Mapping[str, str]], left: int) -> list[str]:
@@ -211,11 +227,7 @@ def _distinct(numbers: Iterable[int]) -> str:
 def _cells(row: EvalRow, ks: Sequence[int]) -> dict[str, str]:
     focus = 5 if 5 in ks else ks[0]
     deep = 10 if 10 in ks else ks[-1]
-    return {
-        "recipe": _label(row),
-        "embedder": _plain(row.setup.embedder),
-        "extraction": _plain(row.setup.extraction),
-        "pool": f"{row.setup.pool:,}",
+    found = {
         **{f"R@{k}": _rate(row.recall_passages(k)) for k in ks},
         "vs hybrid": _difference(row),
         f"all@{focus}": _rate(row.all_at(focus)),
@@ -225,11 +237,23 @@ def _cells(row: EvalRow, ks: Sequence[int]) -> dict[str, str]:
         f"R@{focus} literal": _rate(row.recall_literal(focus)),
         "R@budget": _rate(row.recall_at_budget()),
         "answer@budget": _rate(row.answer_in_context()),
+    }
+    return {
+        "recipe": _label(row),
+        "embedder": _plain(row.setup.embedder),
+        "extraction": _plain(row.setup.extraction),
+        "pool": f"{row.setup.pool:,}",
+        **(dict.fromkeys(found, "-") if _unsearched(row) else found),
         **{name: str(value) for name, value in row.answers.items() if name in _ANSWERS},
         **_of_context(row),
         "build s": f"{row.setup.build_s:.1f}",
         "p50 ms": f"{row.query_p50_ms():.1f}",
     }
+
+
+def _unsearched(row: EvalRow) -> bool:
+    """Whether it is a paper's row without retrieval: what its recipe finds is not what the row is about."""
+    return bool(row.setup.paper) and row.answers.get("via") == CLOSED_BOOK
 
 
 def _label(row: EvalRow) -> str:

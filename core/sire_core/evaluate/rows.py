@@ -31,6 +31,7 @@ class Setup:
         family: Name of the recipe in the registry, where `recipe` is a row's label.
         calls: Requests to the model at indexing, by stage, beyond what earlier rows had asked; under `search` those
             of one search (MS-RAG table 15).
+        note: What people should know of how it was made; empty if nothing.
         storage: Bytes of vectors and texts by kind of unit (table 16).
     """
 
@@ -45,6 +46,7 @@ class Setup:
     family: str = ""
     calls: Mapping[str, int] = field(default_factory=dict)
     storage: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,7 @@ class EvalRow:
             **({"evidence_match": round(self.evidence_match, 1)} if self.evidence_match is not None else {}),
             **({"settings": dict(self.setup.settings)} if self.setup.settings else {}),
             **({"repeats": dict(self.repeats)} if self.repeats else {}),
+            **({"note": self.setup.note} if self.setup.note else {}),
             **({"same_as": self.same_as} if self.same_as else {}),
             "by_hops": {name: _rounded(value) for name, value in self.by_hops().items()},
             "by_type": {name: _rounded(value) for name, value in self.by_type().items()},

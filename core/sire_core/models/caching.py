@@ -30,10 +30,13 @@ __all__ = ["AnswerStore", "CachedModel", "answer_key"]
 
 
 class AnswerStore(Protocol):
-    """Where answers are kept; every put commits at once and both methods may be called from any thread."""
+    """Where answers are kept; every put commits at once and all methods may be called from any thread."""
 
     def answer(self, key: str) -> str | None:
         """A stored answer."""
+
+    def tokens(self, key: str) -> tuple[int, int]:
+        """Tokens of the prompt and of the answer that were stored with it; 0 where they are not known."""
 
     def put_answer(
         self,
@@ -192,6 +195,7 @@ class CachedModel(ModelWrapper):
         text = await asyncio.to_thread(self._store.answer, key)
         if text is None:
             return None
+        read, wrote = await asyncio.to_thread(self._store.tokens, key)
         cut, parsed = text.startswith(_CUT), None
         if schema is None:
             # What an earlier version stored may hold what the model thought.
@@ -205,7 +209,7 @@ class CachedModel(ModelWrapper):
             except ValidationError:  # written by other rules under the same name: ask again rather than fail
                 return None
         self._count_stored()
-        return Completion(text, parsed, finish="length" if cut else "stop", stored=True)
+        return Completion(text, parsed, read, wrote, "length" if cut else "stop", stored=True)
 
     async def _keep(self, key: str, answer: Completion) -> None:
         if isinstance(answer.parsed, BaseModel):

@@ -73,7 +73,7 @@ async def _counted(sink: UsageSink, ask: Ask, request: ModelRequest) -> Completi
         try:
             answer = await ask(request)
         except (RefusalError, UnusableAnswerError) as error:  # an answer, which is paid for
-            used[:] = size, estimate_tokens(getattr(error, "text", ""))
+            used[:] = size, estimate_tokens(getattr(error, "text", "")), 0
             raise
         used[:] = _used(answer, size)
     return answer
@@ -93,7 +93,7 @@ async def _counted_parts(sink: UsageSink, parts: AnswerParts, request: ModelRequ
                 yield part
         finally:
             if came:  # it broke off: what was written before is paid for
-                used[:] = size, estimate_tokens("".join(came))
+                used[:] = size, estimate_tokens("".join(came)), 0
 
 
 def _size(request: ModelRequest) -> int:
@@ -101,8 +101,7 @@ def _size(request: ModelRequest) -> int:
     return estimate_tokens(request.prompt.instructions) + estimate_tokens(request.prompt.data)
 
 
-def _used(answer: Completion, size: int) -> tuple[int, int]:
-    """Tokens as the model counts them, else estimated; a stored answer costs none."""
-    if answer.stored:
-        return 0, 0
-    return answer.input_tokens or size, answer.output_tokens or estimate_tokens(answer.text)
+def _used(answer: Completion, size: int) -> tuple[int, int, int]:
+    """Tokens as the model counts them, else estimated; those of a stored answer cost nothing."""
+    read, wrote = answer.input_tokens or size, answer.output_tokens or estimate_tokens(answer.text)
+    return (0, 0, read + wrote) if answer.stored else (read, wrote, 0)

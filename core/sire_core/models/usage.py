@@ -51,12 +51,14 @@ class StageUsage:
         cached: Answers taken from the store; they cost nothing.
         input_tokens: Tokens of the prompts.
         output_tokens: Tokens of the answers.
+        stored_tokens: Tokens that stored answers took when they were asked for, prompts included; nobody pays them now.
     """
 
     calls: int = 0
     cached: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    stored_tokens: int = 0
 
     def __add__(self, other: StageUsage) -> StageUsage:
         return StageUsage(
@@ -64,6 +66,7 @@ class StageUsage:
             self.cached + other.cached,
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
+            self.stored_tokens + other.stored_tokens,
         )
 
 
@@ -182,12 +185,14 @@ class UsageMeter:
             await asyncio.sleep(_POLL_SECONDS)
         return reservation
 
-    def settle(self, reservation: Reservation, input_tokens: int = 0, output_tokens: int = 0) -> None:
+    def settle(
+        self, reservation: Reservation, input_tokens: int = 0, output_tokens: int = 0, stored_tokens: int = 0
+    ) -> None:
         """Replace what a call reserved by what it used. Every reservation must be settled exactly once."""
         with self._lock:
             self._reserved -= reservation.tokens
             self._tokens += input_tokens + output_tokens
-            self._add(reservation.stage, StageUsage(input_tokens=input_tokens, output_tokens=output_tokens))
+            self._add(reservation.stage, StageUsage(0, 0, input_tokens, output_tokens, stored_tokens))
 
     def cancel(self, reservation: Reservation) -> None:
         """Take back a reservation whose request was never sent."""
@@ -244,11 +249,11 @@ class UsageSink:
             room: Most tokens of its answer.
 
         Yields:
-            A list of its input and output tokens, 0 until they are written into it. What is refused by another limit
-            was never sent, and is not counted.
+            A list of its input, output and stored tokens, 0 until they are written into it. What is refused by another
+            limit was never sent, and is not counted.
         """
         taken = await self.reserve(size + (room or _UNBOUNDED_ANSWER))
-        used = [0, 0]
+        used = [0, 0, 0]
         refused = False
         try:
             yield used

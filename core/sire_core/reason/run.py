@@ -142,7 +142,8 @@ class Run:
             if self.stop == "answered" and not answer.sufficient:
                 self.stop = "done"  # what the rounds took for the answer is not in the evidence
         used = self.calls.usage
-        usage = ReasoningUsage(used.calls, used.input_tokens, used.output_tokens, self.evidence.searches)
+        searches = self.evidence.searches
+        usage = ReasoningUsage(used.calls, used.input_tokens, used.output_tokens, searches, used.stored_tokens)
         yield Answer(answer.text, self.stop, hits, answer.citations, answer.sufficient, usage, note, answer.findings)
 
 

@@ -114,12 +114,14 @@ class ReasoningUsage:
         input_tokens: Tokens of the prompts.
         output_tokens: Tokens of the answers.
         retrievals: Searches.
+        stored_tokens: Tokens that answers took which were stored before; nobody pays them now.
     """
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     retrievals: int = 0
+    stored_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

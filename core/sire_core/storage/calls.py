@@ -148,6 +148,10 @@ class CallStore:
         """A validated answer, or None."""
         return next((str(row[1]) for row in self._read("answers", "key=?", [key])), None)
 
+    def tokens(self, key: str) -> tuple[int, int]:
+        """Tokens paid for the prompt and for the answer."""
+        return next(((int(row[3]), int(row[4])) for row in self._read("answers", "key=?", [key])), (0, 0))
+
     def put_answer(
         self,
         key: str,

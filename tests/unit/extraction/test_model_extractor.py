@@ -195,6 +195,9 @@ async def test_native_steps_resume_from_stored_answers() -> None:
         def answer(self, key: str) -> str | None:
             return self.get(key, ("", ()))[0] or None
 
+        def tokens(self, _key: str) -> tuple[int, int]:
+            return 0, 0
+
         def put_answer(self, key: str, answer: str, *, sources=(), **_: object) -> None:
             self[key] = (answer, sources)
 

@@ -34,6 +34,9 @@ class MemoryStore:
         with self.lock:
             return self.answers.get(key)
 
+    def tokens(self, _key: str) -> tuple[int, int]:
+        return 0, 0
+
     def put_answer(self, key: str, answer: str, **rest: object) -> None:
         with self.lock:
             self.answers[key] = answer
