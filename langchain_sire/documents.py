@@ -102,6 +102,12 @@ def _one(document: object, number: int, title_key: str | Sequence[str], *, whole
         raise CorpusError(
             f"Document number {number} is a {type(document).__name__}; pass langchain_core.documents.Document objects."
         )
+    for field, kind in (("page_content", str), ("metadata", Mapping)):
+        if not isinstance(value := getattr(document, field), kind):
+            raise CorpusError(
+                f"Document number {number} (id {document.id!r}): {field} is {type(value).__name__}, not "
+                f"{'a text' if kind is str else 'a mapping'}."
+            )
     metadata, text, name = document.metadata, document.page_content, document_id(document)
     whole = whole and bool(text.strip())
     return Document(

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError, ModelError, SireError
@@ -132,6 +133,11 @@ class LangChainEmbedder:
             matrix = np.asarray(rows, dtype=np.float32)
         except (TypeError, ValueError) as error:
             raise ModelError(f"{self.fingerprint} answered vectors that cannot be read ({error}).") from error
+        if len(rows) != count:
+            raise ModelError(
+                f"{self.fingerprint} answered {len(rows)} vectors for {count} texts. Check its embed_documents and "
+                "embed_query: one vector for each text, in their order."
+            )
         if matrix.ndim != 2 or len(matrix) != count or not matrix.shape[1] or not np.isfinite(matrix).all():
             raise ModelError(
                 f"{self.fingerprint} answered an array of shape {matrix.shape} for {count} texts, or no finite numbers."
@@ -195,5 +201,14 @@ def _deployment(embeddings: Embeddings) -> str:
 
 
 def as_embedder(given: Embeddings | Embedder | str | None) -> Embedder | str | None:
-    """What an index takes as its embedder, from LangChain's or ours."""
+    """What an index takes as its embedder, from LangChain's or ours.
+
+    Raises:
+        ConfigurationError: It is a vector store.
+    """
+    if isinstance(given, VectorStore):
+        raise ConfigurationError(
+            f"embedding is {type(given).__name__}, a vector store: pass it as vector_store=..., and its embeddings are "
+            "used."
+        )
     return LangChainEmbedder(given) if isinstance(given, Embeddings) else given

@@ -12,6 +12,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_sire.callbacks import call
 from langchain_sire.documents import pool_document
 from sire_core.errors import ConfigurationError
+from sire_core.keywords import kind_of
 from sire_core.protocols import MirroredUnit
 from sire_core.storage.uuids import to_uuid
 
@@ -48,7 +49,7 @@ class VectorStoreMirror:
         self, vector_store: VectorStore, name: str = "langchain", *, save: Callable[[], Any] | None = None
     ) -> None:
         if not isinstance(vector_store, VectorStore):
-            raise ConfigurationError(f"{type(vector_store).__name__} is no LangChain VectorStore.")
+            raise ConfigurationError(f"{kind_of(vector_store)} is no LangChain VectorStore.")
         self.vector_store = vector_store
         self._name = name
         self._save = save

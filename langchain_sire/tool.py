@@ -14,6 +14,7 @@ from langchain_sire.documents import KEY
 from langchain_sire.reasoner import make_reasoner
 from langchain_sire.reasoning_chain import ReasoningChain
 from langchain_sire.retriever import SireRetriever
+from langchain_sire.sire_vector_store import SireVectorStore
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.index import Index
 from sire_core.serve.arguments import SearchArguments, explain_mistakes
@@ -31,7 +32,7 @@ __all__ = ["cite", "create_sire_answer_tool", "create_sire_tool"]
 
 
 def create_sire_tool(
-    source: SireRetriever | Index,
+    source: SireRetriever | SireVectorStore | Index,
     name: str = "search_documents",
     description: str = "Finds passages that answer a question, with the documents they come from in brackets.",
 ) -> BaseTool:
@@ -41,19 +42,22 @@ def create_sire_tool(
     the model, which can correct them; all other errors are raised.
 
     Args:
-        source: A `SireRetriever`, whose `k` and `filter` apply (a call's filter can only narrow it), or an `Index`.
+        source: A `SireRetriever`, whose `k` and `filter` apply (a call's filter can only narrow it), a
+            `SireVectorStore` or an `Index`.
         name: Name of the tool.
         description: Tells the model when to call it.
 
     Raises:
-        ConfigurationError: It is neither.
+        ConfigurationError: It is none of these.
     """
+    if isinstance(source, SireVectorStore):
+        source = source.documents
     retriever = SireRetriever(index=source) if isinstance(source, Index) else source
     if not isinstance(retriever, SireRetriever):
         other = (
             " For other retrievers LangChain has create_retriever_tool." if isinstance(source, BaseRetriever) else ""
         )
-        raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.{other}")
+        raise ConfigurationError(f"{type(source).__name__} is no SireRetriever, SireVectorStore or Index.{other}")
 
     searcher = _Searcher(retriever)
     return StructuredTool(

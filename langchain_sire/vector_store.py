@@ -12,6 +12,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError
 from sire_core.filter_ids import asks_for_fields
+from sire_core.keywords import kind_of
 from sire_core.recipes.base import recipe_by_name
 from sire_core.search.vectors.flat import Flat
 from sire_core.search.vectors.vector_store import VectorStoreRanker
@@ -45,7 +46,7 @@ class VectorStoreSource:
         native_filter: Callable[[Filter], Any] | None = None,
     ) -> None:
         if not isinstance(vector_store, VectorStore):
-            raise ConfigurationError(f"{type(vector_store).__name__} is no LangChain VectorStore.")
+            raise ConfigurationError(f"{kind_of(vector_store)} is no LangChain VectorStore.")
         self.vector_store = vector_store
         self._distances = distances
         self._arguments = dict(search_kwargs or {})

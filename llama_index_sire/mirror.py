@@ -15,6 +15,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Vector
 from llama_index_sire.calls import awaits, call, overrides
 from llama_index_sire.nodes import to_node
 from sire_core.errors import ConfigurationError
+from sire_core.keywords import kind_of
 from sire_core.protocols import MirroredUnit
 from sire_core.storage.uuids import from_uuid, to_uuid
 
@@ -56,7 +57,7 @@ class VectorStoreMirror:
         persist_path: str | os.PathLike[str] | None = None,
     ) -> None:
         if not isinstance(vector_store, BasePydanticVectorStore):
-            raise ConfigurationError(f"{type(vector_store).__name__} is no LlamaIndex vector store.")
+            raise ConfigurationError(f"{kind_of(vector_store)} is no LlamaIndex vector store.")
         self.vector_store = vector_store
         self._name = name
         self._file = None if persist_path is None else Path(persist_path)

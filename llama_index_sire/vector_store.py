@@ -10,6 +10,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Vector
 
 from llama_index_sire.calls import awaits, call
 from sire_core.errors import ConfigurationError
+from sire_core.keywords import kind_of
 from sire_core.recipes.base import recipe_by_name
 from sire_core.search.vectors.flat import Flat
 from sire_core.search.vectors.vector_store import VectorStoreRanker
@@ -35,7 +36,7 @@ class VectorStoreSource:
 
     def __init__(self, vector_store: BasePydanticVectorStore) -> None:
         if not isinstance(vector_store, BasePydanticVectorStore):
-            raise ConfigurationError(f"{type(vector_store).__name__} is no LlamaIndex vector store.")
+            raise ConfigurationError(f"{kind_of(vector_store)} is no LlamaIndex vector store.")
         self.vector_store = vector_store
 
     @property

@@ -15,6 +15,7 @@ from sire_core.filters import Filter, FilterLike, parse_filter
 from sire_core.index_changes import IndexChanges
 from sire_core.index_searches import IndexSearches
 from sire_core.index_writer import IndexWriter
+from sire_core.models.usage import limits_of
 from sire_core.session import Session
 from sire_core.types import Document, Failure
 
@@ -48,7 +49,7 @@ class Index(IndexChanges, IndexSearches):
         workers: Number of concurrent model calls.
         max_failure_ratio: Share of failed passages or summaries above which a build stops.
         progress: Called as `progress(stage, done, total)`; True draws progress bars on terminals.
-        limits: Maximum model calls and tokens of one build.
+        limits: Maximum model calls and tokens of one build: `UsageLimits(max_calls=..., max_tokens=...)`, or a mapping.
         extraction: How a model extracts: `joint` makes one call per passage; `native` extracts as in the recipe's paper
             (`Recipe.native`); `model+rules` asks for facts about the names that rules find and adds what the rules
             extract, for models that leave much out.
@@ -78,7 +79,7 @@ class Index(IndexChanges, IndexSearches):
         workers: int = 8,
         max_failure_ratio: float = 0.1,
         progress: ProgressLike = None,
-        limits: UsageLimits | None = None,
+        limits: UsageLimits | Mapping[str, int] | None = None,
         extraction: str = "joint",
         mirrors: Sequence[Mirror] = (),
         store: UnitStore | None = None,
@@ -98,7 +99,7 @@ class Index(IndexChanges, IndexSearches):
             workers=workers,
             max_failure_ratio=max_failure_ratio,
             progress=progress_of(progress),
-            limits=limits,
+            limits=limits_of(limits),
             extraction=extraction,
             mirrors=(*mirrors, *([store] if store is not None else [])),
             store=store,

@@ -7,7 +7,14 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-__all__ = ["named", "parameters"]
+__all__ = ["kind_of", "named", "parameters"]
+
+
+def kind_of(given: object) -> str:
+    """What somebody passed, for errors: the name of its class, or that it is a class itself."""
+    if isinstance(given, type):
+        return f"{given.__name__} is a class (pass an object: {given.__name__}(...)) and"
+    return type(given).__name__
 
 
 def parameters(function: Callable[..., Any], *, without: Collection[str] = ()) -> tuple[str, ...]:

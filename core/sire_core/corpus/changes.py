@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ __all__ = [
     "plan_put",
     "replacing",
 ]
+
+_logger = logging.getLogger(__name__)
 
 _COMPARED = 20_000
 """Most ids that a mistyped one is compared with."""
@@ -86,6 +89,7 @@ def plan_put(
     following = 1 + max((document.sequence for document in stored.values()), default=-1)
     put: list[StoredDocument] = []
     chunks: list[Chunk] = []
+    empty: list[str] = []
     replaced: list[str] = []
     for document in given:
         content = _content_hash(document, chunker)
@@ -97,12 +101,22 @@ def plan_put(
         sequence = known.sequence if known else following
         following += known is None
         put.append(StoredDocument(document.id, sequence, content, document.title, dict(document.metadata)))
-        chunks.extend(chunk_document(document, chunker))
+        cut = chunk_document(document, chunker)
+        chunks.extend(cut)
+        if not cut:
+            empty.append(document.id)
     if replaced and not may_replace:
         raise KnownDocumentError(
             f"In the index already with another text: {count(len(replaced), 'document')} "
             f"({', '.join(replaced[:10])}). Update them instead of adding them, or give the new ones other ids.",
             tuple(replaced),
+        )
+    if empty:
+        _logger.warning(
+            "%s without text: no search finds %s. The first is %r.",
+            count(len(empty), "document"),
+            "it" if len(empty) == 1 else "them",
+            empty[0],
         )
     added = len(put) - len(replaced)
     return CorpusChange(tuple(put), tuple(chunks), (), added, len(replaced), len(given) - len(put))

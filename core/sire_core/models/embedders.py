@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from urllib.parse import unquote
 
 from sire_core.errors import ConfigurationError
+from sire_core.keywords import kind_of
 from sire_core.others import FolderText, is_elsewhere
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ __all__ = ["FittedStore", "fit_once", "resolve_embedder", "restore"]
 _FORMS = (
     '"lexical" (the default, nothing to download), "st:NAME_OR_FOLDER" or a model folder (sentence-transformers), '
     '"openai:MODEL" (any OpenAI-compatible server), "file:PATH" (vectors of write_precomputed), or an object with '
-    "fingerprint, dimension and async embed(texts, kind)"
+    "fingerprint, dimension and async embed(texts, kind); in the adapters also an Embeddings object of LangChain or an "
+    "embedding model of LlamaIndex"
 )
 
 
@@ -46,9 +48,9 @@ def resolve_embedder(spec: str | Embedder | None) -> Embedder:
         spec = "lexical"
     if not isinstance(spec, str):
         # Looked up on the class: `isinstance(spec, Embedder)` would evaluate `dimension`, which may load a model.
-        if callable(getattr(type(spec), "embed", None)):
+        if not isinstance(spec, type) and callable(getattr(type(spec), "embed", None)):
             return spec
-        raise ConfigurationError(f"{type(spec).__name__} is no embedder; use {_FORMS}")
+        raise ConfigurationError(f"{kind_of(spec)} is no embedder; use {_FORMS}")
     return _by_name(spec)
 
 

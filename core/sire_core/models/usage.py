@@ -120,6 +120,22 @@ class UsageLimits:
                 )
 
 
+def limits_of(given: UsageLimits | Mapping[str, int] | None) -> UsageLimits | None:
+    """Limits from an object or a mapping.
+
+    Raises:
+        ConfigurationError: It is neither, or an unknown limit.
+    """
+    if given is None or isinstance(given, UsageLimits):
+        return given
+    if not isinstance(given, Mapping) or not set(given) <= {"max_calls", "max_tokens"}:
+        found = ", ".join(map(str, given)) if isinstance(given, Mapping) else type(given).__name__
+        raise ConfigurationError(
+            f"limits is UsageLimits(max_calls=..., max_tokens=...) or a mapping of these, not {found}"
+        )
+    return UsageLimits(**given)
+
+
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """Room for one call, taken before it is sent."""

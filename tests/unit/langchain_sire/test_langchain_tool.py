@@ -131,5 +131,5 @@ def test_only_ours_is_taken():
 
     with pytest.raises(ConfigurationError, match="create_retriever_tool"):
         create_sire_tool(InMemoryVectorStore(DeterministicFakeEmbedding(size=4)).as_retriever())
-    with pytest.raises(ConfigurationError, match="str is neither"):
+    with pytest.raises(ConfigurationError, match="str is no SireRetriever"):
         create_sire_tool("folder")
