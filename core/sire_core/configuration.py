@@ -98,7 +98,7 @@ class Configuration:
         if manifest.embedder and not manifest.embedder_spec:
             raise EmbedderMismatchError(
                 f"This index was built with the embedder {manifest.embedder}, which cannot be made from its name. "
-                "Pass it: Index(path, embedder=...)."
+                f"Pass it: {_opened_by(manifest.embedder)}."
             )
         return resolve_embedder(manifest.embedder_spec or None)
 

@@ -258,7 +258,9 @@ def _check_fingerprints(options: IndexOptions, built: BuiltRecipe) -> None:
     model = options.language_model
     # A recipe without organizers asked its model nothing.
     if built.language_model and built.organizers and (model is None or model.fingerprint != built.language_model):
-        hints.append(f"--llm {built.language_model.removeprefix('openai:')}")
+        name = built.language_model.removeprefix("openai:")
+        # The folder does not remember the server: an address is no property of a model.
+        hints.append(f"--llm {name} (with its --base-url, if that was a server of your own)")
     by_model = bool(built.extraction) and not recorded and not built.extraction.startswith("rules/")
     if by_model and built.extraction != _records_of(options, built):
         native = "native" in built.extraction.rpartition("|")[2]

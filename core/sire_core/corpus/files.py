@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
@@ -25,6 +27,34 @@ __all__ = [
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_DECLARED = re.compile(
+    rb"""<\?xml[^>]*\bencoding\s*=\s*["']([\w.:-]+)|<meta\b[^>]*\bcharset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE
+)
+_DECLARED_WITHIN = 1024
+_READ_AS = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}
+"""What browsers read in the place of a declared encoding, which it extends."""
+_ENCODINGS = frozenset(
+    [
+        *_READ_AS.values(),
+        *(
+            "big5",
+            "cp866",
+            "cp874",
+            "cp949",
+            "euc_jp",
+            "euc_kr",
+            "iso2022_jp",
+            "koi8-r",
+            "koi8-u",
+            "mac-roman",
+            "tis-620",
+        ),
+        *(f"cp{number}" for number in range(1250, 1259)),
+        *(f"iso8859-{number}" for number in range(2, 17) if number != 12),
+    ]
+)
+_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
+_LOOKED_AT = 8192
 
 
 class SourceFile(NamedTuple):
@@ -143,18 +173,24 @@ def check_readable(path: Path, max_bytes: int) -> None:
         raise CorpusError(f"{size:,} bytes are above max_bytes={max_bytes:,}; raise max_bytes or split the file")
 
 
-def read_text(path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> str:
+def read_text(path: Path, max_bytes: int = DEFAULT_MAX_BYTES, *, declares: bool = False) -> str:
     r"""Read a whole UTF-8 file, with or without a byte order mark, as clean text with `\n` line ends.
 
+    Args:
+        path: The file.
+        max_bytes: Larger files are refused.
+        declares: Whether the file may say in which encoding it is, as HTML does; that counts where it is not UTF-8.
+
     Raises:
-        CorpusError: It cannot be read or is not UTF-8; the message is the reason alone.
+        CorpusError: It cannot be read or is not text of its encoding; the message is the reason alone.
     """
     check_readable(path, max_bytes)
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise CorpusError(f"cannot be read: {error.strerror}") from error
-    text = clean_text(_decode(raw, 0)).replace("\r\n", "\n").replace("\r", "\n")
+    text = _decode_as_declared(raw) if declares else None
+    text = clean_text(_decode(raw, 0) if text is None else text).replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
         raise CorpusError("the file holds nothing but white space")
     return text
@@ -207,7 +243,32 @@ def _decode(raw: bytes, offset: int) -> str:
     try:
         return raw[skipped:].decode("utf-8")
     except UnicodeDecodeError as error:
+        looked = raw[:_LOOKED_AT]
+        if b"\0" in looked or 50 * (len(looked) - len(looked.translate(None, _CONTROLS))) > len(looked):
+            raise CorpusError(
+                "the file is not text, whatever its name says; leave it out, or convert it (UTF-16 to UTF-8, too)"
+            ) from error
         raise CorpusError(
             f"byte {offset + skipped + error.start} is not UTF-8; convert the file, for example with "
             "iconv -f WINDOWS-1252 -t UTF-8"
         ) from error
+
+
+def _decode_as_declared(raw: bytes) -> str | None:
+    """A page in the encoding that it declares; None where it is UTF-8, or that encoding is unknown or wrong."""
+    found = _DECLARED.search(raw[:_DECLARED_WITHIN])
+    if found is None or raw.startswith((_BOM, *_UTF16_BOMS)):
+        return None
+    try:
+        name = codecs.lookup((found[1] or found[2]).decode("ascii")).name
+        name = _READ_AS.get(name, name)
+        if name not in _ENCODINGS:
+            return None
+        if name != "iso2022_jp":  # that one is ASCII with escapes, which reads as UTF-8, too
+            try:
+                return raw.decode("utf-8")
+            except UnicodeDecodeError:
+                pass
+        return raw.decode(name)
+    except (LookupError, UnicodeDecodeError):
+        return None

@@ -91,8 +91,8 @@ def read_documents(
     PDF, and headers and footers of the pages of DOCX, are left out. Lines of a JSON
     Lines file (items of a JSON list) are documents `{"id", "title", "text" or "chunks", "metadata"}`; further
     scalar keys become metadata; without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and
-    MuSiQue files give their pooled passages. Files must be UTF-8. What cannot be used is listed in `failures` and
-    the rest is read.
+    MuSiQue files give their pooled passages. Files must be UTF-8, or HTML that declares its encoding. What cannot
+    be used is listed in `failures` and the rest is read.
 
     Args:
         sources: Files and folders.
@@ -163,8 +163,8 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
 
 
 def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
-    text = read_text(file.path, max_bytes)
     suffix = file.path.suffix.lower()
+    text = read_text(file.path, max_bytes, declares=suffix in _HTML)
     fields: dict[str, Any] = {}
     if suffix in _HTML:
         title, text = html_to_markdown(text)

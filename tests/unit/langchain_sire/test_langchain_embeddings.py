@@ -184,6 +184,12 @@ def test_fingerprint(attributes, name, expected):
     assert expected in repr(LangChainEmbedder(model, name=name))
 
 
+def test_an_index_without_its_model_says_how_to_pass_it(tmp_path):
+    SireRetriever.from_texts(["Petra wrote it."], Counting(), path=tmp_path / "i").index.close()
+    with pytest.raises(EmbedderMismatchError, match=r"SireRetriever\.load\(path, embeddings\)"):
+        SireRetriever.load(tmp_path / "i").invoke("Who wrote it?")
+
+
 def test_a_deployment_that_was_given_is_part_of_the_fingerprint():
     openai = pytest.importorskip("langchain_openai")
     plain = openai.OpenAIEmbeddings(model="text-embedding-3-small", api_key="none")

@@ -152,6 +152,13 @@ def test_models_without_a_name_are_told_apart_by_what_they_answer(tmp_path):
     assert [found.node.ref_doc_id for found in same.retrieve("ship")] == ["a"]
 
 
+def test_an_index_without_its_model_says_how_to_pass_it(tmp_path):
+    document = LlamaDocument(text="The ship.", id_="a")
+    SireRetriever.from_documents([document], persist_dir=tmp_path, embed_model=WordEmbedding()).index.close()
+    with pytest.raises(EmbedderMismatchError, match=r"from_persist_dir\(path, embed_model=\.\.\.\)"):
+        SireRetriever.from_persist_dir(tmp_path).retrieve("ship")
+
+
 def test_deployments_are_part_of_the_fingerprint():
     class Azure(WordEmbedding):
         azure_deployment: str | None = None
