@@ -135,3 +135,14 @@ class Configuration:
 
             return SentenceChunker()
         return self.chunker
+
+
+_OPENED_BY = {
+    "llama-index": "SireRetriever.from_persist_dir(path, embed_model=...)",
+    "langchain": "SireRetriever.load(path, embeddings), or embedding=... of what opens it",
+}
+"""How a folder is opened whose embedder belongs to a framework, by the first word of its fingerprint."""
+
+
+def _opened_by(embedder: str) -> str:
+    return _OPENED_BY.get(embedder.partition(":")[0], "Index(path, embedder=...)")

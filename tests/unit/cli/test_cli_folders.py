@@ -272,6 +272,7 @@ def test_another_embedder_without_extracting_again(tmp_path, source, folder):
         embedder = ("--embedder", "openai:scripted-embedder")
         wrong = run("reembed", folder, *embedder, code=1)
         assert "--llm scripted" in wrong.stderr
+        assert "--base-url" in wrong.stderr
         os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = server.base_url, "none"
         try:
             run("reembed", folder, *embedder, *model)

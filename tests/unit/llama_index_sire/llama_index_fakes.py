@@ -29,6 +29,7 @@ def as_llama_index(documents=None):
 class WordEmbedding(BaseEmbedding):
     """Hashed words; notes which of its methods were called."""
 
+    model_name: str = "words"
     delay: float = 0.0
     _calls: list = PrivateAttr(default_factory=list)
 
