@@ -15,7 +15,6 @@ from sire_core.filters import Filter, FilterLike, parse_filter
 from sire_core.index_changes import IndexChanges
 from sire_core.index_searches import IndexSearches
 from sire_core.index_writer import IndexWriter
-from sire_core.models.usage import limits_of
 from sire_core.session import Session
 from sire_core.types import Document, Failure
 
@@ -99,7 +98,7 @@ class Index(IndexChanges, IndexSearches):
             workers=workers,
             max_failure_ratio=max_failure_ratio,
             progress=progress_of(progress),
-            limits=limits_of(limits),
+            limits=None if limits is None else _limits(limits),
             extraction=extraction,
             mirrors=(*mirrors, *([store] if store is not None else [])),
             store=store,
@@ -236,3 +235,9 @@ class Index(IndexChanges, IndexSearches):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _limits(given: UsageLimits | Mapping[str, int]) -> UsageLimits | None:
+    from sire_core.models.usage import limits_of  # here: most indexes have no limits
+
+    return limits_of(given)
