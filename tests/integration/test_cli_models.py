@@ -239,7 +239,7 @@ def test_a_change_that_costs_nothing_asks_nobody(tmp_path, source, server):
 
 
 def test_native_folders_stay_native_and_a_folder_without_organizers_needs_no_model(tmp_path, source, server):
-    run("index", source, "--to", tmp_path / "ix", *model(server), "--native", "--yes")
+    run("index", source, "--to", tmp_path / "ix", "-r", "sirerag", *model(server), "--native", "--yes")
     assert len(server.log) > 3 * len(TOWNS)
     assert "--native" in run("delete", tmp_path / "ix", "d0", *model(server), code=1).stderr
     run("delete", tmp_path / "ix", "d0", *model(server), "--native", "--yes")

@@ -115,9 +115,20 @@ def test_indexrag_asks_once_per_document():
     ]
 
 
-def test_every_recipe_has_a_way_and_records_of_two_ways_do_not_mix():
-    assert {recipe().native for recipe in REGISTRY.values()} <= set(NATIVE)
+def test_every_recipe_has_a_way_or_none_and_records_of_two_ways_do_not_mix():
+    assert {recipe().native for recipe in REGISTRY.values()} <= {*NATIVE, ""}
     model = ScriptedModel()
     assert len({ModelExtractor(model, native=name).fingerprint for name in NATIVE}) == len(NATIVE)
     with pytest.raises(ConfigurationError, match="iier"):
         ModelExtractor(model, native="nobody")
+
+
+@pytest.mark.parametrize("recipe", ["sire", "smart"])
+def test_a_recipe_without_prompts_of_its_own_refuses_native_before_anything_is_asked(tmp_path, recipe):
+    with ScriptedServer() as server:
+        model = OpenAIChat("m", base_url=server.base_url, api_key="none")
+        index = Index(tmp_path / "ix", recipe=recipe, language_model=model, extraction="native")
+        for change in (index.estimate, index.build):
+            with pytest.raises(ConfigurationError, match=f"{recipe} has no extraction of its own"):
+                change(CORPUS)
+            assert not server.log

@@ -163,7 +163,8 @@ Native = Annotated[
     typer.Option(
         "--native",
         help="Extract as in the recipe's paper: SiReRAG and MS-RAG with three calls per passage, IIER with one for "
-        "keywords, IndexRAG with one per document. Default: one call per passage for all recipes.",
+        "keywords, IndexRAG with one per document. sire and smart refuse it. Default: one call per passage for all "
+        "recipes.",
     ),
 ]
 Runner = Annotated[

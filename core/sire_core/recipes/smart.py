@@ -70,6 +70,7 @@ def smart(**settings: Any) -> Recipe:
         ranker=_base(base),
         selectors=(chosen.make(ReportSelector),),
         context=ReportLines(),
+        native="",
         config=chosen.config,
         texts=chosen.texts,
     )
