@@ -117,7 +117,7 @@ def test_musique_passages_and_questions(tmp_path):
 def test_test_split_without_answers(tmp_path):
     record = {"_id": "t", "question": "Where?", "context": [PELL]}
     path = write_json(tmp_path / "test.json", [record])
-    assert read_questions(path) == (Question("t", "Where?"),)
+    assert read_questions(path) == (Question("t", "Where?", closed=True),)
     assert len(read_documents([path]).documents) == 1
 
 
