@@ -118,11 +118,14 @@ class IndexWriter:
 
     async def purge(self) -> None:
         """Overwrite what documents that are gone left behind, and drop it from the vector stores."""
+        import gc
+
         from sire_core.pipeline.finish import finish_in_thread
         from sire_core.pipeline.mirroring import purge
 
         self._session.built()
         library = self._session.files()
+        gc.collect()  # a snapshot that nobody uses any more, but in a cycle, would still be reading
         async with self._writing(library):
             await finish_in_thread(library.purge)
         await self.push()

@@ -1,5 +1,6 @@
 """After `purge`, no file of the folder holds a word of a deleted document."""
 
+import gc
 import sqlite3
 
 import pytest
@@ -101,6 +102,21 @@ def test_a_reader_elsewhere_delays_the_purge_and_nothing_is_lost(tmp_path, monke
         index.purge()
         assert files_with_canary(tmp_path / "ix") == []
         assert index.stats()["documents"] == len(KEPT)
+
+
+def test_a_snapshot_that_waits_for_the_collector_delays_nothing(tmp_path):
+    gc.disable()
+    try:
+        with Index(tmp_path / "ix", recipe="raptor", embedder=HashEmbedder()) as index:
+            index.build([*KEPT, *SECRET])
+            waiting = [index.snapshot()]
+            waiting.append(waiting)
+            del waiting
+            index.delete([document.id for document in SECRET])
+            index.purge()
+    finally:
+        gc.enable()
+    assert files_with_canary(tmp_path / "ix") == []
 
 
 def test_without_an_index_there_is_nothing_to_purge(tmp_path):
