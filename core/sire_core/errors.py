@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sire_core.reason.steps import Answer
-
 __all__ = [
     "BuildError",
     "ConfigurationError",
@@ -85,11 +83,11 @@ class NoAnswerError(ModelError):
 
     Args:
         message: How it failed.
-        answer: The `Answer` without text; None if there is none.
+        answer: The `sire_core.reason.Answer` without text; None if there is none.
         evidence: What was found so far, as the framework has it: documents of LangChain, nodes of LlamaIndex.
     """
 
-    def __init__(self, message: str, answer: Answer | None = None, evidence: Sequence[Any] = ()) -> None:
+    def __init__(self, message: str, answer: Any = None, evidence: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.answer = answer
         self.evidence = list(evidence)

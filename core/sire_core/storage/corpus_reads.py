@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sire_core.corpus.changes import CorpusChange
 from sire_core.corpus.units import chunks_after, documents_after
@@ -14,7 +14,6 @@ from sire_core.errors import StorageError
 if TYPE_CHECKING:
     from sire_core.corpus.changes import StoredDocument
     from sire_core.storage.commit import Commit
-    from sire_core.storage.store import Store
     from sire_core.types import Chunk
 
 __all__ = ["CorpusReads", "StoredCorpus", "hashes_after"]
@@ -40,6 +39,30 @@ class StoredCorpus:
     hashes: Mapping[str, str]
 
 
+class CorpusTables(Protocol):
+    """What is read of a store; its own methods say more."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Everything read inside is of one commit."""
+        ...
+
+    def commits(self) -> tuple[str, str]:
+        """Names of the last commit and of the one before."""
+        ...
+
+    def documents(self, only: Sequence[str] | None = None) -> dict[str, StoredDocument]:
+        """Documents by id."""
+        ...
+
+    def chunks(self, documents: Mapping[str, StoredDocument] | None = None) -> list[Chunk]:
+        """All passages."""
+        ...
+
+    def chunks_of(self, documents: Mapping[str, StoredDocument]) -> list[Chunk]:
+        """Passages of some documents."""
+        ...
+
+
 class CorpusReads:
     """Reads the corpus of a store. What was read is kept for the next change, which mostly comes from here, too.
 
@@ -47,7 +70,7 @@ class CorpusReads:
         store: The store.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: CorpusTables) -> None:
         self._store = store
         self._kept: tuple[str, StoredCorpus] | None = None
 
