@@ -52,6 +52,7 @@ CORPUS = "corpus"
 """Owner of the chunk units; every recipe's pool holds them."""
 
 _CHUNK = ", ".join(f"c.{name}" for name in (*CHUNKS.columns, "checksum"))
+_NOTE = len(NOTES.columns)
 _PAGE = 16384
 """Bytes of a page: units have vectors, of which a page of 4 kB would hold one and be half empty."""
 _WEEK = 7 * 24 * 3600
@@ -276,7 +277,11 @@ class Store:
     def notes(self, owner: str, keys: Sequence[str]) -> dict[str, bytes]:
         """Notes of an organizer by key; unknown keys are left out."""
         sql = f"SELECT {NOTES.selected} FROM notes WHERE owner=? AND key IN ({{marks}})"
-        return dict(self._noted(lambda: self._db.read_in(sql, keys, [owner]), [owner]))
+        with self.snapshot():
+            found = {row[1]: row[2] for row in self._db.read_in(sql, keys, [owner]) if verified(row, _NOTE)}
+            if len(found) < len(set(keys)):  # unknown, or lost
+                require_complete(self._db, NOTES, [owner])
+        return found
 
     def notes_with(self, owner: str, prefix: str) -> dict[str, bytes]:
         """Notes of an organizer whose keys begin with a text."""
@@ -286,7 +291,7 @@ class Store:
     def _noted(self, read: Callable[[], Iterable[tuple[Any, ...]]], owners: Sequence[str]) -> list[tuple[str, bytes]]:
         with self.snapshot():
             require_complete(self._db, NOTES, owners)
-            return [(row[1], row[2]) for row in read() if verified(row, len(NOTES.columns))]
+            return [(row[1], row[2]) for row in read() if verified(row, _NOTE)]
 
     def tables(self, owner: str) -> StepTables:
         """Rows and outputs of an organizer's steps."""

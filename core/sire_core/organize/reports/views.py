@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.grouping import distinct
 from sire_core.algorithms.perspectives import RELATIONS
 from sire_core.algorithms.undirected import UndirectedGraph
 from sire_core.organize.graph.traits import PART, TYPE, WORD
@@ -24,6 +25,7 @@ __all__ = ["EvidenceView", "evidence_views"]
 _OF_KIND = "relations of kind "
 _NEAREST, _WINDOW, _WIDTH = 8, 4, 64
 _LIKE, _DECIMALS = 0.3, 6
+_BLOCK = 1024
 _HUB = 32  # neighbours of an entity up to which two of them count as sharing it
 _FAMILIES, _SHARE, _FAINT = 3, 0.1, 0.1
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -134,7 +136,9 @@ def _alike(table: NetworkTable, mentions: Ints, known: UndirectedGraph, kinds: t
     some = np.flatnonzero(lengths > 0)
     unit = vectors[some] / lengths[some, None]
     pairs = _candidates(unit)
-    cosines = np.einsum("ij,ij->i", unit[pairs[:, 0]], unit[pairs[:, 1]]).round(_DECIMALS)
+    blocks = np.array_split(pairs, len(pairs) // _BLOCK + 1)  # in the cache of a processor, not in memory
+    products = [np.einsum("ij,ij->i", unit[block[:, 0]], unit[block[:, 1]]) for block in blocks]
+    cosines = np.concatenate(products).round(_DECIMALS)
     near = cosines >= _LIKE
     return _nearest_of(known, some[pairs[near]], cosines[near])
 
@@ -152,7 +156,7 @@ def _candidates(unit: NDArray[np.float64]) -> Ints:
         order = np.argsort(turned, kind="stable")
         found += [np.stack([order[:-step], order[step:]], axis=1) for step in range(1, _WINDOW + 1)]
     pairs = np.sort(np.concatenate(found), axis=1)
-    codes = np.unique(pairs[:, 0] * max(1, len(unit)) + pairs[:, 1])
+    codes = distinct(pairs[:, 0] * max(1, len(unit)) + pairs[:, 1])
     return np.stack(np.divmod(codes, max(1, len(unit))), axis=1)
 
 
