@@ -149,6 +149,15 @@ def test_tokens_stay_within_the_limit_and_only_the_rest_is_paid_later(tmp_path, 
     assert report.usage["extraction"].calls == PASSAGES - len(used)
 
 
+def test_a_report_says_what_stored_answers_took_when_they_were_paid_for(tmp_path, server, documents):
+    with index_at(tmp_path / "ix", server) as index:
+        paid = index.build(documents).usage["summaries"]
+        index.delete([document.id for document in documents])
+        again = index.build(documents).usage["summaries"]
+    assert (again.calls, again.cached) == (0, paid.calls)
+    assert again.stored_tokens == paid.input_tokens + paid.output_tokens > 0
+
+
 def test_a_limit_of_no_calls_serves_what_is_paid_and_asks_nothing(tmp_path, server, documents):
     with index_at(tmp_path / "ix", server) as index:
         index.build(documents)

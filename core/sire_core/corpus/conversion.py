@@ -43,22 +43,23 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
         Markdown.
 
     Raises:
-        CorpusError: The extra is missing, or the file cannot be converted; the message is the reason alone.
+        CorpusError: The extra is missing or too old, or the file cannot be converted; the message is the reason alone.
     """
     try:
-        import kreuzberg
-    except ImportError as error:
+        from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_file_sync
+    except ImportError as error:  # before 4.8 it has no ContentFilterConfig
         raise CorpusError(
-            f'files of type {path.suffix.lower()} need the extra "files": pip install "sire-rag[files]"'
+            f'files of type {path.suffix.lower()} need the extra "files" with kreuzberg 4.8 or newer: '
+            'pip install -U "sire-rag[files]"'
         ) from error
     refuse_expanding(path, max_bytes)
     try:
         # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays.
-        everything = kreuzberg.ContentFilterConfig(
+        everything = ContentFilterConfig(
             include_headers=True, include_footers=True, include_watermarks=True, strip_repeating_text=False
         )
-        found = kreuzberg.extract_file_sync(
-            str(path), config=kreuzberg.ExtractionConfig(output_format="markdown", content_filter=everything)
+        found = extract_file_sync(
+            str(path), config=ExtractionConfig(output_format="markdown", content_filter=everything)
         )
     except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
         raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300]}") from error

@@ -187,7 +187,7 @@ class CachedModel(ModelWrapper):
             if flight.error is not None:
                 raise flight.error
             if flight.answer is not None:
-                self._count_stored()
+                self._count_stored(flight.answer)
                 return flight, flight.answer
             # Whoever asked was cancelled: ask ourselves.
 
@@ -208,8 +208,9 @@ class CachedModel(ModelWrapper):
                 parsed = schema.model_validate_json(text)
             except ValidationError:  # written by other rules under the same name: ask again rather than fail
                 return None
-        self._count_stored()
-        return Completion(text, parsed, read, wrote, "length" if cut else "stop", stored=True)
+        answer = Completion(text, parsed, read, wrote, "length" if cut else "stop", stored=True)
+        self._count_stored(answer)
+        return answer
 
     async def _keep(self, key: str, answer: Completion) -> None:
         if isinstance(answer.parsed, BaseModel):
@@ -229,6 +230,6 @@ class CachedModel(ModelWrapper):
             )
         )
 
-    def _count_stored(self) -> None:
+    def _count_stored(self, answer: Completion) -> None:
         if self._meter is not None:
-            self._meter.cached(self._stage)
+            self._meter.cached(self._stage, answer.input_tokens + answer.output_tokens)

@@ -217,10 +217,10 @@ class UsageMeter:
             self._reserved -= reservation.tokens
             self._add(reservation.stage, StageUsage(calls=-1))
 
-    def cached(self, stage: str = "") -> None:
-        """Count an answer that was taken from the store."""
+    def cached(self, stage: str = "", tokens: int = 0) -> None:
+        """Count an answer that was taken from the store, and the tokens that it took when it was asked for."""
         with self._lock:
-            self._add(stage, StageUsage(cached=1))
+            self._add(stage, StageUsage(cached=1, stored_tokens=tokens))
 
     def report(self) -> UsageReport:
         """What was used so far."""

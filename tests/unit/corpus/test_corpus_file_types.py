@@ -193,7 +193,15 @@ def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path, name, conten
 def test_without_the_extra_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "kreuzberg", None)
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4")
-    with pytest.raises(CorpusError, match=r'pip install "sire-rag\[files\]"'):
+    with pytest.raises(CorpusError, match=r'pip install -U "sire-rag\[files\]"'):
+        read_documents(tmp_path)
+
+
+def test_with_an_older_kreuzberg_the_message_says_what_to_update(tmp_path, monkeypatch):
+    kreuzberg = pytest.importorskip("kreuzberg")
+    monkeypatch.delattr(kreuzberg, "ContentFilterConfig")
+    (tmp_path / "a.pdf").write_bytes(pdf("Leases"))
+    with pytest.raises(CorpusError, match=r'kreuzberg 4.8 or newer: pip install -U "sire-rag\[files\]"'):
         read_documents(tmp_path)
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Pairs = NDArray[np.int64]
-    from numpy.typing import NDArray
 
 __all__ = ["INTERACTS", "PassageLinks", "RowMapping"]
 
