@@ -139,6 +139,20 @@ def test_what_the_store_has_not_got_yet_stands_where_its_vector_says(tmp_path):
         assert over.search("Who sailed to Orr in the Amber?", 1)[0].doc_ids == ("new",)
 
 
+def test_what_waits_keeps_nothing_out_that_the_store_has(tmp_path):
+    """More waits than is asked for."""
+    store, question = SimpleVectorStore(), "Who commanded the Northern Wren?"
+    follows = {"recipe": over_vector_store("flat", store), "mirrors": [VectorStoreMirror(store)]}
+    with (
+        Index(tmp_path, embedder=HashEmbedder(), **follows) as over,
+        Index(tmp_path, recipe="flat", embedder=HashEmbedder()) as own,
+    ):
+        over.build([Document(d.id_, d.text) for d in as_llama_index()])
+        own.add([Document(f"late{i}", f"Bananas and carrots number{i} grow.") for i in range(12)])
+        hits = over.search(question, 5)
+        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in own.search(question, 5)], abs=1e-5)
+
+
 def test_nodes_carry_excluded_keys_and_no_more_metadata(documents):
     store = AppendOnly()
     given_document = LlamaIndexDocument(

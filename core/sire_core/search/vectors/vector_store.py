@@ -57,8 +57,8 @@ class _StoreRanking:
     """A ranking that asks the source for more when more is read."""
 
     __slots__ = (
-        *("_allowed", "_asked", "_exhausted", "_place", "_positions", "_query", "_question", "_scores", "_source"),
-        *("_view", "_waiting", "_where"),
+        *("_allowed", "_asked", "_exhausted", "_listable", "_listed", "_place", "_positions", "_query", "_question"),
+        *("_scores", "_source", "_view", "_waiting", "_where"),
     )
 
     def __init__(
@@ -81,12 +81,15 @@ class _StoreRanking:
         self._scores: dict[int, float] = {}
         self._asked = 0
         self._waiting: IntArray = np.flatnonzero(waits if self._allowed is None else waits & self._allowed)
-        self._exhausted = bool(waits.all())
+        self._listable = int(np.count_nonzero(~waits if self._allowed is None else self._allowed & ~waits))
+        self._listed = 0
+        self._exhausted = False
         self._read(())
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
         """The best `n` positions and the source's scores."""
-        while len(self._positions) < n and not self._exhausted:
+        # What waits does not count: the store's own best come first unless the waiting are nearer.
+        while self._listed < min(n, self._listable) and not self._exhausted:
             # A first question that is answered by what is asked for costs one call; filters may need more.
             self._asked = max(n, 4 * self._asked)
             found = await self._source.rank(self._query, self._asked, self._where)
@@ -107,6 +110,7 @@ class _StoreRanking:
             if place not in waiting:  # it may be there as it was before
                 self._positions.append(place)
                 self._scores[place] = float(score)
+        self._listed = len(self._positions)
         if waiting:
             self._add_waiting()
 
