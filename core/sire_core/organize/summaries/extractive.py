@@ -93,7 +93,7 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
     """Choose sentences by maximal marginal relevance to their centroid under a token budget.
 
     Args:
-        vectors: Sparse rows of length one, `[n, vocabulary]`.
+        vectors: Sparse rows (CSR) of length one, `[n, vocabulary]`.
         lengths: Tokens of each sentence, `[n]`.
         budget: Tokens that may be spent; sentences that do not fit any more are skipped.
         diversity: 0 looks at relevance only, 1 at novelty only.
@@ -103,10 +103,12 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
     """
     # A row's mean similarity with all rows is, up to a common factor, its cosine with their centroid. Similarities
     # themselves are worked out for chosen rows only: those of all pairs do not fit into memory for a whole book.
-    centroid = np.asarray(vectors.sum(axis=0, dtype=np.float64)).ravel() / max(1, len(lengths))
+    width = vectors.shape[1]
+    centroid = np.bincount(vectors.indices, weights=vectors.data, minlength=width) / max(1, len(lengths))
     relevance = vectors @ centroid
     relevance = relevance / max(float(relevance.max()), 1e-9)
     redundancy = np.zeros(len(lengths), dtype=np.float32)
+    row = np.zeros(width, dtype=np.float32)
     open_ = np.ones(len(lengths), dtype=bool)
     chosen: list[int] = []
     left = budget
@@ -121,7 +123,10 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
         chosen.append(best)
         open_[best] = False
         left -= int(lengths[best])
-        redundancy = np.maximum(redundancy, (vectors @ vectors[best].T).toarray().ravel())
+        own = slice(vectors.indptr[best], vectors.indptr[best + 1])
+        row[vectors.indices[own]] = vectors.data[own]
+        redundancy = np.maximum(redundancy, vectors @ row)
+        row[vectors.indices[own]] = 0
 
 
 def _sentences(unit: Unit) -> list[str]:
