@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from sire_core.clean_text import clean_text
+from sire_core.corpus.declared_encoding import declared_encoding, decode_as
 from sire_core.errors import ConfigurationError, CorpusError
 
 __all__ = [
@@ -27,32 +26,6 @@ __all__ = [
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
-_DECLARED = re.compile(
-    rb"""<\?xml[^>]*\bencoding\s*=\s*["']([\w.:-]+)|<meta\b[^>]*\bcharset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE
-)
-_DECLARED_WITHIN = 1024
-_READ_AS = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}
-"""What browsers read in the place of a declared encoding, which it extends."""
-_ENCODINGS = frozenset(
-    [
-        *_READ_AS.values(),
-        *(
-            "big5",
-            "cp866",
-            "cp874",
-            "cp949",
-            "euc_jp",
-            "euc_kr",
-            "iso2022_jp",
-            "koi8-r",
-            "koi8-u",
-            "mac-roman",
-            "tis-620",
-        ),
-        *(f"cp{number}" for number in range(1250, 1259)),
-        *(f"iso8859-{number}" for number in range(2, 17) if number != 12),
-    ]
-)
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 _LOOKED_AT = 8192
 
@@ -189,8 +162,10 @@ def read_text(path: Path, max_bytes: int = DEFAULT_MAX_BYTES, *, declares: bool 
         raw = path.read_bytes()
     except OSError as error:
         raise CorpusError(f"cannot be read: {error.strerror}") from error
-    text = _decode_as_declared(raw) if declares else None
-    text = clean_text(_decode(raw, 0) if text is None else text).replace("\r\n", "\n").replace("\r", "\n")
+    marked = raw.startswith((_BOM, *_UTF16_BOMS))
+    declared = declared_encoding(raw) if declares and not marked else ""
+    text = decode_as(raw, declared) if declared else None
+    text = clean_text(_decode(raw, 0, declared) if text is None else text).replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
         raise CorpusError("the file holds nothing but white space")
     return text
@@ -235,8 +210,8 @@ def parse_json(text: str) -> Any:
         raise CorpusError(f"not usable JSON ({error})") from error
 
 
-def _decode(raw: bytes, offset: int) -> str:
-    """Decode a part of a file that starts at byte `offset`."""
+def _decode(raw: bytes, offset: int, declared: str = "") -> str:
+    """Decode a part of a file that starts at byte `offset`; for errors, the encoding that it declares."""
     if offset == 0 and raw.startswith(_UTF16_BOMS):
         raise CorpusError("byte 0 is not UTF-8: the file is UTF-16; convert it (iconv -f UTF-16 -t UTF-8)")
     skipped = len(_BOM) if offset == 0 and raw.startswith(_BOM) else 0
@@ -248,27 +223,10 @@ def _decode(raw: bytes, offset: int) -> str:
             raise CorpusError(
                 "the file is not text, whatever its name says; leave it out, or convert it (UTF-16 to UTF-8, too)"
             ) from error
-        raise CorpusError(
-            f"byte {offset + skipped + error.start} is not UTF-8; convert the file, for example with "
-            "iconv -f WINDOWS-1252 -t UTF-8"
-        ) from error
-
-
-def _decode_as_declared(raw: bytes) -> str | None:
-    """A page in the encoding that it declares; None where it is UTF-8, or that encoding is unknown or wrong."""
-    found = _DECLARED.search(raw[:_DECLARED_WITHIN])
-    if found is None or raw.startswith((_BOM, *_UTF16_BOMS)):
-        return None
-    try:
-        name = codecs.lookup((found[1] or found[2]).decode("ascii")).name
-        name = _READ_AS.get(name, name)
-        if name not in _ENCODINGS:
-            return None
-        if name != "iso2022_jp":  # that one is ASCII with escapes, which reads as UTF-8, too
-            try:
-                return raw.decode("utf-8")
-            except UnicodeDecodeError:
-                pass
-        return raw.decode(name)
-    except (LookupError, UnicodeDecodeError):
-        return None
+        place = f"byte {offset + skipped + error.start} is not UTF-8"
+        if declared:
+            raise CorpusError(
+                f"{place}, and the file cannot be read as {clean_text(declared)[:40]!r}, which it declares; convert it "
+                "from the encoding that it has: iconv -f ENCODING -t UTF-8"
+            ) from error
+        raise CorpusError(f"{place}; convert the file, for example with iconv -f WINDOWS-1252 -t UTF-8") from error

@@ -276,31 +276,6 @@ def test_real_sets(name, count):
     assert not corpus.duplicates
 
 
-@pytest.mark.parametrize(
-    ("declared", "encoding", "words"),
-    [
-        ('<meta charset="windows-1252">', "cp1252", "Café “Größe”"),
-        ("<meta charset=iso-8859-1>", "cp1252", "Café “Größe”"),
-        ('<meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS">', "cp932", "神戸の港"),
-        ('<?xml version="1.0" encoding="koi8-r"?>', "koi8-r", "Москва"),
-        ('<meta charset="iso-2022-jp">', "iso2022_jp", "神戸の港"),
-        ('<meta charset="latin1">', "utf-8", "Café, declared wrongly"),
-        ('<meta charset="rot13">', "utf-8", "Café"),
-    ],
-)
-def test_html_is_read_in_the_encoding_that_it_declares(tmp_path, declared, encoding, words):
-    (tmp_path / "page.html").write_bytes(f"{declared}<html><body><p>{words}</p></body></html>".encode(encoding))
-    (document,) = read_documents(tmp_path).documents
-    assert document.text == words
-
-
-@pytest.mark.parametrize("declared", ["utf-8", "euc-jp", "unicode_escape", "nonsense", "utf-16"])
-def test_html_that_declares_another_encoding_than_it_has_is_left_out(tmp_path, declared):
-    (tmp_path / "page.html").write_bytes(f'<meta charset="{declared}"><p>Caf'.encode() + b"\xe9 \xff.")
-    with pytest.raises(CorpusError, match="is not UTF-8; convert the file"):
-        read_documents(tmp_path)
-
-
 def test_a_file_that_is_no_text_is_called_so(tmp_path):
     (tmp_path / "noise.txt").write_bytes(random.Random(1).randbytes(5_000))
     (tmp_path / "image.md").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20) + b"\xff" * 40)
