@@ -245,8 +245,6 @@ class IndexWriter:
         configuration = self._configuration
         recipe, embedder = configuration.recipe_to_build(manifest), configuration.embedder_for(manifest)
         recipe.check_embedder(embedder)
-        if configuration.extraction == "native":
-            recipe.check_native()
         return BuildContext(
             recipe=recipe,
             embedder=embedder,

@@ -100,14 +100,6 @@ def test_a_value_that_is_refused_costs_nothing(dataset, tmp_path):
         assert not server.log
 
 
-@pytest.mark.parametrize("more", [(), ("--ablations",)])
-def test_a_recipe_that_refuses_native_stops_all_before_anything_is_asked(dataset, more):
-    with ScriptedServer(default_script) as server:
-        words = ("-r", "sirerag,smart", "--native", "--llm", "m", "--base-url", server.base_url)
-        assert "smart has no extraction of its own" in run("eval", dataset, *words, *more, code=1).stderr
-        assert not server.log
-
-
 def script(call):
     if "Always answer" in call.instructions:
         return "Varn Harbour"

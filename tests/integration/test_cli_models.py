@@ -243,6 +243,14 @@ def test_native_folders_stay_native_and_a_folder_without_organizers_needs_no_mod
     assert len(server.log) > 3 * len(TOWNS)
     assert "--native" in run("delete", tmp_path / "ix", "d0", *model(server), code=1).stderr
     run("delete", tmp_path / "ix", "d0", *model(server), "--native", "--yes")
+    run("index", source, "--to", tmp_path / "ix", *model(server), "--native", "--yes")
+    asked = server.received
+    words = ("index", source, "--to", tmp_path / "ix", "-r", "sire", *model(server))
+    assert "Give --native" in run(*words, "--yes", code=1).stderr
+    run(*words, "--native")  # shares what was extracted for sirerag: nothing to pay
+    assert server.received == asked
+    run("delete", tmp_path / "ix", "d1", *model(server), "--native", "--yes")
+    assert json.loads(run("stats", tmp_path / "ix", "--json").stdout)["recipes"] == ["sirerag", "sire"]
     run("index", source, "--to", tmp_path / "flat", "-r", "flat", *model(server), "--yes")
     run("delete", tmp_path / "flat", "d0")
 

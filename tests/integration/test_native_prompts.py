@@ -13,6 +13,7 @@ from sire_core.recipes import REGISTRY, recipe_by_name
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripted_server import ScriptedServer
+from sire_core.testing.scripts import default_script
 from sire_core.types import Passage
 
 ONE = "Mira Vale paints in Port Amber. She signs as M. Vale."
@@ -115,20 +116,23 @@ def test_indexrag_asks_once_per_document():
     ]
 
 
-def test_every_recipe_has_a_way_or_none_and_records_of_two_ways_do_not_mix():
-    assert {recipe().native for recipe in REGISTRY.values()} <= {*NATIVE, ""}
+@pytest.mark.parametrize(("recipe", "paper"), [("sire", "sirerag"), ("smart", "sirerag"), ("pagerank", "msrag")])
+def test_a_recipe_without_prompts_of_its_own_takes_those_of_another_paper_and_says_so(recipe, paper):
+    of_msrag = {"names": ["Otto Kell", "Port Amber"], "triples": [], "aliases": []}
+
+    def script(call):
+        wanted = asked_for(call) & set(of_msrag)
+        return json.dumps({name: of_msrag[name] for name in wanted}) if wanted else default_script(call)
+
+    index, calls, estimate = build(recipe, script)
+    assert f"extraction as in the paper of {paper}" in estimate.describe()
+    assert len([call for call in calls if "passage" in call.fields]) == estimate.extraction.calls[1] == 9
+    assert index.stats()["extraction"].endswith(f"|{NATIVE[paper].name}/v1")
+
+
+def test_every_recipe_has_a_way_and_records_of_two_ways_do_not_mix():
+    assert {recipe().native for recipe in REGISTRY.values()} <= set(NATIVE)
     model = ScriptedModel()
     assert len({ModelExtractor(model, native=name).fingerprint for name in NATIVE}) == len(NATIVE)
     with pytest.raises(ConfigurationError, match="iier"):
         ModelExtractor(model, native="nobody")
-
-
-@pytest.mark.parametrize("recipe", ["sire", "smart"])
-def test_a_recipe_without_prompts_of_its_own_refuses_native_before_anything_is_asked(tmp_path, recipe):
-    with ScriptedServer() as server:
-        model = OpenAIChat("m", base_url=server.base_url, api_key="none")
-        index = Index(tmp_path / "ix", recipe=recipe, language_model=model, extraction="native")
-        for change in (index.estimate, index.build):
-            with pytest.raises(ConfigurationError, match=f"{recipe} has no extraction of its own"):
-                change(CORPUS)
-            assert not server.log

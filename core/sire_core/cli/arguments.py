@@ -163,9 +163,9 @@ Native = Annotated[
     bool,
     typer.Option(
         "--native",
-        help="Extract as in the recipe's paper: SiReRAG and MS-RAG with three calls per passage, IIER with one for "
-        "keywords, IndexRAG with one per document. sire and smart refuse it. Default: one call per passage for all "
-        "recipes.",
+        help="Extract as the recipe's paper does: SiReRAG's three calls per passage (also for sire and smart, which have "
+        "no prompts of their own), MS-RAG's three (also for pagerank), IIER's one for keywords, IndexRAG's one per "
+        "document. Default: one call per passage for all recipes.",
     ),
 ]
 Runner = Annotated[

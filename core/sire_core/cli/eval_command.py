@@ -66,16 +66,12 @@ def eval_(
     --questions questions.jsonl
     """
     from sire_core.evaluate.datasets import load_dataset
-    from sire_core.recipes import recipe_by_name
 
     asked = asking.asked()
     shown.check(compared, asking, answering, measuring, calls.llm)
     check_index(dataset_dir, asked, builds=compared.builds)
     given = compared.recipes
     names = recipe_names(given, ablations=compared.ablations) if given or asked.file is None else []
-    if calls.native:
-        for name in names:
-            recipe_by_name(name).check_native()
     rows = ablation_rows(names, parse_settings(compared.settings)) if compared.ablations else {}
     builds = not (answering.reader_only or compared.clusters or asked.file is not None)
     with eval_models(calls, judge=answering.judge, to=compared.to, answers=answering.answers, builds=builds) as models:

@@ -287,6 +287,4 @@ def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:
 
     make = factory_of(built.name) if options.native else None
     native = make().native if make else "sirerag"
-    if not native:  # it has no such records
-        return ""
     return ModelExtractor(options.language_model, native=native if options.native else None).fingerprint

@@ -55,12 +55,14 @@ class Estimate:
         stored: Number of distinct passages whose extraction is already stored and costs nothing.
         extraction: Calls, tokens and price of extraction.
         summaries: The same for summaries, of all recipes of the folder that the change updates.
+        native: The recipe whose paper's prompts extract (`extraction="native"`); empty for the prompt of all recipes.
     """
 
     passages: int
     stored: int
     extraction: CostRange
     summaries: CostRange
+    native: str = ""
 
     @property
     def total(self) -> CostRange:
@@ -69,7 +71,8 @@ class Estimate:
 
     def describe(self) -> str:
         """A few lines for people."""
-        lines = [f"{count(self.passages, 'passage')}, {self.stored:,} of them extracted already"]
+        whose = f"; extraction as in the paper of {self.native}" if self.native else ""
+        lines = [f"{count(self.passages, 'passage')}, {self.stored:,} of them extracted already{whose}"]
         for name, cost in (("extraction", self.extraction), ("summaries", self.summaries), ("together", self.total)):
             lines.append(
                 f"{name:>10}: {_range(cost.calls, 'call')}, {_range(cost.input_tokens, 'input token')}, "
@@ -104,14 +107,15 @@ async def estimate_build(
     if workers.language_model is None:
         return Estimate(len(chunks), 0, CostRange(price=(0.0, 0.0)), CostRange(price=(0.0, 0.0)))
     price = price or price_of(workers.language_model.fingerprint, load_prices())
-    extraction, known = CostRange().priced(price), set[str]()
+    extraction, known, native = CostRange().priced(price), set[str](), ""
     if workers.recipe.needs_records and workers.extractor is None:
         extractor = model_extractor(workers.language_model, workers.extraction, native=workers.recipe.native)
+        native = workers.recipe.native if workers.extraction == "native" else ""
         known = library.calls.known(extractor.fingerprint, [chunk.hash for chunk in chunks]) if library else known
         asked = cast("ModelExtractor", getattr(extractor, "asked", extractor))
         extraction = estimate_extraction(missing_chunks(chunks, known), asked, price=price)
     summaries = await _summaries(old, chunks, library, workers)
-    return Estimate(len(chunks), len(known), extraction, summaries.priced(price))
+    return Estimate(len(chunks), len(known), extraction, summaries.priced(price), native)
 
 
 def estimate_extraction(

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sire_core.errors import ConfigurationError
-
 if TYPE_CHECKING:
     from sire_core.protocols.building import Organizer
     from sire_core.protocols.models import Embedder
@@ -28,8 +26,8 @@ class Recipe:
         ranker: Ranks the units.
         selectors: Choose from the ranking, applied in order.
         context: Adds text to an answer's prompt, in addition to the hits; None adds nothing.
-        native: The prompts for `Index(extraction="native")`: a name of `sire_core.extraction.native.NATIVE`; empty
-            refuses it, since its paper has none.
+        native: The prompts for `Index(extraction="native")`: a name of `sire_core.extraction.native.NATIVE`; those
+            of SiReRAG where its paper has none.
         vectors: The user's vector store for nearest-neighbour search; None uses the built-in scan.
         config: The settings of the recipe; `REGISTRY[name](**config)` creates the same recipe.
         texts: Explanations of these settings.
@@ -72,18 +70,6 @@ class Recipe:
             check = getattr(organizer, "check_installed", None)  # organizers of your own need none
             if check is not None:
                 check()
-
-    def check_native(self) -> None:
-        """Refuse the extraction of a paper that has none, which would be paid for with another paper's prompts.
-
-        Raises:
-            ConfigurationError: The recipe has no way to extract of its own.
-        """
-        if not self.native:
-            raise ConfigurationError(
-                f"{self.name} has no extraction of its own, so that extraction='native' (--native) would pay for "
-                "another paper's prompts. Leave it out, and build it in a folder that was made without it."
-            )
 
     def describe(self) -> str:
         """What will be built and what it costs, in a few lines."""

@@ -38,7 +38,6 @@ def sire(**settings: Any) -> Recipe:
         organizers=(chosen.make(KnowledgeGraph),),
         ranker=chosen.make(EvidencePaths),
         selectors=chosen.make(RerankSettings).selectors(),
-        native="",
         config=chosen.config,
         texts=chosen.texts,
     )

@@ -70,7 +70,6 @@ def smart(**settings: Any) -> Recipe:
         ranker=_base(base),
         selectors=(chosen.make(ReportSelector),),
         context=ReportLines(),
-        native="",
         config=chosen.config,
         texts=chosen.texts,
     )
