@@ -91,25 +91,45 @@ def test_yes_builds_and_reports_usage_by_stage(tmp_path, source, server):
     assert server.received == asked
 
 
-@pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("y\n", 0), ("\x04", 130)])
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_a_person_at_a_terminal_is_asked(tmp_path, source, server, answer, code):
+def at_terminal(answer, *words):
     import pty
 
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", "from sire_core.cli import main; main()"]
-    command += ["index", str(source), "--to", str(tmp_path / "ix"), *model(server)]
+    command = [sys.executable, "-c", "from sire_core.cli import main; main()", *map(str, words)]
     try:
         os.write(ours, answer.encode())
-        done = subprocess.run(command, stdin=theirs, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(command, stdin=theirs, capture_output=True, text=True, timeout=120, check=False)
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("y\n", 0), ("\x04", 130)])
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_person_at_a_terminal_is_asked(tmp_path, source, server, answer, code):
+    done = at_terminal(answer, "index", source, "--to", tmp_path / "ix", *model(server))
     assert done.returncode == code, done.stderr
     assert "Continue?" in done.stderr
     assert ("Nothing was changed" in done.stderr) == (code != 0)
     assert (server.received > 0) == (code == 0)
     assert (tmp_path / "ix").exists() == (code == 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_removal_is_asked_about_once_whether_it_costs_or_not_and_never_for_unknown_ids(tmp_path, source, server):
+    folder, paid = tmp_path / "ix", tmp_path / "paid"
+    run("index", source, "--to", folder, "-r", "sire", *model(server), "--yes")
+    free = at_terminal("n\n", "delete", folder, "d1", *model(server))
+    assert (free.returncode, free.stderr.count("Continue?")) == (1, 1)
+    assert "No model calls are needed." in free.stderr
+    assert json.loads(run("stats", folder, "--json").stdout)["documents"] == 8
+    run("index", source, "--to", paid, "-r", "raptor", *model(server), "--yes")
+    done = at_terminal("y\ny\n", "delete", paid, "d1", *model(server))
+    assert (done.returncode, done.stderr.count("Continue?")) == (0, 1)
+    assert "Expected model calls" in done.stderr
+    unknown = run("delete", paid, "d2", "nobody", *model(server), code=1)
+    assert "Not in the index: 1 id to delete (nobody)" in unknown.stderr
+    assert "Expected model calls" not in unknown.stderr
 
 
 def test_the_key_is_used_and_neither_written_nor_shown(tmp_path, source, server, monkeypatch):

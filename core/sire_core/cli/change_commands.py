@@ -85,7 +85,8 @@ def delete(
 
     Stored answers of models about them are kept in case the documents come back, unless --purge is given. Summaries
     that used them are written again; with --llm, the expected cost is shown and you are asked before anything is spent.
-    On a terminal the documents are listed and you are asked first; scripts are not asked.
+    The documents are listed; on a terminal you are asked before they are removed. Scripts are not asked about that, but
+    costs need --yes from them, too.
 
     Example, to overwrite what was removed earlier: sire delete my-index --purge
     """
@@ -109,13 +110,15 @@ def delete(
     pay = approval(spending, without)
 
     def approve(index: Index, documents: Sequence[Document]) -> None:
+        from sire_core.corpus.changes import check_known
+
         gone = ids_of(names, index, folder)
-        if gone and set(gone) <= set(index.view().pool.document_ids()):  # else the deletion is refused
+        check_known(gone, index.view().pool.document_ids())  # before anything is listed, priced or asked
+        if gone:
             _list_removed("To be removed from the index", gone)
-            if pay is None:
-                ask_to_go_on(yes=spending.yes or not sys.stdin.isatty())
-        if pay is not None:
-            pay(index, documents)
+        asked = pay is not None and pay(index, documents)
+        if gone and not asked:
+            ask_to_go_on(yes=spending.yes or not sys.stdin.isatty())
 
     overwritten = f"{folder}: what deleted documents left on disk was overwritten." if purge else ""
     run_change(options, change, as_json=as_json, approve=approve, also=overwritten)
@@ -184,8 +187,8 @@ def with_documents(index: Index, documents: Sequence[Document]) -> Sequence[Docu
 
 def approval(
     spending: SpendingOptions, after: Callable[[Index, Sequence[Document]], Sequence[Document]]
-) -> Callable[[Index, Sequence[Document]], None] | None:
-    """Asks whether a change may be paid; None where nothing is paid.
+) -> Callable[[Index, Sequence[Document]], bool] | None:
+    """Asks whether a change may be paid, see `approve_cost`; None where nothing is paid.
 
     Args:
         spending: What was said.

@@ -56,7 +56,7 @@ def run_change(
     *,
     sources: Sequence[Path] | None = None,
     as_json: bool = False,
-    approve: Callable[[Index, Sequence[Document]], None] | None = None,
+    approve: Callable[[Index, Sequence[Document]], object] | None = None,
     whole: bool = False,
     also: str = "",
 ) -> None:

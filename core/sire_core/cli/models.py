@@ -66,7 +66,7 @@ class SpendingOptions(ModelOptions):
     prices: arguments.Prices = None
     yes: arguments.Yes = False
 
-    def approval(self) -> Callable[[Index, Sequence[Document]], None] | None:
+    def approval(self) -> Callable[[Index, Sequence[Document]], bool] | None:
         """Asks whether a build of these documents may be paid, see `approve_cost`; None where nothing is paid.
 
         Raises:

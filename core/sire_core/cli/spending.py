@@ -38,8 +38,10 @@ def find_price(llm: str, prices: Path | None) -> Price | None:
     return price
 
 
-def approve_cost(index: Index, documents: Sequence[Document], price: Price | None, *, yes: bool) -> None:
+def approve_cost(index: Index, documents: Sequence[Document], price: Price | None, *, yes: bool) -> bool:
     """Show what a build or change would cost and ask whether to go on, unless it costs nothing.
+
+    Returns whether somebody agreed: False where nothing is paid.
 
     Args:
         index: What would be built or changed.
@@ -53,9 +55,10 @@ def approve_cost(index: Index, documents: Sequence[Document], price: Price | Non
     estimate = index.estimate(documents, price)
     if estimate.total.calls[1] == 0:
         note("No model calls are needed.")
-        return
+        return False
     note(f"Expected model calls:\n{estimate.describe()}")
     ask_to_go_on(yes=yes)
+    return True
 
 
 def ask_to_go_on(*, yes: bool) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CorpusChange",
     "StoredDocument",
+    "check_known",
     "plan_build",
     "plan_delete",
     "plan_delete_passages",
@@ -147,8 +148,24 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, mis
         CorpusError: Some ids are not in the index; nothing is removed.
     """
     wanted = tuple(dict.fromkeys(ids))
-    missing = [found for found in wanted if found not in stored]
-    if missing and not missing_ok:
+    if not missing_ok:
+        check_known(wanted, stored)
+    return CorpusChange(drop_documents=tuple(name for name in wanted if name in stored))
+
+
+def check_known(ids: Iterable[str], stored: Collection[str]) -> None:
+    """Refuse to delete unknown ids.
+
+    Args:
+        ids: To be deleted.
+        stored: Ids of all documents.
+
+    Raises:
+        CorpusError: Some ids are not in the index; nothing is removed.
+    """
+    known = stored if isinstance(stored, Mapping) else set(stored)
+    missing = [found for found in dict.fromkeys(ids) if found not in known]
+    if missing:
         near = difflib.get_close_matches(missing[0], list(stored)[:_COMPARED], n=3)
         advice = (
             f"similar to {missing[0]}: {', '.join(near)}."
@@ -159,7 +176,6 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, mis
             f"Not in the index: {count(len(missing), 'id')} to delete ({', '.join(missing[:10])}). "
             f"Nothing was deleted; {advice}"
         )
-    return CorpusChange(drop_documents=tuple(name for name in wanted if name in stored))
 
 
 def plan_delete_shown(
