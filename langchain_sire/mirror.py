@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = ["VectorStoreMirror"]
 
-_logger = logging.getLogger(__name__)
-
 
 class VectorStoreMirror:
     """Writes every change of an index to a vector store: `Index(path, mirrors=[VectorStoreMirror(store)])`.
 
     The documents and ids are those of `pool_documents`; the store embeds them with its own embeddings. What the store
     missed after a crash or while it could not be reached is sent with the next change or by `index.push()`; a store
-    that was emptied is filled again. Use an empty collection: existing entries stay, and a warning says so.
+    that was emptied is filled again. Use an empty collection: entries of others, another
+    index too, stay, and a warning says so.
 
     `over_vector_store` searches the store and checks filters again. If you search the store yourself, use positive
     filters (`tenant == "a"`): a derived unit has only the metadata that all its source passages share, so a negative
@@ -53,7 +51,6 @@ class VectorStoreMirror:
         self.vector_store = vector_store
         self._name = name
         self._save = save
-        self._looked = False
 
     @property
     def name(self) -> str:
@@ -65,9 +62,6 @@ class VectorStoreMirror:
         store = self.vector_store
         documents = [pool_document(found.unit, found.doc_ids, found.metadata) for found in units]
         ids = [to_uuid(found.unit.id) for found in units]
-        if not self._looked:
-            self._looked = True
-            await self._warn_of_others(units[0].vector.tolist())
         there = await self._there(ids)
         if there is None:
             there = [name for name, found in zip(ids, units, strict=True) if found.replaces]
@@ -89,29 +83,16 @@ class VectorStoreMirror:
         there = await self._there([to_uuid(unit)])
         return there is None or bool(there)
 
+    async def nearest(self, unit: MirroredUnit) -> list[str]:
+        """The unit id of the entry that is nearest to a unit's text by the store's own embeddings."""
+        store, text = self.vector_store, unit.unit.index_text
+        found = await call(lambda: store.similarity_search(text, k=1), lambda: store.asimilarity_search(text, k=1))
+        return [str(document.metadata.get("unit_id", "")) for document in found]
+
     async def flush(self) -> None:
         """Save the store, where that was asked for."""
         if self._save is not None:
             await asyncio.to_thread(self._save)
-
-    async def _warn_of_others(self, vector: list[float]) -> None:
-        """Say so where the store answers with what is not ours; one that cannot be asked is not judged."""
-        store = self.vector_store
-        try:
-            found = await call(
-                lambda: store.similarity_search_by_vector(vector, k=1),
-                lambda: store.asimilarity_search_by_vector(vector, k=1),
-            )
-        except Exception as error:  # noqa: BLE001 - stores make their collection when they first add; some search no vectors
-            _logger.debug("The vector store %r was not looked at: %s", self._name, error)
-            return
-        if any("unit_id" not in document.metadata for document in found):
-            _logger.warning(
-                "The vector store %r (%s) holds entries that are not of this index. They stay, a copy of every text "
-                "comes beside them, and other chains over the store will find both. Give an empty collection or table.",
-                self._name,
-                type(self.vector_store).__name__,
-            )
 
     async def _there(self, ids: Sequence[str]) -> list[str] | None:
         """Those of the ids that the store has; None when it cannot be asked."""

@@ -40,7 +40,7 @@ class VectorStoreMirror:
     the node itself, as it is for all nodes in stores that cannot delete by node id (`delete_nodes`).
 
     Args:
-        vector_store: Your store. Use an empty one: existing entries stay, and a warning says so.
+        vector_store: Your store. Use an empty one: entries of others, another index too, stay, and a warning says so.
         name: Unique among the stores of an index, and the same in every process.
         persist_path: File to which the store is written after each change, for stores in memory, such as
             `SimpleVectorStore`; load it with the store's `from_persist_path`.
@@ -61,7 +61,6 @@ class VectorStoreMirror:
         self.vector_store = vector_store
         self._name = name
         self._file = None if persist_path is None else Path(persist_path)
-        self._looked = False
         self._by_id = any(overrides(vector_store, BasePydanticVectorStore, way) for way in _BY_ID)
 
     @property
@@ -71,9 +70,6 @@ class VectorStoreMirror:
 
     async def put(self, units: Sequence[MirroredUnit]) -> None:
         """Add units; what the store has under their ids goes first, since not every store replaces."""
-        if not self._looked:
-            self._looked = True
-            await self._warn_of_others(units[0].vector)
         replaced = [found.unit.id for found in units if found.replaces]
         if replaced:
             try:
@@ -101,26 +97,15 @@ class VectorStoreMirror:
         """Whether the store finds anything near a unit that was put."""
         return bool(await self._nearest(vector))
 
+    async def nearest(self, unit: MirroredUnit) -> list[str]:
+        """The unit id of the node that is nearest to a unit's vector."""
+        return [from_uuid(name) for name in await self._nearest(unit.vector)]
+
     async def _nearest(self, vector: NDArray[np.float32]) -> list[str]:
         """The id of what the store has nearest to a vector; nothing of an empty one."""
         store, asked = self.vector_store, VectorStoreQuery(query_embedding=vector.tolist(), similarity_top_k=1)
         found = await call(store.query, store.aquery, asked, is_async=awaits(store.aquery))
         return list(found.ids or [node.node_id for node in found.nodes or ()])
-
-    async def _warn_of_others(self, vector: NDArray[np.float32]) -> None:
-        """Say so where the store answers with what is not ours; one that cannot be asked is not judged."""
-        try:
-            found = await self._nearest(vector)
-        except Exception as error:  # noqa: BLE001 - stores make their collection when they first add
-            _logger.debug("The vector store %r was not looked at: %s", self._name, error)
-            return
-        if any(to_uuid(from_uuid(name)) != name for name in found):  # no id of a unit
-            _logger.warning(
-                "The vector store %r (%s) holds entries that are not of this index. They stay, a copy of every text "
-                "comes beside them, and other chains over the store will find both. Give an empty collection or table.",
-                self._name,
-                type(self.vector_store).__name__,
-            )
 
     async def flush(self) -> None:
         """Write the file, atomically, where there is one."""

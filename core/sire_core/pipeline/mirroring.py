@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError, IndexLockedError
-from sire_core.protocols import BufferedMirror, MirroredUnit, OwnedMirror, VerifiableMirror
+from sire_core.protocols import BufferedMirror, MirroredUnit, OwnedMirror, SharedMirror, VerifiableMirror
 from sire_core.storage.outbox import Followed
 from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
 from sire_core.storage.store import CORPUS
@@ -63,7 +63,11 @@ async def push(library: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *
     if not (plan.again or plan.follows or waiting):
         return 0
     await asyncio.to_thread(outbox.follow, following)
-    sent = await _send_all(outbox, mirror, await asyncio.to_thread(_Reader, library, plan.owners))
+    reader = await asyncio.to_thread(_Reader, library, plan.owners)
+    if plan.first and isinstance(mirror, SharedMirror):
+        sent = await _send_first(outbox, mirror, reader)
+    else:
+        sent = await _send_all(outbox, mirror, reader)
     if isinstance(mirror, OwnedMirror):
         await mirror.leave_mark(token)
     await asyncio.to_thread(outbox.follow, replace(following, marks=(token,)))
@@ -129,6 +133,7 @@ class _Plan:
         mark: What stands in its table.
         follows: Whether owners came to it.
         again: Whether it has lost what was sent.
+        first: Whether it has nothing yet that is known to be there.
     """
 
     owners: tuple[str, ...]
@@ -136,6 +141,7 @@ class _Plan:
     mark: str
     follows: bool
     again: bool
+    first: bool
 
 
 async def _look(library: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> _Plan:
@@ -161,7 +167,7 @@ async def _look(library: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, 
     sent = await asyncio.to_thread(outbox.sent)
     other = mark not in known.marks and bool(mark or (sent and isinstance(mirror, OwnedMirror)))
     again = full or other or await _is_lost(library, owners, mirror, sent)
-    return _Plan(owners, index, mark, set(owners) != set(known.owners), again)
+    return _Plan(owners, index, mark, set(owners) != set(known.owners), again, again or not sent)
 
 
 async def _is_behind(library: IndexFiles, built: BuiltRecipe, mirror: Mirror) -> bool:
@@ -180,6 +186,46 @@ async def _is_lost(library: IndexFiles, owners: Sequence[str], mirror: Mirror, s
         return False
     found = await asyncio.to_thread(lambda: list(library.store.units_of(sent, owners)))
     return bool(found) and not await mirror.holds(found[0][0].id, found[0][1])
+
+
+async def _send_first(outbox: Outbox, mirror: SharedMirror, reader: _Reader) -> int:
+    """Send what waits to a store that may be filled already, and say so; gives how many units were sent."""
+    import asyncio
+
+    waiting = await asyncio.to_thread(outbox.pending)
+    units = await asyncio.to_thread(reader.read, waiting[:1], ())
+    failed = False
+    if units:
+        try:
+            found = await mirror.nearest(units[0])
+        except Exception as error:  # noqa: BLE001 - most often there is no collection yet; if there is, it fails again
+            _logger.debug("The vector store %r was not looked at: %s", mirror.name, error)
+            failed = True
+        else:
+            await asyncio.to_thread(_warn_of_others, outbox, mirror, found, waiting)
+    sent = await _send_all(outbox, mirror, reader)
+    if failed:
+        try:
+            await mirror.nearest(units[0])
+        except Exception as error:  # noqa: BLE001 - a user's store may raise anything
+            _logger.warning(
+                "The vector store %r took the units of this index, but cannot be searched (%s: %s). If it holds "
+                "vectors of another model, give an empty collection or table.",
+                mirror.name,
+                type(error).__name__,
+                str(error)[:500],
+            )
+    return sent
+
+
+def _warn_of_others(outbox: Outbox, mirror: Mirror, found: Sequence[str], waiting: Sequence[str]) -> None:
+    """Warn of a store that answers with what this index neither sent nor is about to send."""
+    if not set(found) <= {*waiting, *outbox.held(found)}:
+        _logger.warning(
+            "The vector store %r holds entries that are not of this index. They stay, a copy of every text comes "
+            "beside them, and other chains over the store will find both. Give an empty collection or table.",
+            mirror.name,
+        )
 
 
 async def _send_all(outbox: Outbox, mirror: Mirror, reader: _Reader) -> int:

@@ -44,6 +44,7 @@ from sire_core.protocols.storing import (
     Mirror,
     MirroredUnit,
     OwnedMirror,
+    SharedMirror,
     UnitStore,
     VerifiableMirror,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "Recipe",
     "Runner",
     "Selector",
+    "SharedMirror",
     "StoredRow",
     "StreamingModel",
     "Summarizer",

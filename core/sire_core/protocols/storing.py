@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sire_core.types import Unit
 
-__all__ = ["BufferedMirror", "Mirror", "MirroredUnit", "OwnedMirror", "UnitStore", "VerifiableMirror"]
+__all__ = ["BufferedMirror", "Mirror", "MirroredUnit", "OwnedMirror", "SharedMirror", "UnitStore", "VerifiableMirror"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,18 @@ class BufferedMirror(Mirror, Protocol):
 
     async def flush(self) -> None:
         """Keep it; called after the last `put` or `drop` of a push, which counts as done when this has returned."""
+
+
+@runtime_checkable
+class SharedMirror(Mirror, Protocol):
+    """A `Mirror` whose store may hold entries of others, which are warned of before the first write."""
+
+    async def nearest(self, unit: MirroredUnit) -> Sequence[str]:
+        """The unit id of the entry that is nearest to a unit, any other text for an entry of others.
+
+        Raises:
+            Exception: Whatever the store raises; many make their collection only when something is first added.
+        """
 
 
 @runtime_checkable

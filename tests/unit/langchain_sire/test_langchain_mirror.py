@@ -221,7 +221,6 @@ def test_a_store_that_is_filled_already_is_warned_of_once(store, caplog):
     retriever.add_documents(from_texts(["Tom Hale was a sailor."]))
     warnings = [record.getMessage() for record in caplog.records if "not of this index" in record.getMessage()]
     assert len(warnings) == 1
-    assert "InMemoryVectorStore" in warnings[0]
     assert "empty collection" in warnings[0]
 
 
@@ -231,3 +230,19 @@ def test_a_store_with_nothing_of_others_is_not_warned_of(store, caplog, tmp_path
     again.add_documents(from_texts(["Tom sailed."]))
     again.index.close()
     assert "not of this index" not in caplog.text
+
+
+def test_another_index_in_the_store_is_warned_of_whatever_embeds_on_our_side(store, caplog):
+    """The vectors of the index have another length than those of the store."""
+    Index(mirrors=[VectorStoreMirror(store)]).build([document(0), document(1)])
+    assert "not of this index" not in caplog.text
+    with Index(mirrors=[VectorStoreMirror(store)]) as index:
+        index.build([Document("x", "Zed Moss was a sailor.")])
+        index.add([Document("y", "Zed Moss sailed to Orr.")])
+    assert caplog.text.count("not of this index") == 1
+
+
+def test_a_store_of_others_entries_is_warned_of_with_the_default_embedder(store, caplog):
+    store.add_texts(["Mira Vale was a painter."])
+    Index(mirrors=[VectorStoreMirror(store)]).build([document(0)])
+    assert caplog.text.count("not of this index") == 1

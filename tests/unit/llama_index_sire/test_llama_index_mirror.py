@@ -184,3 +184,21 @@ def test_a_store_that_is_filled_already_is_warned_of_once(filled, caplog):
     )
     retriever.insert([LlamaIndexDocument(text="Tom was a sailor.")])
     assert caplog.text.count("not of this index") == filled
+
+
+def test_another_index_in_the_store_is_warned_of(caplog):
+    store = SimpleVectorStore()
+    Index(mirrors=[VectorStoreMirror(store)]).build([document(0), document(1)])
+    assert "not of this index" not in caplog.text
+    with Index(mirrors=[VectorStoreMirror(store)]) as index:
+        index.build([Document("x", "Zed Moss was a sailor.")])
+        index.add([Document("y", "Zed Moss sailed to Orr.")])
+    assert caplog.text.count("not of this index") == 1
+
+
+def test_a_store_with_vectors_of_another_length_is_warned_of(caplog):
+    store = SimpleVectorStore()
+    store.add([TextNode(text="Mira was a painter.", embedding=[1.0] * 8)])
+    Index(mirrors=[VectorStoreMirror(store)]).build([document(0)])
+    assert "cannot be searched" in caplog.text
+    assert "vectors of another model" in caplog.text
