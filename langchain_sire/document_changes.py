@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import Document
 
 from langchain_sire.documents import from_langchain
+from sire_core.corpus.stored import asked_of
 from sire_core.errors import ConfigurationError
 from sire_core.filter_ids import passes
 from sire_core.models.sync import run_sync
 from sire_core.search.filter_hint import unknown_keys
-from sire_core.types import BuildReport, Passage
+from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter, FilterLike
@@ -107,12 +108,7 @@ class DocumentChanges:
         found: list[str] = []
         seen: set[str] = set()
         for document in await asyncio.to_thread(self.index.documents):
-            bare = Passage(document.text or "-")
-            own = [piece if isinstance(piece, Passage) else bare for piece in document.chunks or ("",)]
-            asked = [
-                ({**document.metadata, **piece.metadata}, document.id, piece.id, piece.title or document.title)
-                for piece in own
-            ]
+            asked = asked_of(document)
             seen.update(key for passage in asked for key in passage[0])
             if all(passes(wanted, asked)):
                 found.append(document.id)

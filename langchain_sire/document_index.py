@@ -16,8 +16,10 @@ from langchain_sire.documents import to_langchain
 from langchain_sire.pending import Pending, pending_of
 from langchain_sire.retriever import SireRetriever
 from sire_core import types
+from sire_core.corpus.stored import asked_of
 from sire_core.corpus.validation import check_documents
 from sire_core.errors import IndexMissingError
+from sire_core.filter_ids import passes
 from sire_core.filters import FilterLike
 
 if TYPE_CHECKING:
@@ -194,9 +196,7 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         allow = self.index.allow
         if document is None or allow is None:
             return document
-        pieces = [chunk.metadata for chunk in document.chunks if isinstance(chunk, types.Passage)]
-        everything = [{**document.metadata, **dict(metadata)} for metadata in pieces] or [dict(document.metadata)]
-        return document if all(map(allow.matches, everything)) else None
+        return document if all(passes(allow, asked_of(document))) else None
 
     def _stored(self, ids: Sequence[str]) -> list[types.Document]:
         if not ids:

@@ -10,7 +10,16 @@ from sire_core.filters import Condition
 if TYPE_CHECKING:
     from sire_core.filters import Filter
 
-__all__ = ["DOCUMENT_KEYS", "FIELDS", "PASSAGE_KEYS", "TITLE", "asks_for_fields", "conditions", "passes"]
+__all__ = [
+    "DOCUMENT_KEYS",
+    "FIELDS",
+    "PASSAGE_KEYS",
+    "TITLE",
+    "asks_for_fields",
+    "conditions",
+    "filtered_title",
+    "passes",
+]
 
 DOCUMENT_KEYS = ("doc_id", "document_id", "ref_doc_id", "id")
 """Names of a document's id: ours, those of LlamaIndex's stores, and that of LangChain's documents."""
@@ -25,12 +34,20 @@ def asks_for_fields(where: Filter, keys: Collection[str] = FIELDS) -> bool:
     return any(condition.key in keys for condition in conditions(where))
 
 
+def filtered_title(of_document: str, own: str) -> str:
+    """The title that filters compare: the document's, which stands for all of it; a passage's own where it has none.
+
+    So a filter that keeps a document out by its title keeps all of it out, however its passages are called.
+    """
+    return of_document or own
+
+
 def passes(where: Filter, passages: Iterable[tuple[Mapping[str, Any], str, str, str]]) -> Iterator[bool]:
     """Whether each passage passes a filter.
 
     Args:
         where: The filter.
-        passages: Metadata, document id, own id and title of each.
+        passages: Metadata, document id, own id and `filtered_title` of each.
     """
     named = asks_for_fields(where)
     return (where.matches(_with_fields(*passage) if named else passage[0]) for passage in passages)

@@ -60,21 +60,20 @@ def backup(
 
 
 def documents(folder: arguments.Folder, where: arguments.Filter = None, as_json: arguments.AsJson = False) -> None:
-    """List the documents of an index, with their ids.
+    """List the documents of an index, with their ids; with a filter, those of which a passage passes.
 
     Example: sire documents my-index --filter lang=en
 
     JSON: a list of {"id", "title", "passages", "metadata"}.
     """
+    from sire_core.corpus.stored import asked_of
     from sire_core.filter_ids import passes
     from sire_core.filters import parse_filter
 
     check_folder(folder)
     wanted = parse_filter(where)
     with open_index(IndexOptions(folder=folder)) as index:
-        found = [
-            d for d in index.documents() if wanted is None or all(passes(wanted, [(d.metadata, d.id, "", d.title)]))
-        ]
+        found = [d for d in index.documents() if wanted is None or any(passes(wanted, asked_of(d)))]
     if as_json:
         listed = (
             {"id": d.id, "title": d.title, "passages": len(d.chunks or ()), "metadata": dict(d.metadata)} for d in found

@@ -192,7 +192,7 @@ def plan_delete_shown(
     Raises:
         CorpusError: Some ids are not in the index, or nothing of them passes; nothing is removed.
     """
-    shown = {chunk.id: chunk.doc_id for chunk in chunks if is_allowed(chunk, allow)}
+    shown = {chunk.id: chunk.doc_id for chunk in chunks if is_allowed(chunk, allow, stored)}
     there = {name: stored[name] for name in shown.values()}
     gone = set(plan_delete(there, ids, missing_ok=missing_ok).drop_documents)
     return _without(stored, chunks, {name: owner for name, owner in shown.items() if owner in gone}, chunker)
@@ -218,7 +218,7 @@ def plan_delete_passages(
     Raises:
         CorpusError: A passage was cut here; nothing is removed.
     """
-    found = [chunk for chunk in chunks if (chunk.source_id or chunk.id) in ids and is_allowed(chunk, allow)]
+    found = [chunk for chunk in chunks if (chunk.source_id or chunk.id) in ids and is_allowed(chunk, allow, stored)]
     if cut_here := [chunk.doc_id for chunk in found if not chunk.source_id]:
         raise CorpusError(
             f"{cut_here[0]} was given whole, and its passages were cut here: with its next update they would come "

@@ -174,9 +174,12 @@ def is_cut(metadata: Mapping[str, Any]) -> bool:
 
 
 def section_title(title: str, path: Sequence[str]) -> str:
-    """What stands in front of a passage: the document's title, then the headings that it does not repeat."""
-    names = [" ".join(title.split())] if title.strip() else []
+    """What stands in front of a passage: the document's title, then the headings that it does not end with already."""
+    whole = " ".join(title.split())
+    names: list[str] = []
     for name in path:
         if name and (not names or name.casefold() != names[-1].casefold()):
             names.append(name)
-    return SEPARATOR.join(names)
+    ends = f"{SEPARATOR}{whole}".casefold()
+    known = (n for n in range(len(names), 0, -1) if ends.endswith(SEPARATOR.join(["", *names[:n]]).casefold()))
+    return SEPARATOR.join([*([whole] if whole else []), *names[next(known, 0) :]])

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sire_core.filter_ids import passes
+from sire_core.filter_ids import filtered_title, passes
 from sire_core.types import Document, Passage
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.types import Chunk
 
-__all__ = ["StoredDocument", "given_back", "is_allowed"]
+__all__ = ["StoredDocument", "asked_of", "given_back", "is_allowed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def given_back(
     """
     pieces: dict[str, list[str | Passage]] = {}
     for chunk in chunks:
-        if chunk.doc_id in documents and is_allowed(chunk, allow):
+        if chunk.doc_id in documents and is_allowed(chunk, allow, documents):
             pieces.setdefault(chunk.doc_id, []).append(_as_given(chunk, documents[chunk.doc_id]))
     return [
         Document(id=name, title=document.title, metadata=document.metadata, chunks=tuple(pieces.get(name, ())))
@@ -56,10 +56,26 @@ def given_back(
     ]
 
 
-def is_allowed(chunk: Chunk, allow: Filter | None) -> bool:
-    """Whether a passage passes a filter on its metadata, ids and title."""
-    passage = (chunk.metadata, chunk.doc_id, chunk.source_id or chunk.id, chunk.title)
-    return allow is None or all(passes(allow, [passage]))
+def is_allowed(chunk: Chunk, allow: Filter | None, documents: Mapping[str, StoredDocument | Document]) -> bool:
+    """Whether a passage passes a filter on its metadata, ids and title.
+
+    Args:
+        chunk: The passage.
+        allow: The filter; None lets everything through.
+        documents: The one that it is of, and perhaps others, by id.
+    """
+    title = filtered_title(documents[chunk.doc_id].title, chunk.title)
+    return allow is None or all(passes(allow, [(chunk.metadata, chunk.doc_id, chunk.source_id or chunk.id, title)]))
+
+
+def asked_of(document: Document) -> list[tuple[Mapping[str, Any], str, str, str]]:
+    """What filters compare, for `passes`: of each passage that a document has, or of itself where it has none."""
+    bare = Passage("-")
+    pieces = [piece if isinstance(piece, Passage) else bare for piece in document.chunks or ("",)]
+    return [
+        ({**document.metadata, **piece.metadata}, document.id, piece.id, filtered_title(document.title, piece.title))
+        for piece in pieces
+    ]
 
 
 def _as_given(chunk: Chunk, document: StoredDocument) -> str | Passage:

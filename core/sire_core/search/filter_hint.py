@@ -63,7 +63,9 @@ def unknown_keys(where: Filter, known: Iterable[str]) -> str:
     if said:
         more = f", and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
         held = f"The keys are {', '.join(keys[:_LISTED])}{more}" if keys else "The documents have no metadata"
-        said.append(f"{held}; doc_id, passage_id and title can be filtered on, too.")
+        fields = [name for name in ("doc_id", "passage_id", TITLE) if name not in keys]
+        named = " and ".join(fields).replace(" and ", ", ", len(fields) - 2)
+        said.append(f"{held}; {named} can be filtered on, too." if fields else f"{held}.")
     return " ".join(said)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from sire_core.algorithms.wording import count
-from sire_core.filter_ids import PASSAGE_KEYS, TITLE, asks_for_fields, passes
+from sire_core.filter_ids import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.structures import Structures
 from sire_core.storage.pool import Pool
 from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
@@ -118,16 +117,25 @@ class PoolContent:
     def passing_chunks(self, where: Filter | None) -> BoolArray:
         """Chunk numbers that pass a filter, `[chunks]`."""
         number, metadata = self.chunk_metadata
-        if where is not None and asks_for_fields(where):
-            numbers = number.tolist()
-            ids = self.passage_ids() if asks_for_fields(where, PASSAGE_KEYS) else list(zip(self._owners(), repeat("")))
-            titles = self.passage_titles() if asks_for_fields(where, (TITLE,)) else [""] * len(numbers)
-            rows = zip(numbers, ids, titles, strict=True)
-            asked = ((metadata[number], *found, title) for number, found, title in rows)
-            return np.fromiter(passes(where, asked), dtype=bool, count=len(numbers))
+        if where is not None and (asked := self._fields_asked(where, metadata)):
+            nothing = [""] * len(number)
+            documents = self._owners() if asked & {*DOCUMENT_KEYS} else nothing
+            passages = [own for _, own in self.passage_ids()] if asked & {*PASSAGE_KEYS} else nothing
+            titles = self.passage_titles() if TITLE in asked else nothing
+            rows = list(zip(number.tolist(), documents, passages, titles, strict=True))
+            different = list(dict.fromkeys(rows))  # thousands of passages may share what the filter looks at
+            matched = passes(where, ((metadata[number], *fields) for number, *fields in different))
+            found = dict(zip(different, matched, strict=True))
+            return np.fromiter((found[row] for row in rows), dtype=bool, count=len(rows))
         matches = (where is None or where.matches(found) for found in metadata)
         passing = np.fromiter(matches, dtype=bool, count=len(metadata))
         return np.asarray(passing[number], dtype=bool)
+
+    @staticmethod
+    def _fields_asked(where: Filter, metadata: Sequence[Mapping[str, Any]]) -> set[str]:
+        """Keys of a filter that stand for fields of some passages, since not all metadata have them."""
+        keys = {condition.key for condition in conditions(where)}.intersection(FIELDS)
+        return {key for key in keys if not all(key in found for found in metadata)}
 
     def passage_ids(self) -> list[tuple[str, str]]:
         """Of every chunk number the id of its document, and its own: the user's, or ours where there is none."""
@@ -136,13 +144,13 @@ class PoolContent:
         return [(document, name or chunk) for document, name, chunk in zip(self._owners(), given, own, strict=True)]
 
     def passage_titles(self) -> list[str]:
-        """The title of every chunk number; empty where there is none."""
-        found: list[str] = self.derived("titles of passages", self.pool.titles)
+        """The title of every chunk number that filters compare; empty where there is none."""
+        found: list[str] = self.derived("titles of passages", self.pool.filtered_titles)
         return found
 
     def _owners(self) -> list[str]:
         """Ids of the documents of all chunk numbers."""
-        ids = self.pool.document_ids()
+        ids: list[str] = self.derived("ids of documents", self.pool.document_ids)
         return [ids[number] for number in self.pool.chunk_documents.tolist()]
 
     def units(self, positions: Sequence[int] | IntArray) -> list[Unit]:

@@ -7,15 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.errors import StorageError
+from sire_core.filter_ids import filtered_title
 from sire_core.storage.derived import DerivedFiles
 from sire_core.storage.store import CORPUS, Store
 from sire_core.types import BUILT_IN_KINDS, Chunk, Unit, UnitKind
+
+if TYPE_CHECKING:
+    from sire_core.corpus.stored import StoredDocument
 
 __all__ = ["ID_TYPE", "MOST_LETTERS", "MOST_LEVELS", "Pool", "corpus_columns", "pool_row"]
 
@@ -28,6 +32,7 @@ _ARRAYS = (
     *("matrix", "ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
     *("chunk_ids", "chunk_documents", "chunk_metadata"),
 )
+_TEXTS = ("documents", "titles", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,7 @@ class Pool:
         offsets: Bytes of unit i in `rows` are `offsets[i]:offsets[i + 1]`.
         rows: Units as JSON, one after the other.
         documents: Document ids by number, as JSON bytes; parsed when they are needed.
+        titles: Titles of the documents by number, as JSON bytes; empty where there is none.
         metadata: The different metadata that chunks have, as JSON bytes; parsed when they are needed.
         kind_names: Names of kinds by code: those that are built in, then the user's own.
         files: The files that the arrays are mapped from; None in memory.
@@ -69,6 +75,7 @@ class Pool:
     offsets: NDArray[np.int64]
     rows: NDArray[np.uint8]
     documents: bytes
+    titles: bytes
     metadata: bytes
     kind_names: tuple[str, ...] = BUILT_IN_KINDS
     files: DerivedFiles | None = None
@@ -116,12 +123,14 @@ class Pool:
                 own[number] = name
         return own
 
-    def titles(self) -> list[str]:
-        """Titles of passages by chunk number; empty where there is none."""
-        found = [""] * len(self.chunk_ids)
-        for numbers, unit in self._passages():
-            for number in numbers:
-                found[number] = unit.title
+    def filtered_titles(self) -> list[str]:
+        """The titles that filters compare, by chunk number; empty where there is none."""
+        titles: list[str] = json.loads(self.titles)
+        found = [titles[number] for number in self.chunk_documents.tolist()]
+        if not all(found):  # the rows are many, and seldom needed
+            for numbers, unit in self._passages():
+                for number in numbers:
+                    found[number] = filtered_title(found[number], unit.title)
         return found
 
     def _passages(self) -> Iterator[tuple[list[int], Unit]]:
@@ -152,7 +161,7 @@ class Pool:
         try:
             parts: dict[str, Any] = {name: np.asarray(np.load(directory / f"{name}.npy", "r")) for name in _ARRAYS}
             parts["rows"] = np.asarray(np.memmap(directory / "rows.bin", dtype=np.uint8, mode="r"))
-            parts |= {name: (directory / f"{name}.json").read_bytes() for name in ("documents", "metadata")}
+            parts |= {name: (directory / f"{name}.json").read_bytes() for name in _TEXTS}
             parts["kind_names"] = tuple(json.loads((directory / "kinds.json").read_bytes()))
         except (OSError, ValueError, EOFError) as error:  # tidied away since
             raise StorageError(f"The derived files in {directory} cannot be read ({error}).") from error
@@ -182,8 +191,8 @@ class Pool:
         for name in _ARRAYS:
             np.save(directory / f"{name}.npy", getattr(self, name))
         (directory / "rows.bin").write_bytes(self.rows.data if len(self.rows) else b" ")
-        (directory / "documents.json").write_bytes(self.documents)
-        (directory / "metadata.json").write_bytes(self.metadata)
+        for name in _TEXTS:
+            (directory / f"{name}.json").write_bytes(getattr(self, name))
         (directory / "kinds.json").write_text(json.dumps(self.kind_names), encoding="utf-8")
 
     def intact(self) -> bool:
@@ -219,18 +228,18 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
         "offsets": np.cumsum([0, *(len(row) for *_, row in found)], dtype=np.int64),
         "rows": np.frombuffer(b"".join(row for *_, row in found), dtype=np.uint8),
         "kind_names": tuple(codes),
-        **corpus_columns(chunks, list(store.documents())),
+        **corpus_columns(chunks, list(store.documents().values())),
     }
 
 
-def corpus_columns(chunks: Sequence[Chunk], documents: Sequence[str]) -> dict[str, Any]:
+def corpus_columns(chunks: Sequence[Chunk], documents: Sequence[StoredDocument]) -> dict[str, Any]:
     """What a pool knows of chunks and documents.
 
     Args:
         chunks: All of them, in corpus order.
-        documents: Ids, in corpus order.
+        documents: All of them, in corpus order.
     """
-    document_number = {doc: i for i, doc in enumerate(documents)}
+    document_number = {document.id: i for i, document in enumerate(documents)}
     numbers: dict[str, int] = {}
     metadata = []
     last, number = None, 0
@@ -243,7 +252,8 @@ def corpus_columns(chunks: Sequence[Chunk], documents: Sequence[str]) -> dict[st
         "chunk_ids": np.array([chunk.id for chunk in chunks], dtype=ID_TYPE),
         "chunk_documents": np.array([document_number[chunk.doc_id] for chunk in chunks], dtype=np.int64),
         "chunk_metadata": np.array(metadata, dtype=np.int64),
-        "documents": json.dumps(list(documents)).encode(),
+        "documents": json.dumps([document.id for document in documents]).encode(),
+        "titles": json.dumps([document.title for document in documents]).encode(),
         "metadata": f"[{','.join(numbers)}]".encode(),
     }
 

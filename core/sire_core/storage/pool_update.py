@@ -120,7 +120,7 @@ def _merged(
         "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         "rows": np.concatenate([_slice(pool, start, stop) if stop else rows[start] for start, stop in runs]),
         "kind_names": tuple(codes),
-        **corpus_columns(change.chunks, [stored.id for stored in change.documents]),
+        **corpus_columns(change.chunks, change.documents),
     }
 
 

@@ -217,6 +217,19 @@ def test_documents_are_listed_and_files_filtered_by_their_path(source, folder):
     assert "lists what is there" in run("delete", folder, "zzz", code=1).stderr
 
 
+@pytest.mark.parametrize("where", ["title=Storms", "not title=Storms", "title!=Storms"])
+def test_documents_are_listed_as_searches_find_them_by_title(tmp_path, where):
+    parts = "\n\n".join(f"## Part {n}\n\n" + f"The storm of year {n} broke the quay. " * 40 for n in range(3))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "storms.md").write_text(f"---\ntitle: Storms\n---\n\n{parts}\n")
+    (tmp_path / "docs" / "calm.md").write_text("---\ntitle: Calm\n---\n\nNo storm broke the quay.\n")
+    run("index", tmp_path / "docs", "--to", tmp_path / "ix", "--recipe", "flat")
+    listed = json.loads(run("documents", tmp_path / "ix", "--filter", where, "--json").stdout)
+    hits = json.loads(run("query", tmp_path / "ix", "Which storm?", "--filter", where, "-k", "20", "--json").stdout)
+    assert {found["id"] for found in listed} == {hit["metadata"]["source"] for hit in hits}
+    assert [found["id"] for found in listed] == (["storms.md"] if where == "title=Storms" else ["calm.md"])
+
+
 def test_sync_needs_an_index(tmp_path, source):
     assert "There is no index in" in run("sync", source, "--to", tmp_path / "typo", code=1).stderr
     assert not (tmp_path / "typo").exists()

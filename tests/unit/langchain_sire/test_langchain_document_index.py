@@ -187,6 +187,17 @@ def test_a_reader_that_sees_less_indexes_every_change(tmp_path):
     assert [d.id for d in SireDocumentIndex.open(tmp_path / "i").invoke("Text")] == ["a0"]
 
 
+@pytest.mark.parametrize("allow", ["title!=Secret", "doc_id!=b0", "id in [a0]"])
+def test_what_waits_is_hidden_by_ids_and_titles_as_what_is_stored(tmp_path, allow):
+    SireDocumentIndex.open(tmp_path / "i", recipe="flat", title_key="about").upsert(
+        [doc("a0", "Text of a.", about="Open"), doc("b0", "Text of b.", about="Secret")]
+    )
+    reader = SireDocumentIndex.open(tmp_path / "i", allow=allow)
+    assert [d.id for d in reader.get(["a0", "b0"])] == ["a0"]
+    assert [d.id for d in reader.invoke("Text")] == ["a0"]
+    assert [d.id for d in reader.get(["a0", "b0"])] == ["a0"]
+
+
 def test_a_deletion_that_waits_where_nothing_was_built_makes_no_index(tmp_path):
     index = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
     index.upsert([PETRA])

@@ -1,6 +1,7 @@
 """Headings that a splitter put into the metadata, under keys of the user."""
 
 import pytest
+from langchain_core.documents import Document
 from langchain_text_splitters import MarkdownHeaderTextSplitter
 
 from langchain_sire import SireRetriever
@@ -47,3 +48,17 @@ def test_a_folder_remembers_the_keys(chunks, tmp_path):
     other = SireRetriever.load(tmp_path / "i", title_key="page")
     assert other.title_key == "page"
     other.index.close()
+
+
+@pytest.mark.parametrize(
+    ("keys", "title"),
+    [
+        (["Header 1", "Header 2"], "Guide > Install"),
+        (["title", "Header 1"], "Manual > Guide > Install"),
+        ("title", "Manual > Guide > Install"),
+    ],
+)
+def test_headings_that_are_named_and_known_stand_in_a_title_once(keys, title):
+    metadata = {"title": "Manual", "Header 1": "Guide", "Header 2": "Install"}
+    made = SireRetriever.from_documents([Document(page_content="Run it.", metadata=metadata)], title_key=keys)
+    assert made.index.search("run", 1)[0].unit.title == title
