@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sire_core.errors import ConfigurationError
 from sire_core.organize.stage import Job, fingerprint_of
 from sire_core.protocols import Change, Recipe
-from sire_core.recipes.base import recipe_as_built
+from sire_core.recipes.base import recipe_as_built, registered_recipe
 from sire_core.storage.manifest import BuiltRecipe, Manifest
 
 if TYPE_CHECKING:
@@ -85,12 +85,12 @@ def check_no_loss(stale: Sequence[BuiltRecipe], fingerprints: Fingerprints) -> N
             known in this process.
     """
     for built in stale:
-        if recipe_as_built(built) is None:
+        try:
+            registered_recipe(built)
+        except ConfigurationError as error:
             raise ConfigurationError(
-                f"This index also holds the recipe {built.name!r}, which is not known here, so that a change of "
-                "documents cannot keep it up. Register the function that makes it (sire_core.recipes.register), or "
-                f"remove it with Index.drop_recipe({built.name!r})."
-            )
+                f"{error} A change of documents has to keep it up; to do without it: Index.drop_recipe({built.name!r})."
+            ) from error
         records = built.extraction if not built.extraction.startswith("rules/") else ""
         maker = built.language_model or records
         if maker and maker not in (fingerprints.language_model, fingerprints.extractor):

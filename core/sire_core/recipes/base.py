@@ -42,6 +42,9 @@ DEFAULT_RECIPE = "sire"
 _GIVEN: dict[str, Recipe] = {}
 """Recipes of nobody's registry that an index of this process was given as objects, by what they build."""
 
+_PLUGGED: dict[str, Callable[..., Recipe]] = {}
+"""Those of `REGISTRY` that came from other packages."""
+
 _WARNED: set[str] = set()
 """What was said of recipes of other packages."""
 
@@ -58,7 +61,12 @@ def register(factory: Factory) -> Factory:
 
 def recipe_names() -> list[str]:
     """Names of all recipes: those of the registry, and what installed packages offer by entry points."""
-    return sorted({*REGISTRY, *offered(REGISTRY)})
+    return sorted({*REGISTRY, *offered(_taken())})
+
+
+def _taken() -> list[str]:
+    """Names that no other package can have: not those that are theirs already."""
+    return [name for name, make in REGISTRY.items() if make is not _PLUGGED.get(name)]
 
 
 def factory_of(name: str) -> Callable[..., Recipe] | None:
@@ -80,8 +88,8 @@ def _warn_once(error: PluginError) -> None:
 
 
 def _factory(name: str) -> Callable[..., Recipe] | None:
-    if name not in REGISTRY and (made := plugged(name, REGISTRY)) is not None:
-        REGISTRY[name] = made
+    if name not in REGISTRY and (made := plugged(name, _taken())) is not None:
+        REGISTRY[name] = _PLUGGED[name] = made
     return REGISTRY.get(name)
 
 
@@ -102,29 +110,48 @@ def recipe_as_built(built: BuiltRecipe, given: Recipe | None = None) -> Recipe |
     """
     if given is not None and built.builds_like(given):
         return given
-    known = _GIVEN.get(_key(built.name, built.config, built.organizers))
     try:
-        make = REGISTRY.get(built.name) if known is not None else _factory(built.name)
-        if make is not None:  # in the words of this process, where it said the same
-            return make(**dict(built.config if known is None else known.config))
+        return _made(built)
     except PluginError as error:
         _warn_once(error)
-    return known
+        return None
+
+
+def _made(built: BuiltRecipe) -> Recipe | None:
+    """As `recipe_as_built`; raises `PluginError` where the package of a recipe that nobody gave fails."""
+    known = _GIVEN.get(_key(built.name, built.config, built.organizers))
+    if known is None:
+        make = _factory(built.name)
+        return None if make is None else make(**dict(built.config))
+    try:
+        make = REGISTRY.get(built.name)
+        return known if make is None else make(**dict(known.config))  # in the words of this process
+    except PluginError as error:
+        _warn_once(error)
+        return known
 
 
 def registered_recipe(built: BuiltRecipe) -> Recipe:
     """The recipe that a folder names.
 
     Raises:
-        ConfigurationError: It is in no registry, and this process was not given it as an object.
+        ConfigurationError: It is in no registry, or the package that offers it fails, and this process was not given it
+            as an object.
     """
-    recipe = recipe_as_built(built)
-    if recipe is None:
-        raise ConfigurationError(
-            f"This index holds the recipe {built.name!r}, which is not known here. Pass it: Index(path, recipe=...), "
-            "or register the function that makes it (sire_core.recipes.register)."
-        )
-    return recipe
+    failed: PluginError | None = None
+    try:
+        recipe = _made(built)
+    except PluginError as error:
+        recipe, failed = None, error
+    if recipe is not None:
+        return recipe
+    why = f"This index holds the recipe {built.name!r}, which"
+    if failed is not None:
+        raise ConfigurationError(f"{why} cannot be made here. {failed}") from failed
+    raise ConfigurationError(
+        f"{why} is not known here. Pass it: Index(path, recipe=...), register the function that makes it "
+        "(sire_core.recipes.register), or install the package that offers it."
+    )
 
 
 def _key(name: str, config: Mapping[str, Any], organizers: Sequence[tuple[str, Mapping[str, Any]]]) -> str:

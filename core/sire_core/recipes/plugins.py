@@ -56,8 +56,8 @@ def plugged(name: str, taken: Collection[str]) -> Callable[..., Recipe] | None:
         make = entries[0].load()
     except Exception as error:  # whatever somebody's module does when it is imported
         raise PluginError(
-            f"The recipe {name!r} of {packages} cannot be loaded ({type(error).__name__}: {error}). Mend or uninstall "
-            "that package; other recipes work without it."
+            f"The recipe {name!r} of {packages} cannot be loaded ({type(error).__name__}: {error}). Mend that package, "
+            "or uninstall it if you do not need the recipe; other recipes work without it."
         ) from error
 
     def checked(**settings: Any) -> Recipe:

@@ -1,7 +1,10 @@
 """Recipes of other packages: installed distributions with an entry point, found by name and loaded when named."""
 
+import importlib
 import json
+import shutil
 import sys
+from functools import partial
 
 import pytest
 from typer.testing import CliRunner
@@ -10,7 +13,7 @@ from sire_core import Document, Index
 from sire_core.cli.app import app
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
-from sire_core.recipes import REGISTRY, recipe_by_name, recipe_names
+from sire_core.recipes import REGISTRY, recipe_by_name, recipe_names, recipe_of
 from sire_core.recipes.base import factory_of
 
 SOURCE = """
@@ -64,7 +67,7 @@ def install(tmp_path, monkeypatch):
         sys.modules.pop(module, None)
 
 
-def test_an_installed_recipe_is_indexed_searched_and_listed_by_its_name(install, tmp_path):
+def test_an_installed_recipe_is_indexed_searched_and_listed_by_its_name(install, tmp_path, caplog):
     install("theirs", SOURCE, lonely="lonely")
     assert "lonely" in recipe_names()
     assert "theirs" not in sys.modules  # nothing of it runs before it is asked for
@@ -82,6 +85,8 @@ def test_an_installed_recipe_is_indexed_searched_and_listed_by_its_name(install,
         assert index.recipe_name == "lonely"
         index.add([Document("new", "Zora Quill was born in Port Ansel.")])
         assert index.stats()["documents"] == len(list(demo_documents())) + 1
+    assert "lonely" in recipe_names()
+    assert not caplog.records  # its name is its own, also when it is in use
 
 
 def test_a_broken_package_breaks_nothing_else_and_is_named(install, tmp_path, caplog):
@@ -105,8 +110,18 @@ def test_a_folder_that_holds_the_recipe_of_a_broken_package_is_searched_by_its_o
     sys.modules.pop("theirs")
     (tmp_path / "site" / "theirs.py").write_text("import nothing_of_this_name")
     assert len(json.loads(run("query", tmp_path / "ix", "Who?", "-r", "flat", "-k", 2, "--json").stdout)) == 2
-    with pytest.raises(ConfigurationError, match="also holds the recipe 'lonely'"):  # never dropped
-        Index(tmp_path / "ix", recipe="flat").add([Document("new", "Zora Quill.")])
+    add = partial(Index(tmp_path / "ix", recipe="flat").add, [Document("new", "Zora Quill.")])
+    cause = r"'lonely', which cannot be made here\. The recipe 'lonely' of theirs cannot be loaded \(ModuleNotFound.*"
+    with pytest.raises(ConfigurationError, match=rf"{cause}Index\.drop_recipe\('lonely'\)"):  # never dropped
+        add()
+    with pytest.raises(ConfigurationError, match=f"{cause}Mend that package"):
+        recipe_of(tmp_path / "ix", "lonely")
+    shutil.rmtree(tmp_path / "site" / "theirs-1.0.dist-info")
+    importlib.invalidate_caches()
+    with pytest.raises(ConfigurationError, match="'lonely', which is not known here.*install the package.*drop_recipe"):
+        add()
+    with pytest.raises(ConfigurationError, match="'lonely', which is not known here.*install the package"):
+        recipe_of(tmp_path / "ix", "lonely")
 
 
 def test_names_that_are_taken_or_wrong(install, caplog):
