@@ -118,7 +118,9 @@ def test_a_folder_that_holds_the_recipe_of_a_broken_package_is_searched_by_its_o
         recipe_of(tmp_path / "ix", "lonely")
     shutil.rmtree(tmp_path / "site" / "theirs-1.0.dist-info")
     importlib.invalidate_caches()
-    with pytest.raises(ConfigurationError, match=r"'lonely', which is not known here.*install the package.*drop_recipe"):
+    with pytest.raises(
+        ConfigurationError, match=r"'lonely', which is not known here.*install the package.*drop_recipe"
+    ):
         add()
     with pytest.raises(ConfigurationError, match=r"'lonely', which is not known here.*install the package"):
         recipe_of(tmp_path / "ix", "lonely")
