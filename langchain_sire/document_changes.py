@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import Document
 
 from langchain_sire.documents import from_langchain
+from langchain_sire.opening import remember_title_key
 from sire_core.corpus.stored import asked_of
 from sire_core.errors import ConfigurationError
 from sire_core.filter_ids import passes
@@ -122,5 +123,6 @@ class DocumentChanges:
         return from_langchain(documents, self.title_key, whole=self.index.chunker is None)
 
     async def _follow(self, report: BuildReport) -> None:
+        remember_title_key(self.index.path, self.title_key)
         if report.failures:
             await self.index.apush()  # a mirror that missed it is written again; it raises what its store raises

@@ -13,6 +13,7 @@ from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 
 from langchain_sire.documents import to_langchain
+from langchain_sire.opening import remember_title_key
 from langchain_sire.pending import Pending, pending_of
 from langchain_sire.retriever import SireRetriever
 from sire_core import types
@@ -84,6 +85,7 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         """
         given = check_documents(self._given(items))
         self._pending.put({document.id: document for document in given})
+        remember_title_key(self.index.path, self.title_key)
         return UpsertResponse(succeeded=[document.id for document in given], failed=[])
 
     async def aupsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:

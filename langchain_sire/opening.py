@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 
     from langchain_core.vectorstores import VectorStore
 
-__all__ = ["SPELLINGS", "make_index", "open_index", "read_settings", "refuse_store_searches", "write_settings"]
+__all__ = [
+    "SPELLINGS",
+    "make_index",
+    "open_index",
+    "read_settings",
+    "refuse_store_searches",
+    "remember_title_key",
+    "write_settings",
+]
 
 _SETTINGS = "langchain.json"
 
@@ -110,6 +118,13 @@ def write_settings(place: Path, settings: Mapping[str, Any]) -> None:
     """Replace what is remembered."""
     place.mkdir(parents=True, exist_ok=True)  # where there was nothing to index yet
     write_checked(place / _SETTINGS, dict(settings))
+
+
+def remember_title_key(place: Path | None, title_key: str | list[str]) -> None:
+    """Save a key of titles where the folder has none: who opens it next reads titles of documents in the same way."""
+    if place is None or title_key == "title" or "title_key" in (saved := read_settings(place)):
+        return
+    write_settings(place, {**saved, "title_key": title_key})
 
 
 def refuse_store_searches(given: Mapping[str, Any]) -> None:

@@ -19,6 +19,8 @@ from sire_core.models.sync import run_sync
 from sire_core.storage.uuids import to_uuid
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sire_core.index import Index
     from sire_core.types import BuildReport, Document
 
@@ -190,12 +192,16 @@ class DocumentChanges:
         """Make a change, and what follows; so many documents more were given and are the same."""
         report = await change()
         report = replace(report, unchanged=report.unchanged + same)
-        if self.index.path is not None and self.transformations is not None:
-            saved, mine = read_settings(self.index.path), fingerprint(self.transformations)
-            if saved.get(CUT_BY, []) != mine:
-                top_k = saved.get(TOP_K, self.similarity_top_k)
-                title_key = saved.get(TITLE, self.title_key)
-                write_settings(self.index.path, top_k, mine, saved.get(RECIPE, ""), title_key)
+        if self.index.path is not None:
+            self._remember(self.index.path)
         if report.failures:
             await self.index.apush()  # a store that missed the change gets it now; it raises what the store raises
         return report
+
+    def _remember(self, place: Path) -> None:
+        """Save how documents were cut, and the key of their titles where the folder has none."""
+        saved, mine = read_settings(place), fingerprint(self.transformations)
+        before, title_key = saved.get(CUT_BY, []), saved.get(TITLE, self.title_key)
+        cut_by = before if mine is None else mine
+        if cut_by != before or (TITLE not in saved and title_key != "title"):
+            write_settings(place, saved.get(TOP_K, self.similarity_top_k), cut_by, saved.get(RECIPE, ""), title_key)

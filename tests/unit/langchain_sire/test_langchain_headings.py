@@ -4,7 +4,8 @@ import pytest
 from langchain_core.documents import Document
 from langchain_text_splitters import MarkdownHeaderTextSplitter
 
-from langchain_sire import SireRetriever
+from langchain_sire import SireDocumentIndex, SireRetriever, SireVectorStore
+from sire_core import Index
 
 pytestmark = pytest.mark.default_recipe
 
@@ -62,3 +63,34 @@ def test_headings_that_are_named_and_known_stand_in_a_title_once(keys, title):
     metadata = {"title": "Manual", "Header 1": "Guide", "Header 2": "Install"}
     made = SireRetriever.from_documents([Document(page_content="Run it.", metadata=metadata)], title_key=keys)
     assert made.index.search("run", 1)[0].unit.title == title
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        SireDocumentIndex.open,
+        lambda path, **given: SireVectorStore(path=path, **given).documents,
+        lambda path, **given: SireRetriever(index=Index(path, chunker=None), **given),
+    ],
+)
+def test_a_folder_remembers_the_keys_of_its_first_write(chunks, tmp_path, opened):
+    first = opened(tmp_path / "i", title_key=["page", "section"])
+    first.add_documents(chunks[:2])
+    assert first.index.search("Heron", 1)[0].unit.title.startswith("Heron > ")
+    first.index.close()
+    again = SireDocumentIndex.open(tmp_path / "i")
+    again.add_documents(chunks[2:4])
+    assert {hit.unit.title for hit in again.index.search("cluster", 9)} >= {"Gull > Production", "Gull > Staging"}
+    again.index.close()
+    other = SireDocumentIndex.open(tmp_path / "i", title_key="page", k=2)
+    other.add_documents(chunks[4:])
+    assert other.title_key == "page"
+    other.index.close()
+    assert SireRetriever.load(tmp_path / "i").title_key == ["page", "section"]
+
+
+def test_what_waits_is_written_with_the_keys_too(chunks, tmp_path):
+    store = SireVectorStore(path=tmp_path / "i", title_key=["page", "section"])
+    store.add_documents(chunks[:2])
+    assert SireVectorStore(path=tmp_path / "i").documents.title_key == ["page", "section"]
+    assert not (tmp_path / "i" / "index.sqlite").exists()

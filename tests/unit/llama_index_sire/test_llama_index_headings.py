@@ -5,6 +5,7 @@ from llama_index.core import Document
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from llama_index_sire import SireRetriever
+from sire_core import Index
 
 pytestmark = pytest.mark.default_recipe
 
@@ -49,3 +50,19 @@ def test_whole_documents_have_headings_too():
     document = Document(text="It runs on the cluster green.", metadata={"page": "Heron", "section": "Production"})
     retriever = SireRetriever.from_documents([document], title_key=KEYS)
     assert retriever.index.search("Heron", 1)[0].unit.title == "Heron > Production"
+
+
+def test_a_retriever_over_an_index_saves_the_keys_with_its_first_write(tmp_path):
+    with Index(tmp_path / "i") as index:
+        retriever = SireRetriever(index, title_key=tuple(KEYS))
+        retriever.insert(nodes("Heron", "green"))
+        retriever.insert(nodes("Gull", "blue"))
+    again = SireRetriever.from_persist_dir(tmp_path / "i")
+    again.insert(nodes("Tern", "red"))
+    assert "Tern > Production" in {hit.unit.title for hit in again.index.search("Tern production", 9)}
+    again.index.close()
+    with Index(tmp_path / "i") as index:
+        SireRetriever(index, title_key="page").insert(nodes("Wren", "grey"))
+    other = SireRetriever.from_persist_dir(tmp_path / "i")
+    assert other.title_key == KEYS
+    other.index.close()
