@@ -19,6 +19,7 @@ __all__ = [
     "Extractions",
     "Filter",
     "Folder",
+    "HeldRecipe",
     "K",
     "Llm",
     "MaxCalls",
@@ -65,6 +66,16 @@ RecipeName = Annotated[
         metavar="NAME",
         autocompletion=_recipe_names,
         help="The recipe; `sire recipes` lists all. Default: the latest in the folder, or `sire` for a new folder.",
+    ),
+]
+HeldRecipe = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe",
+        "-r",
+        metavar="NAME",
+        autocompletion=_recipe_names,
+        help="A recipe of the folder; `sire stats` lists them. Default: the latest.",
     ),
 ]
 Returns = Annotated[

@@ -208,7 +208,7 @@ def _say(result: _Result, folder: Path | None) -> None:
     if report.dropped:
         note(f"Removed, because this change used another model or extractor: {', '.join(report.dropped)}.", "yellow")
     say(f"{folder}: documents {', '.join(parts) or 'none'}.")
-    say(f"{result.recipe}: {count(sum(report.units.values()), 'unit')} ({kinds(report.units)}) in {_seconds(report)}.")
+    say(f"{result.recipe}: {count(sum(report.units.values()), 'unit')}{kinds(report.units)} in {_seconds(report)}.")
 
 
 def _seconds(report: BuildReport) -> str:

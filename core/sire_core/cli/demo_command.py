@@ -38,7 +38,7 @@ def demo(k: arguments.K = 4) -> None:
         say(f"{count(len(documents), 'passage')} about the Halvern Isles, an archipelago that does not exist.")
         say(
             f"Indexed with {DEFAULT_RECIPE} in {sum(report.seconds.values()):.1f} s, without a language model: "
-            f"{count(units, 'unit')} ({kinds(report.units)})."
+            f"{count(units, 'unit')}{kinds(report.units)}."
         )
         for number, question in enumerate((q for q in demo_questions() if q.metadata.get("demo")), 1):
             hits = index.search(question.question, units)

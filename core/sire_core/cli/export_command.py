@@ -22,7 +22,7 @@ def export_training(
         int, typer.Option("--documents", metavar="N", min=1, help="Maximum number of documents, chosen at random.")
     ] = 10_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
-    recipe: arguments.RecipeName = None,
+    recipe: arguments.HeldRecipe = None,
 ) -> None:
     """Export a model's extractions as training examples.
 

@@ -157,7 +157,7 @@ def _take_place(place: Path, new: Path, generation: int) -> None:
 _TREES = {"drift_sim": "similarity tree", "drift_rel": "relatedness tree", "drift_cross": "cross tree"}
 
 
-def stats(folder: arguments.Folder, recipe: arguments.RecipeName = None, as_json: arguments.AsJson = False) -> None:
+def stats(folder: arguments.Folder, recipe: arguments.HeldRecipe = None, as_json: arguments.AsJson = False) -> None:
     """Show the contents of an index and how it was built."""
     with open_index(IndexOptions(folder=folder, recipe=recipe)) as index:
         found = index.stats()
@@ -167,7 +167,7 @@ def stats(folder: arguments.Folder, recipe: arguments.RecipeName = None, as_json
     rows = {
         "documents": f"{found['documents']:,}",
         "passages": f"{found['chunks']:,}",
-        "units": f"{found['units']:,} ({kinds(found['kinds'])})",
+        "units": f"{found['units']:,}{kinds(found['kinds'])}",
         "recipe": f"{found['recipe']} (the folder holds: {', '.join(found['recipes'])})",
         "embedder": f"{found['embedder']}, {found['dimension']} dimensions",
         "extraction": found["extraction"] or "none needed",

@@ -91,7 +91,7 @@ class IndexOptions:
 class SearchOptions:
     """Options of a command that asks an index: how is searched."""
 
-    recipe: arguments.RecipeName = None
+    recipe: arguments.HeldRecipe = None
     settings: arguments.SearchSettings = None
     ranker: arguments.Ranker = None
     embedder: arguments.Embedder = None

@@ -66,11 +66,10 @@ def say_json(value: Any) -> None:
 
 
 def kinds(units: Mapping[str, int]) -> str:
-    """Units by kind, for example `31 aggregates, 1 chunk`."""
+    """Units by kind behind their number, for example ` (31 aggregates, 1 chunk)`; nothing where there are none."""
     words = {kind: kind.replace("_", " ") for kind in sorted(units)}
-    return ", ".join(
-        count(units[kind], word, f"{word[:-1]}ies" if word.endswith("y") else "") for kind, word in words.items()
-    )
+    parts = [count(units[kind], word, f"{word[:-1]}ies" if word.endswith("y") else "") for kind, word in words.items()]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def bar(share: float, width: int = 24) -> str:

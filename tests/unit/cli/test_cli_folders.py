@@ -156,6 +156,18 @@ def test_delete_lists_what_goes_and_asks_on_a_terminal(folder, on_terminal):
     assert ids(folder) == ["deep/lindle.md"]
 
 
+def test_an_index_without_documents_has_no_units_of_any_kind(folder):
+    assert "flat: 0 units in " in run("delete", folder, *ids(folder)).stdout
+    assert "()" not in run("stats", folder).stdout
+
+
+@pytest.mark.parametrize("command", ["query", "ask", "stats", "mcp", "export-training"])
+def test_commands_for_an_index_that_is_there_offer_no_recipe_for_a_new_folder(command):
+    said = " ".join(run(command, "--help").stdout.replace("│", " ").split())
+    assert "A recipe of the folder" in said
+    assert "sire for a new folder" not in said.replace("`", "")
+
+
 def test_delete_asks_nobody_where_nobody_is(folder):
     assert "  press.md" in run("delete", folder, "press.md").stderr  # what was named goes; it is shown
     assert len(ids(folder)) == 2

@@ -65,7 +65,7 @@ def test_a_stream_that_cannot_encode_gets_escapes(monkeypatch):
 def test_small_words():
     assert count(1, "unit") == "1 unit"
     assert count(6119, "document") == "6,119 documents"
-    assert kinds({"entity": 2, "chunk": 1, "sim_summary": 1}) == "1 chunk, 2 entities, 1 sim summary"
+    assert kinds({"entity": 2, "chunk": 1, "sim_summary": 1}) == " (1 chunk, 2 entities, 1 sim summary)"
     assert some(["a", "b", "c"], 2) == "a, b, and 1 more"
     assert shorten("one  two\nthree, four", 12) == "one two ..."
     assert shorten("one\ntwo", 12) == "one two"
