@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -13,7 +14,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError, ModelError, SireError
-from sire_core.models.telling_apart import answer_digest
+from sire_core.models.telling_apart import answer_text, same_model
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray
@@ -69,9 +70,21 @@ class LangChainEmbedder:
             if self._name:
                 parts.append(self._name)
             elif not any(_model(found) for found in _layers(self.embeddings)):
-                parts.append(answer_digest(type(self.embeddings).__name__, self.embeddings.embed_query))
+                parts.append(answer_text(type(self.embeddings).__name__, self.embeddings.embed_query))
             self._fingerprint = ":".join(["langchain", *parts])
         return self._fingerprint
+
+    def known_as(self, fingerprint: str) -> LangChainEmbedder:
+        """This embedder under the fingerprint of an index that its model built, from which its own may differ a little.
+
+        Args:
+            fingerprint: Of the embedder that built the index.
+        """
+        if fingerprint == self.fingerprint or not same_model(fingerprint, self.fingerprint):
+            return self
+        found = copy.copy(self)
+        found._fingerprint = fingerprint  # noqa: SLF001 - a copy of ourselves
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_limits"}

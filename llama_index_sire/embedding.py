@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,7 +14,7 @@ from llama_index.core.schema import QueryBundle
 
 from llama_index_sire.calls import awaits, call, overrides
 from sire_core.errors import ModelError
-from sire_core.models.telling_apart import answer_digest
+from sire_core.models.telling_apart import answer_text, same_model
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
@@ -84,6 +85,18 @@ class LlamaIndexEmbedder:
             self._fingerprint = self._made()
         return self._fingerprint
 
+    def known_as(self, fingerprint: str) -> LlamaIndexEmbedder:
+        """This embedder under the fingerprint of an index that its model built, from which its own may differ a little.
+
+        Args:
+            fingerprint: Of the embedder that built the index.
+        """
+        if fingerprint == self.fingerprint or not same_model(fingerprint, self.fingerprint):
+            return self
+        found = copy.copy(self)
+        found._fingerprint = fingerprint  # noqa: SLF001 - a copy of ourselves
+        return found
+
     def _made(self) -> str:
         found = {name: getattr(self.model, name, None) for name in _TELLING}
         settings = ",".join(f"{name}={value}" for name, value in found.items() if isinstance(value, (str, int, float)))
@@ -91,7 +104,7 @@ class LlamaIndexEmbedder:
         name = f"{name}({settings})" if settings else name
         if self.model.model_name != _UNNAMED:
             return name
-        told = answer_digest(type(self.model).__name__, self.model.get_query_embedding)
+        told = answer_text(type(self.model).__name__, self.model.get_query_embedding)
         return f"{name}:{told}" if told else name
 
     @property

@@ -94,7 +94,9 @@ class Configuration:
         from sire_core.models.embedders import resolve_embedder
 
         if self.embedder is not None:
-            return resolve_embedder(self.embedder)
+            embedder = resolve_embedder(self.embedder)
+            known_as = getattr(embedder, "known_as", None)
+            return known_as(manifest.embedder) if known_as and manifest.embedder else embedder
         if manifest.embedder and not manifest.embedder_spec:
             raise EmbedderMismatchError(
                 f"This index was built with the embedder {manifest.embedder}, which cannot be made from its name. "

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from sire_core.errors import ModelError
-from sire_core.types import digest
 
-__all__ = ["answer_digest"]
+__all__ = ["answer_text", "same_model"]
 
 _PROBE, _PROBED = "a short text that tells embedding models apart", 16
+_STEP = 0.04
+"""Of the mean size of a vector's numbers; the noise of half precision is a fortieth of it."""
+_ANSWER = re.compile(r"(?P<model>.*:answers-\d+-)(?P<numbers>(?:[0-9a-f]{2})*)", re.DOTALL)
 
 
-def answer_digest(called: str, embed: Callable[[str], Sequence[float]]) -> str:
-    """What a model answers for a short text, rounded so that the same model always gives the same.
+def answer_text(called: str, embed: Callable[[str], Sequence[float]]) -> str:
+    """What a model answers for a short text, coarsely, as the last part of a fingerprint.
+
+    The same model may give another text now and then, where a number is at the border of two steps: compare
+    fingerprints with `same_model`.
 
     Args:
         called: The model's class, for errors.
         embed: Embeds a question.
 
     Returns:
-        A few letters; empty for a model that is async only.
+        The length of the vector and its first numbers; empty for a model that is async only.
 
     Raises:
         ModelError: The model failed.
@@ -35,6 +41,20 @@ def answer_digest(called: str, embed: Callable[[str], Sequence[float]]) -> str:
         return ""
     except Exception as error:
         raise ModelError(f"{called} failed: {type(error).__name__}: {error}") from error
-    length = float(np.linalg.norm(vector)) or 1.0
-    rounded = np.round(vector[:_PROBED] / length, 2) + 0.0  # no negative zeros
-    return digest(str(len(vector)), *map(str, rounded.tolist()), size=4)
+    size = float(np.sqrt(np.mean(vector**2))) or 1.0
+    steps = np.clip(np.round(vector[:_PROBED] / (size * _STEP)), -127, 127).astype(np.int64) + 128
+    return f"answers-{len(vector)}-{bytes(steps.tolist()).hex()}"
+
+
+def same_model(one: str, other: str) -> bool:
+    """Whether two fingerprints name one model: equal, or their last part is what one model answers at two times.
+
+    Args:
+        one: A fingerprint.
+        other: Another.
+    """
+    left, right = _ANSWER.fullmatch(one), _ANSWER.fullmatch(other)
+    if left is None or right is None or left["model"] != right["model"]:
+        return one == other
+    numbers = [np.frombuffer(bytes.fromhex(found["numbers"]), dtype=np.uint8).astype(int) for found in (left, right)]
+    return len(numbers[0]) == len(numbers[1]) and bool((np.abs(numbers[0] - numbers[1]) <= 1).all())

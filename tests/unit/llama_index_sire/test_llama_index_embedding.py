@@ -133,9 +133,10 @@ class Unnamed(MockEmbedding):
     """Of a user's own class, which sets no model name."""
 
     salt: int = 0
+    noise: float = 0.0
 
     def _get_vector(self):
-        return np.random.default_rng(self.salt).normal(size=self.embed_dim).tolist()
+        return (np.random.default_rng(self.salt).normal(size=self.embed_dim) + self.noise).tolist()
 
 
 def test_models_without_a_name_are_told_apart_by_what_they_answer(tmp_path):
@@ -150,6 +151,11 @@ def test_models_without_a_name_are_told_apart_by_what_they_answer(tmp_path):
         other.insert(LlamaDocument(text="Another ship.", id_="b"))
     same = SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=1))
     assert [found.node.ref_doc_id for found in same.retrieve("ship")] == ["a"]
+    noisy = Unnamed(embed_dim=8, salt=1, noise=0.006)
+    assert LlamaIndexEmbedder(noisy).fingerprint != names[0]  # a number is at a border
+    again = SireRetriever.from_persist_dir(tmp_path, embed_model=noisy)
+    again.insert(LlamaDocument(text="A harbour.", id_="b"))
+    assert len(again.retrieve("ship")) == 2
 
 
 def test_an_index_without_its_model_says_how_to_pass_it(tmp_path):
