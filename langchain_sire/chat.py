@@ -14,7 +14,9 @@ from pydantic import BaseModel
 from langchain_sire.callbacks import call, inner_config
 from langchain_sire.messages import chat_pieces, of_error, of_message, of_structured, streaming_part, to_messages
 from sire_core.errors import ConfigurationError, ModelError, SireError
+from sire_core.keywords import kind_of
 from sire_core.models.base import CheckedModel
+from sire_core.models.given import check_language_model
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint, schema_name, strict_json_schema
 from sire_core.models.usage import UsageLimits, UsageMeter, UsageSink, estimate_tokens
@@ -60,7 +62,7 @@ class LangChainChat(CheckedModel):
         bound_answers: bool = True,
     ) -> None:
         if not isinstance(model, BaseChatModel):
-            raise ConfigurationError(f"{type(model).__name__} is no LangChain chat model.")
+            raise ConfigurationError(f"{kind_of(model)} is no LangChain chat model.")
         self.chat_model = model
         self.concurrency = concurrency
         self.meter = UsageMeter(limits)
@@ -229,9 +231,11 @@ def as_language_model(given: BaseChatModel | LanguageModel | None) -> LanguageMo
     Raises:
         ConfigurationError: It is neither.
     """
-    if given is not None and not isinstance(given, BaseChatModel) and not callable(getattr(given, "complete", None)):
-        raise ConfigurationError(
-            f"llm is a LangChain chat model, not {type(given).__name__}: pass the model itself, with no bind, retry "
-            "or parser around it; init_chat_model makes one from a name."
-        )
-    return LangChainChat(given) if isinstance(given, BaseChatModel) else given
+    if isinstance(given, BaseChatModel):
+        return LangChainChat(given)
+    check_language_model(
+        given,
+        "llm is a LangChain chat model or a LanguageModel: pass the model itself, with no bind, retry or parser around "
+        "it; init_chat_model makes one from a name",
+    )
+    return given

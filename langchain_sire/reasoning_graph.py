@@ -17,6 +17,7 @@ from langchain_sire.reasoner import Reasoner, make_reasoner
 from langchain_sire.recorded_model import PausedError, RecordedModel, RecordedSearches
 from langchain_sire.runs import atraced, traced
 from langchain_sire.steps import question_of, step_to_chunk
+from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import AnswerPiece, PassageSource, ReasoningStep
@@ -64,7 +65,8 @@ def create_ircot_graph(
         stream_answer: Whether the answer streams to the graph's custom stream: `graph.stream(...,
             stream_mode=["updates", "custom"])` then also gives `{"answer": piece}`, as the chunks of
             `create_ircot_chain`. In async code this needs Python 3.11.
-        **options: See `create_ircot_chain`.
+        **options: See `create_ircot_chain`, except `on_model_error`: if the model fails, nothing is raised; the state
+            has the evidence, `stop` is `model_failed`, and `note` says why.
 
     Raises:
         ImportError: LangGraph is missing.
@@ -95,7 +97,7 @@ def create_self_ask_graph(
         interrupt_before: See `create_ircot_graph`.
         interrupt_after: See `create_ircot_graph`.
         stream_answer: See `create_ircot_graph`.
-        **options: See `create_self_ask_chain`.
+        **options: See `create_self_ask_chain`, except `on_model_error`, as in `create_ircot_graph`.
 
     Raises:
         ImportError: LangGraph is missing.
@@ -122,7 +124,12 @@ def _graph(
             raise
         raise ImportError('A graph needs LangGraph: pip install "sire-rag[langgraph]"') from error
 
-    work = _Work(make_reasoner(strategy, retriever, llm, options), streams=streams)
+    if options.get("on_model_error", "return") != "return":
+        raise ConfigurationError(
+            "A graph takes no on_model_error: it never raises when the model fails, but keeps that in its state, where "
+            "`stop` is 'model_failed' and `note` says why. A chain (create_ircot_chain) raises."
+        )
+    work = _Work(make_reasoner(strategy, retriever, llm, {**options, "on_model_error": "return"}), streams=streams)
     nodes = _NODES[strategy]
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(ReasoningState, input_schema=ReasoningInput)
     for node in nodes:
@@ -194,9 +201,7 @@ class _Work:
             model = RecordedModel(model, kept["model"], numbered=True, most=most)
         edits = {int(number): query for number, query in progress.edits.items()}
         streams = self._streams and node == "answer"
-        return replace(reasoner, model=model, source=source, on_model_error="return").steps(
-            progress.question, stream=streams, edits=edits
-        )
+        return replace(reasoner, model=model, source=source).steps(progress.question, stream=streams, edits=edits)
 
     @staticmethod
     def _note(step: ReasoningStep, progress: Progress) -> bool:

@@ -11,11 +11,12 @@ from llama_index.core.settings import Settings
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.language_model import LlamaIndexModel
 from sire_core.errors import ConfigurationError
+from sire_core.models.given import check_language_model
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, LanguageModel
 
-__all__ = ["EmbedModelLike", "LLMLike", "resolve_embed_model", "resolve_llm"]
+__all__ = ["EmbedModelLike", "LLMLike", "check_llm", "resolve_embed_model", "resolve_llm"]
 
 EmbedModelLike = Union[BaseEmbedding, "Embedder", str, None]
 LLMLike = Union[LLM, "LanguageModel", str, None]
@@ -52,12 +53,19 @@ def resolve_llm(given: LLMLike) -> LanguageModel | None:
     Raises:
         ConfigurationError: Something else.
     """
+    check_llm(given)
     if isinstance(given, str):
-        if given != "settings":
-            raise ConfigurationError(f"llm is an LLM, 'settings' or None, not {given!r}.")
         given = Settings.llm
-    if isinstance(given, LLM):
-        return LlamaIndexModel(given)
-    if given is not None and not callable(getattr(given, "complete", None)):
-        raise ConfigurationError(f"llm is an LLM, 'settings' or None, not {type(given).__name__}.")
-    return given
+    return LlamaIndexModel(given) if isinstance(given, LLM) else given
+
+
+def check_llm(given: LLMLike) -> None:
+    """Refuse what `resolve_llm` does not take, without looking into `Settings`.
+
+    Raises:
+        ConfigurationError: Something else.
+    """
+    if isinstance(given, str) and given != "settings":
+        raise ConfigurationError(f"llm is an LLM, 'settings' or None, not {given!r}.")
+    if not isinstance(given, (str, LLM)):
+        check_language_model(given, "llm is an LLM of LlamaIndex, a LanguageModel, 'settings' or None")

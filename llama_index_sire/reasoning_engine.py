@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
 from contextlib import aclosing, closing, contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -23,12 +23,13 @@ from llama_index_sire.any_retriever import node_of, retriever_source
 from llama_index_sire.embedding import known_query
 from llama_index_sire.events import ReasoningEvent, to_event
 from llama_index_sire.filters import FilterLike, to_filter
-from llama_index_sire.models import LLMLike, resolve_llm
+from llama_index_sire.models import LLMLike, check_llm, resolve_llm
 from llama_index_sire.responses import add_step, empty_response
 from llama_index_sire.retriever import SireRetriever
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
+from sire_core.models.usage import limits_of
 from sire_core.reason import (
     PassageSource,
     ReasoningLimits,
@@ -65,14 +66,15 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
             which is used as it is.
         config: Settings of the strategy.
         llm: See `resolve_llm`; by default the model of the index, or `Settings.llm` if you have set it.
-        limits: Limits per question.
+        limits: Limits per question: `ReasoningLimits` of `sire_core.reason`, or a mapping of these.
         streaming: Respond with a generator; steps and events also have the answer in pieces.
         on_model_error: `raise` a `NoAnswerError` with the evidence, or `return` the evidence, if the model failed
             before there was an answer.
         callback_manager: Default: that of the retriever.
 
     Raises:
-        ConfigurationError: The source is none of these, or `config` belongs to another strategy.
+        ConfigurationError: The source is none of these, `config` belongs to another strategy, or `limits` or `llm` is
+            something else.
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         *,
         config: ConfigT | None = None,
         llm: LLMLike = None,
-        limits: ReasoningLimits | None = None,
+        limits: ReasoningLimits | Mapping[str, Any] | None = None,
         streaming: bool = False,
         on_model_error: str = "raise",
         callback_manager: CallbackManager | None = None,
@@ -93,8 +95,9 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         self.config: ConfigT = self._settings() if config is None else config
         if not isinstance(self.config, known := type(self._settings())):
             raise ConfigurationError(f"config is an {known.__name__}, not {type(config).__name__}.")
+        check_llm(llm)
         self.llm = llm
-        self.limits = limits
+        self.limits = limits_of(limits, ReasoningLimits)
         self.streaming = streaming
         self.on_model_error = check_on_model_error(on_model_error)
         super().__init__(callback_manager=callback_manager or retriever.callback_manager)

@@ -62,6 +62,12 @@ class Configuration:
         names = [mirror.name for mirror in self.mirrors]
         if len(set(names)) < len(names):
             raise ConfigurationError(f"Two vector stores have the same name: {', '.join(names)}. Name them apart.")
+        if self.language_model is not None:
+            from sire_core.models.given import check_language_model
+
+            check_language_model(self.language_model)
+        if self.recipe is not None and not isinstance(self.recipe, str):
+            _check_recipe(self.recipe)
         if isinstance(self.chunker, str) and self.chunker != "sentences":
             raise ConfigurationError(f"chunker is a SentenceChunker, None or 'sentences', not {self.chunker!r}.")
 
@@ -137,6 +143,17 @@ class Configuration:
 
             return SentenceChunker()
         return self.chunker
+
+
+def _check_recipe(given: object) -> None:
+    from sire_core.keywords import kind_of
+    from sire_core.protocols import Recipe
+
+    if not isinstance(given, Recipe):
+        raise ConfigurationError(
+            f"{kind_of(given)} is no recipe; pass its name (`sire recipes` lists all) or one of sire_core.recipes with "
+            "its settings, for example sirerag(...)."
+        )
 
 
 _OPENED_BY = {

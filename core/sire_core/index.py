@@ -237,7 +237,7 @@ class Index(IndexChanges, IndexSearches):
         self.close()
 
 
-def _limits(given: UsageLimits | Mapping[str, int]) -> UsageLimits | None:
-    from sire_core.models.usage import limits_of  # here: most indexes have no limits
+def _limits(given: UsageLimits | Mapping[str, int]) -> UsageLimits:
+    from sire_core.models.usage import UsageLimits, limits_of  # here: most indexes have no limits
 
-    return limits_of(given)
+    return limits_of(given, UsageLimits)

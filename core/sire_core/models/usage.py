@@ -8,11 +8,12 @@ import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from sire_core.algorithms.text import count_tokens
 from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError, LimitExceededError
+from sire_core.keywords import kind_of, parameters
 
 __all__ = [
     "Meterable",
@@ -120,20 +121,29 @@ class UsageLimits:
                 )
 
 
-def limits_of(given: UsageLimits | Mapping[str, int] | None) -> UsageLimits | None:
-    """Limits from an object or a mapping.
+LimitsT = TypeVar("LimitsT")
+
+
+def limits_of(given: LimitsT | Mapping[str, Any] | None, form: type[LimitsT]) -> LimitsT:
+    """Limits from an object or a mapping; None means no limits.
+
+    Args:
+        given: What somebody passed as `limits`.
+        form: The class of the limits.
 
     Raises:
         ConfigurationError: It is neither, or an unknown limit.
     """
-    if given is None or isinstance(given, UsageLimits):
+    if isinstance(given, form):
         return given
-    if not isinstance(given, Mapping) or not set(given) <= {"max_calls", "max_tokens"}:
-        found = ", ".join(map(str, given)) if isinstance(given, Mapping) else type(given).__name__
-        raise ConfigurationError(
-            f"limits is UsageLimits(max_calls=..., max_tokens=...) or a mapping of these, not {found}"
-        )
-    return UsageLimits(**given)
+    known = parameters(form)
+    if given is None or (isinstance(given, Mapping) and set(given) <= {*known}):
+        return form(**given or {})
+    found = f"A mapping of {', '.join(map(str, given))}" if isinstance(given, Mapping) else kind_of(given)
+    raise ConfigurationError(
+        f"{found} is no {form.__name__}; limits is {form.__module__}.{form.__name__}("
+        f"{', '.join(f'{name}=...' for name in known)}) or a mapping of these."
+    )
 
 
 @dataclass(frozen=True, slots=True)

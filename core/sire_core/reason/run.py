@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from sire_core.errors import ConfigurationError
 from sire_core.keywords import named
+from sire_core.models.usage import limits_of
 from sire_core.reason.calls import ModelCalls, StoppedError
 from sire_core.reason.evidence import Evidence
 from sire_core.reason.limits import ReasoningLimits
@@ -41,7 +42,7 @@ class ReasoningOptions(TypedDict, total=False):
         k: Number of hits in the final context; None means 10, or for the `original` flavor of IRCoT everything
             collected (with a smaller number, every search gets a share).
         filter: Filter for every search; see `Index.search`.
-        limits: Limits on steps, calls, tokens and time.
+        limits: Limits on steps, calls, tokens and time: `ReasoningLimits` or a mapping of these.
         answer: Whether the model answers at the end; otherwise the last step has only the hits.
         stream: Whether the answer also streams, as `AnswerPiece`s before the `Answer`.
         reader: How the answer is read from the hits; see `ReaderConfig`.
@@ -50,7 +51,7 @@ class ReasoningOptions(TypedDict, total=False):
     model: LanguageModel | None
     k: int | None
     filter: FilterLike
-    limits: ReasoningLimits | None
+    limits: ReasoningLimits | Mapping[str, Any] | None
     answer: bool
     stream: bool
     reader: ReaderConfig | None
@@ -165,15 +166,22 @@ def run_strategy(
 
     Raises:
         TypeError: An option is unknown.
+        ConfigurationError: The limits are no limits of a question.
     """
     named(strategy.name.replace("-", "_"), options, {*ReasoningOptions.__annotations__, *strategy.settings})
-    return _steps(strategy, index, question, options, edits or {})
+    bounds = limits_of(options.get("limits"), ReasoningLimits)
+    return _steps(strategy, index, question, options, bounds, edits or {})
 
 
 async def _steps(
-    strategy: Strategy, index: Searchable, question: str, options: ReasoningOptions, edits: Mapping[int, str]
+    strategy: Strategy,
+    index: Searchable,
+    question: str,
+    options: ReasoningOptions,
+    bounds: ReasoningLimits,
+    edits: Mapping[int, str],
 ) -> AsyncGenerator[ReasoningStep, None]:
-    run = await _start(strategy, index, question, options, edits)
+    run = await _start(strategy, index, question, options, bounds, edits)
     note = ""
     with start_span("invoke_agent", strategy.name, {"gen_ai.agent.name": strategy.name, "sire.k": run.k}) as span:
         run.calls.span = span
@@ -191,7 +199,12 @@ async def _steps(
 
 
 async def _start(
-    strategy: Strategy, index: Searchable, question: str, options: ReasoningOptions, edits: Mapping[int, str]
+    strategy: Strategy,
+    index: Searchable,
+    question: str,
+    options: ReasoningOptions,
+    bounds: ReasoningLimits,
+    edits: Mapping[int, str],
 ) -> Run:
     """Pin the index and get ready; nothing is asked or searched yet.
 
@@ -202,7 +215,6 @@ async def _start(
     """
     k, answers = options.get("k"), options.get("answer", True)
     check_query(question, 1 if k is None else k)
-    bounds = options.get("limits") or ReasoningLimits()
     chosen = options.get("model") or index.language_model
     if chosen is None and (answers or strategy.thinks):
         raise ConfigurationError(

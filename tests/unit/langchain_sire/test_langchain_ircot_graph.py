@@ -7,7 +7,7 @@ from langchain_core.documents import Document
 from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, Runs
 from langchain_scripted_chat import model
 
-from langchain_sire import SireRetriever, create_ircot_chain, create_ircot_graph
+from langchain_sire import SireRetriever, create_ircot_chain, create_ircot_graph, create_self_ask_graph
 from sire_core import recipes
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, QueryError
@@ -245,6 +245,9 @@ def test_nothing_to_find(retriever):
 def test_unknown_options_and_missing_questions_are_errors(retriever):
     with pytest.raises(ConfigurationError, match="has no option flavour"):
         create_ircot_graph(retriever, model("x"), flavour="x")
+    for create in (create_ircot_graph, create_self_ask_graph):
+        with pytest.raises(ConfigurationError, match="A graph takes no on_model_error"):
+            create(retriever, model("x"), on_model_error="raise")
     with pytest.raises(ConfigurationError, match=r"needs a language model: pass llm="):
         create_ircot_graph(retriever).invoke({"question": QUESTION})
     with pytest.raises(QueryError):

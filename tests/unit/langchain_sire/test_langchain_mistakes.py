@@ -3,10 +3,11 @@
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sire import SireRetriever, SireVectorStore, create_sire_tool
-from sire_core import UsageLimits
+from langchain_sire import LangChainChat, SireRetriever, SireVectorStore, create_sire_tool
+from sire_core import Index, UsageLimits
 from sire_core.errors import ConfigurationError, CorpusError, SireError
 
 DOCUMENTS = [Document(id="a", page_content="Mira painted."), Document(id="b", page_content="Tom sailed.")]
@@ -38,6 +39,15 @@ def test_a_class_in_the_place_of_an_object_is_named():
         SireRetriever.from_documents(DOCUMENTS, OneTooFew)
     with pytest.raises(ConfigurationError, match="InMemoryVectorStore is a class"):
         SireRetriever.from_documents(DOCUMENTS, vector_store=InMemoryVectorStore)
+    with pytest.raises(ConfigurationError, match=r"FakeListChatModel is a class \(pass an object.*llm is a LangChain"):
+        SireRetriever.from_documents(DOCUMENTS, llm=FakeListChatModel)
+    with pytest.raises(ConfigurationError, match="FakeListChatModel is a class"):
+        LangChainChat(FakeListChatModel)
+
+
+def test_a_chat_model_is_not_for_the_index_itself():
+    with pytest.raises(ConfigurationError, match=r"pass it as llm=... of langchain_sire.*LangChainChat\(model\)"):
+        Index(language_model=FakeListChatModel(responses=["x"]))
 
 
 def test_a_vector_store_in_the_place_of_embeddings_is_sent_to_its_own():

@@ -7,12 +7,13 @@ import pytest
 from llama_index.core import Settings
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
 from llama_index.core.llms import MockLLM
-from llama_index_fakes import ChatLLM, FunctionLLM
+from llama_index_fakes import ChatLLM, FunctionLLM, as_llama_index
 from pydantic import BaseModel
 
 from llama_index_sire import LlamaIndexModel, SireRetriever
 from llama_index_sire.language_model import _usage
 from llama_index_sire.models import resolve_llm
+from sire_core import Index
 from sire_core.errors import ConfigurationError, ModelError, RefusalError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Prompt
@@ -181,8 +182,18 @@ def test_trap_settings_llm_is_used_only_when_asked_for(documents):
     assert resolve_llm("settings").llm is Settings.llm
     with pytest.raises(ConfigurationError, match="'settings' or None"):
         resolve_llm("gpt-4o")
-    with pytest.raises(ConfigurationError, match="not object"):
+    with pytest.raises(ConfigurationError, match="object is no language model"):
         resolve_llm(object())
+
+
+def test_a_class_in_the_place_of_an_llm_is_named():
+    with pytest.raises(ConfigurationError, match=r"MockLLM is a class \(pass an object: MockLLM.*an LLM of LlamaIndex"):
+        SireRetriever.from_documents(as_llama_index(), llm=MockLLM)
+
+
+def test_an_llm_is_not_for_the_index_itself():
+    with pytest.raises(ConfigurationError, match=r"pass it as llm=... of llama_index_sire.*LlamaIndexModel\(model\)"):
+        Index(language_model=MockLLM())
 
 
 def test_mock_llm_is_a_language_model():

@@ -8,6 +8,7 @@ from llama_index.core import Settings
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
+from llama_index.core.llms import MockLLM
 from llama_index.core.schema import QueryBundle
 from llama_index.core.tools import QueryEngineTool
 from llama_index_fakes import ChatLLM, FunctionLLM, WordEmbedding, as_llama_index
@@ -25,8 +26,9 @@ from llama_index_sire import (
     SireRetriever,
     SubQuestionEvent,
     ThoughtEvent,
+    create_sire_answer_tool,
 )
-from sire_core import Index
+from sire_core import Index, UsageLimits
 from sire_core.errors import ConfigurationError, ModelError, NoAnswerError, QueryError
 from sire_core.reason import IRCoTConfig, PassageSource, ReasoningLimits, SelfAskConfig, collect, ircot, self_ask
 from sire_core.recipes import REGISTRY
@@ -307,6 +309,12 @@ async def test_a_question_that_brings_its_vector_is_not_embedded(question):
     assert model._calls == ["query"]
 
 
+def test_limits_may_be_a_mapping(index_of, question):
+    response = ircot_engine(index_of(), limits={"max_calls": 0}).query(question)
+    assert response.metadata["stop"] == "call_limit"
+    assert response.source_nodes
+
+
 def test_what_is_refused(index_of):
     with pytest.raises(ConfigurationError, match="neither a retriever nor an Index"):
         IRCoTQueryEngine("a string")
@@ -314,7 +322,12 @@ def test_what_is_refused(index_of):
         with pytest.raises(ConfigurationError, match="config is an IRCoTConfig, not"):
             IRCoTQueryEngine(index_of("flat"), config=config)
     with pytest.raises(ConfigurationError, match="'settings' or None"):
-        IRCoTQueryEngine(index_of(), llm="gpt").query("x")
+        IRCoTQueryEngine(index_of(), llm="gpt")
+    with pytest.raises(ConfigurationError, match="MockLLM is a class"):
+        IRCoTQueryEngine(index_of(), llm=MockLLM)
+    for make in (IRCoTQueryEngine, create_sire_answer_tool):
+        with pytest.raises(ConfigurationError, match="UsageLimits is no ReasoningLimits"):
+            make(index_of(), limits=UsageLimits(max_calls=1))
     with pytest.raises(QueryError):
         ircot_engine(index_of()).query("  ")
 
