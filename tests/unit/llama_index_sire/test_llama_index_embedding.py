@@ -151,7 +151,7 @@ def test_models_without_a_name_are_told_apart_by_what_they_answer(tmp_path):
         other.insert(LlamaDocument(text="Another ship.", id_="b"))
     same = SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=1))
     assert [found.node.ref_doc_id for found in same.retrieve("ship")] == ["a"]
-    noisy = Unnamed(embed_dim=8, salt=1, noise=0.006)
+    noisy = Unnamed(embed_dim=8, salt=1, noise=0.008)
     assert LlamaIndexEmbedder(noisy).fingerprint != names[0]  # a number is at a border
     again = SireRetriever.from_persist_dir(tmp_path, embed_model=noisy)
     again.insert(LlamaDocument(text="A harbour.", id_="b"))
