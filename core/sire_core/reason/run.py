@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from sire_core.errors import ConfigurationError
 from sire_core.keywords import named
+from sire_core.models.given import check_language_model
 from sire_core.models.usage import limits_of
 from sire_core.reason.calls import ModelCalls, StoppedError
 from sire_core.reason.evidence import Evidence
@@ -166,10 +167,11 @@ def run_strategy(
 
     Raises:
         TypeError: An option is unknown.
-        ConfigurationError: The limits are no limits of a question.
+        ConfigurationError: The limits are no limits of a question, or the model is none.
     """
     named(strategy.name.replace("-", "_"), options, {*ReasoningOptions.__annotations__, *strategy.settings})
     bounds = limits_of(options.get("limits"), ReasoningLimits)
+    check_language_model(options.get("model"))
     return _steps(strategy, index, question, options, bounds, edits or {})
 
 

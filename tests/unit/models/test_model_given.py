@@ -4,6 +4,7 @@ import pytest
 
 from sire_core import Index
 from sire_core.errors import ConfigurationError
+from sire_core.reason import ircot
 from sire_core.testing.scripted_model import ScriptedModel
 
 
@@ -18,6 +19,8 @@ from sire_core.testing.scripted_model import ScriptedModel
 def test_what_is_no_language_model_is_refused(given, message):
     with pytest.raises(ConfigurationError, match=message):
         Index(language_model=given)
+    with Index(recipe="flat") as index, pytest.raises(ConfigurationError, match=message):
+        ircot(index, "Who?", model=given)
 
 
 @pytest.mark.parametrize(("given", "message"), [(int, "int is a class.*is no recipe; pass"), (5, "int is no recipe")])
