@@ -117,7 +117,7 @@ def test_an_interrupted_build_is_resumed_by_the_same_command(tmp_path):
     # It does not finish what it was at: a build takes tens of seconds from here.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime - used < 10
     assert output == ""
-    assert "Run the same command again to go on." in errors
+    assert "Run the same command again to resume." in errors
     assert "Traceback" not in errors
     unfinished = sire("query", tmp_path / "ix", "Ada", text=True)
     assert unfinished.returncode == 1
