@@ -81,12 +81,12 @@ def delete(
     ] = False,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Remove documents and all derived data.
+    """Remove documents and everything derived from them.
 
     If an id is unknown, nothing is removed. Stored answers of models about them are kept in case the documents come
     back, unless --purge is given. Summaries that used them are written again; with --llm, the expected cost is shown
-    and you are asked before anything is spent. The documents are listed; on a terminal you are asked before they are removed. Scripts are not asked about that, but
-    costs need --yes from them, too.
+    and you are asked before anything is spent. The documents are listed; on a terminal you are asked before they are
+    removed. Scripts are not asked about that, but costs need --yes from them, too.
 
     Example, to overwrite what was removed earlier: sire delete my-index --purge
     """

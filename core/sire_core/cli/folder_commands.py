@@ -60,7 +60,9 @@ def backup(
 
 
 def documents(folder: arguments.Folder, where: arguments.Filter = None, as_json: arguments.AsJson = False) -> None:
-    """List the documents of an index, with their ids; with a filter, those of which a passage passes.
+    """List the documents of an index, with their ids.
+
+    With a filter, those of which a passage passes.
 
     Example: sire documents my-index --filter lang=en
 

@@ -69,7 +69,8 @@ class PlainView:
 def stored_view(matrix, folder):
     """A view of vectors alone whose derived files lie in a folder."""
     none = np.zeros(0, dtype=np.int64)
-    pool = Pool(1, matrix, *[none] * 10, rows=none, documents=b"[]", metadata=b"[]", titles=b"[]", files=DerivedFiles(folder, "pool"))
+    texts = dict.fromkeys(("documents", "metadata", "titles"), b"[]")
+    pool = Pool(1, matrix, *[none] * 10, rows=none, **texts, files=DerivedFiles(folder, "pool"))
     return PoolView(pool, None, None, list, lambda _: None)
 
 
