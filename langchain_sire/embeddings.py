@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -14,7 +13,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError, ModelError, SireError
-from sire_core.models.telling_apart import answer_text, same_model
+from sire_core.models.telling_apart import answer_text, under_fingerprint
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray
@@ -80,11 +79,7 @@ class LangChainEmbedder:
         Args:
             fingerprint: Of the embedder that built the index.
         """
-        if fingerprint == self.fingerprint or not same_model(fingerprint, self.fingerprint):
-            return self
-        found = copy.copy(self)
-        found._fingerprint = fingerprint  # noqa: SLF001 - a copy of ourselves
-        return found
+        return under_fingerprint(self, fingerprint)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_limits"}

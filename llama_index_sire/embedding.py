@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,7 +13,7 @@ from llama_index.core.schema import QueryBundle
 
 from llama_index_sire.calls import awaits, call, overrides
 from sire_core.errors import ModelError
-from sire_core.models.telling_apart import answer_text, same_model
+from sire_core.models.telling_apart import answer_text, under_fingerprint
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
@@ -91,11 +90,7 @@ class LlamaIndexEmbedder:
         Args:
             fingerprint: Of the embedder that built the index.
         """
-        if fingerprint == self.fingerprint or not same_model(fingerprint, self.fingerprint):
-            return self
-        found = copy.copy(self)
-        found._fingerprint = fingerprint  # noqa: SLF001 - a copy of ourselves
-        return found
+        return under_fingerprint(self, fingerprint)
 
     def _made(self) -> str:
         found = {name: getattr(self.model, name, None) for name in _TELLING}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
 
 from sire_core.errors import ModelError
 
-__all__ = ["answer_text", "same_model"]
+__all__ = ["answer_text", "same_model", "under_fingerprint"]
+
+E = TypeVar("E", bound=Any)
 
 _PROBE, _PROBED = "a short text that tells embedding models apart", 16
 _STEP = 0.04
@@ -58,3 +62,17 @@ def same_model(one: str, other: str) -> bool:
         return one == other
     numbers = [np.frombuffer(bytes.fromhex(found["numbers"]), dtype=np.uint8).astype(int) for found in (left, right)]
     return len(numbers[0]) == len(numbers[1]) and bool((np.abs(numbers[0] - numbers[1]) <= 1).all())
+
+
+def under_fingerprint(embedder: E, fingerprint: str) -> E:
+    """An adapter's embedder under the fingerprint of an index that its model built; itself where that is another model.
+
+    Args:
+        embedder: Keeps its fingerprint in `_fingerprint`.
+        fingerprint: Of the embedder that built the index; its own may differ a little, see `answer_text`.
+    """
+    if fingerprint == embedder.fingerprint or not same_model(fingerprint, embedder.fingerprint):
+        return embedder
+    found = copy.copy(embedder)
+    found._fingerprint = fingerprint  # noqa: SLF001 - a copy, of a class that says so
+    return found
