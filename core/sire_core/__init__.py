@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sire_core.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from sire_core.index import Index as Index
     from sire_core.models.usage import UsageLimits as UsageLimits
@@ -12,7 +14,6 @@ if TYPE_CHECKING:
     from sire_core.types import Passage as Passage
 
 __all__ = ["Document", "Hit", "Index", "Passage", "UsageLimits"]
-__version__ = "0.2.0.dev0"
 
 
 def __getattr__(name: str) -> Any:

@@ -31,7 +31,7 @@ def enable(tracer_provider: Any = None, *, content: bool = False) -> None:
         if (error.name or "").split(".")[0] != "opentelemetry":
             raise
         raise ImportError('Tracing needs OpenTelemetry: pip install "sire-rag[otel]"') from error
-    from sire_core import __version__
+    from sire_core.version import __version__
 
     _state.update(tracer=trace.get_tracer("sire_core", __version__, tracer_provider), content=content)
 

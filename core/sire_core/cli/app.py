@@ -76,7 +76,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from sire_core import __version__
+        from sire_core.version import __version__
 
         sys.stdout.write(f"sire {__version__}\n")
         raise typer.Exit

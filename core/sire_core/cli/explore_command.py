@@ -42,8 +42,8 @@ def explore(
     Example: sire explore my-index
     """
     check_folder(folder)
-    from sire_core.explore.explorer import Explorer
-    from sire_core.explore.server import serve
+    from sire_core.serve.page.explorer import Explorer
+    from sire_core.serve.page.server import serve
 
     model = answering.model()
     said = parse_settings(settings)

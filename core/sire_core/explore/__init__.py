@@ -1,5 +1,5 @@
-"""Pictures of an index: the path from a question to its hits, neighbourhoods, trees; as data, SVG, HTML and a page.
+"""Pictures of an index: the path from a question to its hits, neighbourhoods, trees; as data, SVG and HTML.
 
 What is drawn is worked out without any framework (`picture`, `paths`, `neighbours`), from a `SearchSnapshot` and with
-its filter; `svg` and `page` draw it; `server` is the page of `sire explore`.
+its filter; `svg` and `page` draw it. The page of `sire explore` is `serve/page`.
 """

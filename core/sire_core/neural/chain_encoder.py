@@ -18,8 +18,8 @@ from sire_core.neural.chain_network import deterministic
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.neural.text_step import TextStep
     from sire_core.protocols import FloatArray, IntArray
-    from sire_core.search.chains.examples import TextStep
 
 __all__ = ["EncoderScorer", "train_encoder"]
 

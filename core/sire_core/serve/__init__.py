@@ -1,1 +1,1 @@
-"""An index as a server for agents: `mcp_server` over what `tools` can do."""
+"""An index served: to agents by `mcp_server`, over what `tools` can do; to people by `page`."""

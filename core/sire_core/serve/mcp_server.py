@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from sire_core import __version__
 from sire_core.clean_text import clean_value
 from sire_core.errors import SireError
 from sire_core.listening import listen
 from sire_core.serve.tools import IndexTools
+from sire_core.version import __version__
 
 try:
     from mcp import types

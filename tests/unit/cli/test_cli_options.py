@@ -13,10 +13,10 @@ from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.cli.recipe_options import parse_settings
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, CorpusError, StorageError
-from sire_core.explore.explorer import Asking
 from sire_core.models.sync import run_sync
 from sire_core.others import FolderText, of_page
 from sire_core.recipes import recipe_by_name
+from sire_core.serve.page.explorer import Asking
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Document
 
@@ -202,7 +202,7 @@ def asked_on_page(tmp_path, monkeypatch):
             for asking in askings:
                 assert run_sync(explorer.ask(asking)).hits
 
-        monkeypatch.setattr("sire_core.explore.server.serve", serve)
+        monkeypatch.setattr("sire_core.serve.page.server.serve", serve)
         asked.clear()
         result = CliRunner().invoke(app, ["explore", str(tmp_path / "ix"), *words])
         return result.exit_code, " ".join(result.output.split()), list(asked)

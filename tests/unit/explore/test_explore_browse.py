@@ -8,11 +8,12 @@ import pytest
 from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.errors import CorpusError
-from sire_core.explore import browse, neighbours, views
-from sire_core.explore.explorer import Asking, Explorer, compared
-from sire_core.explore.guard import Guard
+from sire_core.explore import browse, neighbours
 from sire_core.explore.picture import MOST_NODES
 from sire_core.explore.why_not import find_passages, why_not
+from sire_core.serve.page import views
+from sire_core.serve.page.explorer import Asking, Explorer, compared
+from sire_core.serve.page.guard import Guard
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 SECRET = Document("secret", "Port Ansel hides Quellmark. Aldous Brack saw Quellmark.", "Quellmark", {"tenant": "b"})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.errors import CorpusError
+from sire_core.neural.text_step import TextStep
 from sire_core.search.chains.features import edge_features, pair_features, title_keywords
 from sire_core.search.chains.gold import GoldNodes
 from sire_core.search.chains.graph import ChainGraph
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Examples",
     "KnownQuestion",
-    "TextStep",
     "known_questions",
     "make_examples",
     "match_rate",
@@ -148,25 +148,6 @@ def make_examples(view: View, questions: Sequence[KnownQuestion], labels: str, m
         np.repeat(np.arange(len(parts)), [len(right) for right in positives]),
         unreachable,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class TextStep:
-    """A chain that has to go on, as texts: what a text encoder learns from.
-
-    Attributes:
-        question: The question.
-        path: Passages of the chain, one after the other.
-        candidates: Passages that it could take.
-        edges: What joins the last passage of the chain with each, float32 `[c, 3]`, see `graph.FEATURES`.
-        positive: Which of them are right, `[c]`.
-    """
-
-    question: str
-    path: str
-    candidates: tuple[str, ...]
-    edges: FloatArray
-    positive: BoolArray
 
 
 def text_steps(

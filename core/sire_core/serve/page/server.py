@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError
-from sire_core.explore.guard import LOOPBACK, Guard, is_loopback
 from sire_core.listening import listen
+from sire_core.serve.page.guard import LOOPBACK, Guard, is_loopback
 
 if TYPE_CHECKING:
-    from sire_core.explore.explorer import Explorer
+    from sire_core.serve.page.explorer import Explorer
 
 __all__ = ["serve"]
 
@@ -46,7 +46,7 @@ def serve(
         from nicegui import ui
     except ImportError as error:
         raise ConfigurationError('The page needs NiceGUI: pip install "sire-rag[explore]"') from error
-    from sire_core.explore.pages import register
+    from sire_core.serve.page.pages import register
 
     app = FastAPI(openapi_url=None)
     register(explorer)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from nicegui import ui
 
 from sire_core.errors import SireError
-from sire_core.explore import views
 from sire_core.explore.page import parts
+from sire_core.serve.page import views
 
 if TYPE_CHECKING:
     from nicegui import Client

@@ -7,19 +7,19 @@ from urllib.parse import urlencode
 
 from sire_core.algorithms.wording import count
 from sire_core.explore.browse import PAGE, Page
-from sire_core.explore.explorer import compared
 from sire_core.explore.marks import escaped
 from sire_core.explore.picture import kind_name
 from sire_core.explore.svg import drawing
+from sire_core.serve.page.explorer import compared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from sire_core.explore.browse import EntityCard
-    from sire_core.explore.explorer import Measured
     from sire_core.explore.picture import Picture
     from sire_core.explore.shown import ShownQuestion
     from sire_core.explore.why_not import WhyNot
+    from sire_core.serve.page.explorer import Measured
     from sire_core.types import Failure, Unit
 
 __all__ = [

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 from nicegui import ui
 
 from sire_core.algorithms.wording import count
-from sire_core.explore import views
-from sire_core.explore.explorer import Asking
 from sire_core.explore.marks import escaped
-from sire_core.explore.page_parts import asked_html, guarded, question_field, show_html
-from sire_core.explore.views import address, link
 from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
+from sire_core.serve.page import views
+from sire_core.serve.page.explorer import Asking
+from sire_core.serve.page.parts import asked_html, guarded, question_field, show_html
+from sire_core.serve.page.views import address, link
 
 if TYPE_CHECKING:
-    from sire_core.explore.explorer import Explorer
     from sire_core.reason.steps import Answer, ReasoningStep
+    from sire_core.serve.page.explorer import Explorer
     from sire_core.types import Hit
 
 __all__ = ["answer_html", "evaluate_panel", "reason_panel", "step_html"]

@@ -8,14 +8,14 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 
-from sire_core.explore import views
-from sire_core.explore.explorer import Asking
 from sire_core.explore.page import PAGE_STYLE
-from sire_core.explore.page_parts import asked_html, guarded, heading, one_of, question_field, show_html, shown_in_time
 from sire_core.search.passages import RETURNS
+from sire_core.serve.page import views
+from sire_core.serve.page.explorer import Asking
+from sire_core.serve.page.parts import asked_html, guarded, heading, one_of, question_field, show_html, shown_in_time
 
 if TYPE_CHECKING:
-    from sire_core.explore.explorer import Explorer
+    from sire_core.serve.page.explorer import Explorer
 
 __all__ = ["AskPage"]
 
