@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["read_sources", "report_json", "run_change"]
 
 _SHOWN = 20
+_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +244,15 @@ def _list_failures(failures: Sequence[Failure], one: str, several: str) -> None:
     if not failures:
         return
     note(f"{len(failures):,} {one if len(failures) == 1 else several}:", "yellow")
-    for failure in failures[:_SHOWN]:
-        note(f"  {failure.where}: {shorten(failure.reason, 200)}")
-    if len(failures) > _SHOWN:
-        note(f"  and {len(failures) - _SHOWN:,} more (--json lists all)")
+    places: dict[str, list[str]] = {}
+    for failure in failures:
+        places.setdefault(failure.reason, []).append(failure.where)
+    for reason, where in list(places.items())[:_SHOWN]:
+        more = f" and {len(where) - _NAMED:,} more" if len(where) > _NAMED else ""
+        note(f"  {', '.join(where[:_NAMED])}{more}: {shorten(reason, 200)}")
+    unsaid = sum(len(where) for where in list(places.values())[_SHOWN:])
+    if unsaid:
+        note(f"  and {unsaid:,} more (--json lists all)")
 
 
 def _refuse_inside(source: Path, folder: Path | None) -> None:

@@ -28,6 +28,7 @@ _BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 _LOOKED_AT = 8192
+_PACKAGES = ("node_modules", "__pycache__", "site-packages")
 
 
 class SourceFile(NamedTuple):
@@ -55,9 +56,10 @@ def find_files(
 ) -> tuple[list[SourceFile], list[tuple[SourceFile, str]]]:
     """List the files of the given files and folders.
 
-    Folders are walked recursively in sorted order; hidden files and folders are skipped, links to folders and to
-    files outside of the folder are not followed. A file that is reached twice is listed once. The name of a file is its
-    path below the outermost of the given folders and `roots` that holds it; for one outside of them, its own name.
+    Folders are walked recursively in sorted order; hidden files and folders are skipped, folders of installed packages
+    (`node_modules`, Python environments) are left out, links to folders and to files outside of the folder are not
+    followed. A file that is reached twice is listed once. The name of a file is its path below the outermost of the given folders and
+    `roots` that holds it; for one outside of them, its own name.
 
     Returns:
         The files; and files and folders that are not followed or cannot be listed, with the reason.
@@ -107,6 +109,10 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
     found: list[SourceFile] = []
     for folder, subfolders, names in os.walk(root, onerror=unreadable):
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+        for name in tuple(subfolders):
+            if _holds_packages(Path(folder, name)):
+                leave(Path(folder, name), "a folder of installed packages; name it as a source to read it")
+                subfolders.remove(name)
         for name in subfolders:
             path = Path(folder, name)
             if path.is_symlink():
@@ -119,6 +125,10 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
                     continue
                 found.append(SourceFile(path, clean_text(path.relative_to(root).as_posix())))
     return sorted(found, key=lambda file: file.name)
+
+
+def _holds_packages(folder: Path) -> bool:
+    return folder.name in _PACKAGES or Path(folder, "pyvenv.cfg").is_file()
 
 
 def _inside(path: Path, folder: str) -> bool:

@@ -157,7 +157,7 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
             yield _convert(file, max_bytes)
         else:
             reason = f"unsupported type '{suffix}'" if suffix else "unsupported type (no suffix)"
-            yield Failure(_place(file), f"{reason}; convert it to one of {', '.join((*_SUFFIXES, *CONVERTED))}")
+            yield Failure(_place(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines")
     except CorpusError as error:
         yield Failure(_place(file), str(error))
 

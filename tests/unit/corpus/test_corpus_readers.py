@@ -56,7 +56,19 @@ def test_hidden_files_are_skipped_and_unknown_types_listed(tmp_path):
     corpus = read_documents([tmp_path])
     assert [d.id for d in corpus.documents] == ["ok.txt"]
     assert reasons(corpus).keys() == {"movie.MP4", "Makefile"}
-    assert all("unsupported type" in reason and ".txt" in reason for reason in reasons(corpus).values())
+    assert all("unsupported type" in reason and "Markdown" in reason for reason in reasons(corpus).values())
+
+
+def test_installed_packages_are_no_documents_of_a_folder(tmp_path):
+    for folder in ("web/node_modules/left", "env/lib", "docs"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "README.md").write_text("# Read me\n\nWords.")
+    (tmp_path / "env" / "pyvenv.cfg").write_text("home = /usr/bin")
+    corpus = read_documents([tmp_path])
+    assert [document.id for document in corpus.documents] == ["docs/README.md"]
+    assert reasons(corpus).keys() == {"node_modules", "env"}
+    named = read_documents([tmp_path / "web" / "node_modules", tmp_path / "env"])
+    assert [document.id for document in named.documents] == ["left/README.md", "lib/README.md"]
 
 
 def test_jsonl_documents(tmp_path):
