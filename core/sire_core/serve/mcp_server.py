@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,9 @@ _logger = logging.getLogger(__name__)
 
 
 def make_server(
-    index: Index, language_model: LanguageModel | None = None, limits: ReasoningLimits | None = None
+    index: Index,
+    language_model: LanguageModel | None = None,
+    limits: ReasoningLimits | Mapping[str, Any] | None = None,
 ) -> Server:
     """Make a server with the tools `search`, `ask`, `explain` and `fetch` over an index.
 
@@ -50,9 +52,10 @@ def make_server(
     Args:
         index: What is searched. Changes made to its folder by others are seen by the next call.
         language_model: Answers questions; without one `ask` says so.
-        limits: What one question may cost.
+        limits: What one question may cost: `ReasoningLimits`, or a mapping of these.
 
     Raises:
+        ConfigurationError: `limits` is neither.
         IndexMissingError: There is no index.
     """
     tools = IndexTools(index, language_model, limits)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError, QueryError
+from sire_core.models.usage import limits_of
 from sire_core.serve.arguments import (
     AskArguments,
     ExplainArguments,
@@ -75,15 +76,23 @@ class IndexTools:
     Args:
         index: What is searched.
         language_model: Answers questions; without one `ask` says so.
-        limits: What one question may cost.
+        limits: What one question may cost: `ReasoningLimits`, or a mapping of these.
+
+    Raises:
+        ConfigurationError: `limits` is neither.
     """
 
     def __init__(
-        self, index: Index, language_model: LanguageModel | None = None, limits: ReasoningLimits | None = None
+        self,
+        index: Index,
+        language_model: LanguageModel | None = None,
+        limits: ReasoningLimits | Mapping[str, Any] | None = None,
     ) -> None:
+        from sire_core.reason.limits import ReasoningLimits
+
         self._index = index
         self._model = language_model
-        self._limits = limits
+        self._limits = limits_of(limits, ReasoningLimits)
         self._runs: Mapping[str, Callable[[Mapping[str, Any], Tell], Awaitable[ToolResult]]] = {
             "search": self._search,
             "ask": self._ask,
@@ -234,9 +243,7 @@ class IndexTools:
 
     def _limits_of(self, asked: AskArguments) -> ReasoningLimits:
         """What the server allows, or less where the agent wants less."""
-        from sire_core.reason.limits import ReasoningLimits
-
-        ours = self._limits or ReasoningLimits()
+        ours = self._limits
         return replace(
             ours, max_steps=_least(ours.max_steps, asked.max_steps), timeout=_least(ours.timeout, asked.timeout)
         )
