@@ -52,7 +52,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
             metadata that all their source passages share.
         search_kwargs: `k`, `filter`, `returns` and `recipe`, as in `as_retriever` of a vector store.
         title_key: Metadata key with the title of added documents, or a list of keys with its headings, outermost first,
-            as in `headers_to_split_on` of a splitter. Saved in the folder.
+            as in `headers_to_split_on` of a splitter. Saved in the folder, and read from there if it is not given.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -69,10 +69,13 @@ class SireRetriever(DocumentChanges, BaseRetriever):
     @model_validator(mode="before")
     @classmethod
     def _known(cls, values: Any) -> Any:
-        """Refuse a keyword that is none, with the nearest one that is."""
-        if isinstance(values, Mapping):
-            refuse_store_searches(values)
-        return named(cls.__name__, values, cls.model_fields, SPELLINGS) if isinstance(values, Mapping) else values
+        """Refuse a keyword that is none, with the nearest one that is; read titles as the folder's documents were."""
+        if not isinstance(values, Mapping):
+            return values
+        refuse_store_searches(values)
+        known = named(cls.__name__, values, cls.model_fields, SPELLINGS)
+        saved = read_settings(known["index"].path) if isinstance(known.get("index"), Index) else {}
+        return {"title_key": saved["title_key"], **known} if "title_key" in saved else known
 
     @field_validator("filter")
     @classmethod
@@ -228,7 +231,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
     def _over(cls, called: str, given: Mapping[str, Any]) -> Self:
         own = [name for name in cls.model_fields if name not in ("index", "llm")]  # an index has its model as `llm`
         index, fields = open_index(f"{cls.__name__}.{called}", given, own)
-        saved = {name: value for name, value in read_settings(index.path).items() if name in ("k", "title_key")}
+        saved = {name: value for name, value in read_settings(index.path).items() if name == "k"}
         return cls(index=index, **{**saved, **fields})
 
     # --- retrieving -------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from llama_index_sire.engines import Engines
 from llama_index_sire.filters import FilterLike, both_filters, to_filter, within
 from llama_index_sire.nodes import to_scored_node
 from llama_index_sire.opening import FIELDS, open_index, read_arguments
-from llama_index_sire.settings import CUT_BY, TITLE, TOP_K, read_settings, write_settings
+from llama_index_sire.settings import CUT_BY, TOP_K, read_settings, saved_titles, write_settings
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
@@ -58,7 +58,7 @@ class SireRetriever(DocumentChanges, Engines):
             from 0 to 1, for cut-offs such as `SimilarityPostprocessor`; the order stays that of the recipe.
         recipe: Name of a recipe in the index; None uses that of the index.
         title_key: Metadata key with the title of added documents, or a list of keys with its headings, outermost first.
-            Saved in the folder.
+            None means the one saved in the folder of the index, else "title".
         transformations: Split added documents, such as `[SentenceSplitter()]`; None leaves that to the index.
         callback_manager: Default: `Settings.callback_manager`.
         object_map: For recursive retrieval: the objects of `IndexNode`s by `index_id`, such as another retriever.
@@ -80,7 +80,7 @@ class SireRetriever(DocumentChanges, Engines):
         returns: str = "passages",
         scores: str = "recipe",
         recipe: str | None = None,
-        title_key: str | Sequence[str] = "title",
+        title_key: str | Sequence[str] | None = None,
         transformations: Sequence[TransformComponent] | None = None,
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
@@ -104,7 +104,7 @@ class SireRetriever(DocumentChanges, Engines):
         self.returns = returns
         self.scores = scores
         self.recipe = recipe
-        self.title_key = title_key
+        self.title_key = saved_titles(index.path) if title_key is None else title_key
         self.transformations = transformations
         self._persisted: dict[str, object] = {}
         super().__init__(
@@ -147,9 +147,7 @@ class SireRetriever(DocumentChanges, Engines):
     @classmethod
     async def _afrom_documents(cls, called: str, documents: Nodes, options: dict[str, Any]) -> SireRetriever:
         settings, fields = read_arguments(f"{cls.__name__}.{called}", options)
-        saved = read_settings(settings.get("persist_dir"))
-        titles = {TITLE: saved[TITLE]} if TITLE in saved else {}
-        retriever = cls(open_index(**settings), **{**titles, **fields})
+        retriever = cls(open_index(**settings), **fields)
         await retriever.arefresh(documents)
         if retriever.index.path is not None:
             retriever._save_settings(retriever.index.path)
@@ -181,7 +179,7 @@ class SireRetriever(DocumentChanges, Engines):
                 f"persist_dir={str(persist_dir)!r})."
             ) from error
         settings, fields = read_arguments(f"{cls.__name__}.from_persist_dir", {**options, "persist_dir": persist_dir})
-        saved = {name: value for name, value in read_settings(Path(persist_dir)).items() if name in (TOP_K, TITLE)}
+        saved = {name: value for name, value in read_settings(Path(persist_dir)).items() if name == TOP_K}
         retriever = cls(open_index(**settings), **{**saved, **fields})
         catch_up(retriever.index.push)
         return retriever

@@ -10,7 +10,7 @@ from typing import Any
 from sire_core.errors import StorageError
 from sire_core.storage.side_files import read_checked, write_checked
 
-__all__ = ["CUT_BY", "RECIPE", "TITLE", "TOP_K", "Ledger", "read_settings", "write_settings"]
+__all__ = ["CUT_BY", "RECIPE", "TITLE", "TOP_K", "Ledger", "read_settings", "saved_titles", "write_settings"]
 
 
 TOP_K = "similarity_top_k"
@@ -30,6 +30,16 @@ def read_settings(place: str | os.PathLike[str] | None) -> dict[str, Any]:
         return {} if place is None else dict(read_checked(Path(place) / _FILE))
     except FileNotFoundError:  # a folder that the core wrote
         return {}
+
+
+def saved_titles(place: str | os.PathLike[str] | None) -> str | list[str]:
+    """The key of titles that a folder's documents were read with; "title" where nothing was saved.
+
+    Raises:
+        StorageError: The file is damaged.
+    """
+    found: str | list[str] = read_settings(place).get(TITLE, "title")
+    return found
 
 
 def write_settings(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -58,8 +58,8 @@ def find_files(
 
     Folders are walked recursively in sorted order; hidden files and folders are skipped, folders of installed packages
     (`node_modules`, Python environments) are left out, links to folders and to files outside of the folder are not
-    followed. A file that is reached twice is listed once. The name of a file is its path below the outermost of the given folders and
-    `roots` that holds it; for one outside of them, its own name.
+    followed. A file that is reached twice is listed once. The name of a file is its path below the outermost of the
+    given folders and `roots` that holds it; for one outside of them, its own name.
 
     Returns:
         The files; and files and folders that are not followed or cannot be listed, with the reason.
@@ -108,15 +108,7 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
     inside = os.path.realpath(root)
     found: list[SourceFile] = []
     for folder, subfolders, names in os.walk(root, onerror=unreadable):
-        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        for name in tuple(subfolders):
-            if _holds_packages(Path(folder, name)):
-                leave(Path(folder, name), "a folder of installed packages; name it as a source to read it")
-                subfolders.remove(name)
-        for name in subfolders:
-            path = Path(folder, name)
-            if path.is_symlink():
-                leave(path, "a link to a folder; name it as a source to read it")
+        subfolders[:] = _followed(Path(folder), sorted(subfolders), leave)
         for name in names:
             if not name.startswith("."):
                 path = Path(folder, name)
@@ -127,8 +119,20 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
     return sorted(found, key=lambda file: file.name)
 
 
-def _holds_packages(folder: Path) -> bool:
-    return folder.name in _PACKAGES or Path(folder, "pyvenv.cfg").is_file()
+def _followed(folder: Path, subfolders: Sequence[str], leave: Callable[[Path, str], None]) -> list[str]:
+    """Names of subfolders that are read; others are told to `leave`, but for hidden ones."""
+    followed = []
+    for name in subfolders:
+        path = Path(folder, name)
+        if name.startswith("."):
+            continue
+        if name in _PACKAGES or os.path.exists(path / "pyvenv.cfg"):  # noqa: PTH110 (answers False without permission)
+            leave(path, "a folder of installed packages; name it as a source to read it")
+        elif path.is_symlink():
+            leave(path, "a link to a folder; name it as a source to read it")
+        else:
+            followed.append(name)
+    return followed
 
 
 def _inside(path: Path, folder: str) -> bool:

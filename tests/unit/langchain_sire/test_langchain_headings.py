@@ -46,6 +46,8 @@ def test_a_folder_remembers_the_keys(chunks, tmp_path):
     retriever.add_documents(chunks[2:])
     assert found(retriever) == list(CLUSTERS.values())
     retriever.index.close()
+    with Index(tmp_path / "i") as index:
+        assert SireRetriever(index=index).title_key == ["page", "section"]
     other = SireRetriever.load(tmp_path / "i", title_key="page")
     assert other.title_key == "page"
     other.index.close()

@@ -63,6 +63,7 @@ def test_a_retriever_over_an_index_saves_the_keys_with_its_first_write(tmp_path)
     again.index.close()
     with Index(tmp_path / "i") as index:
         SireRetriever(index, title_key="page").insert(nodes("Wren", "grey"))
+        assert SireRetriever(index).title_key == KEYS
     other = SireRetriever.from_persist_dir(tmp_path / "i")
     assert other.title_key == KEYS
     other.index.close()
