@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["by_appearance", "chained_hashes", "distinct", "id_codes", "ranges", "stable_order"]
+__all__ = ["by_appearance", "chained_hashes", "distinct", "id_codes", "id_hashes", "ranges", "stable_order"]
 
 _SHORT = 1 << 16
 Number = TypeVar("Number", np.int64, np.uint64)
@@ -79,3 +79,9 @@ def stable_order(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     # Numbers of two bytes are sorted by counting.
     short = labels.astype(np.uint16) if int(labels.max(initial=0)) < _SHORT else labels
     return np.argsort(short, kind="stable")
+
+
+def id_hashes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
+    """Numbers that stand for ids of at most 24 bytes."""
+    parts = np.ascontiguousarray(ids, dtype="S24").view(np.uint64).reshape(-1, 3)
+    return np.asarray(chained_hashes(parts.ravel(), np.full(len(parts), 3, dtype=np.int64)), dtype=np.uint64)

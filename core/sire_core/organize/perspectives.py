@@ -14,9 +14,9 @@ from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
     from sire_core.algorithms.perspectives import Perspective
+    from sire_core.graph.network_table import NetworkTable
     from sire_core.organize.reports.entity_network import EntityNetwork
     from sire_core.organize.reports.network_change import NetworkChange
-    from sire_core.organize.reports.network_table import NetworkTable
     from sire_core.organize.reports.trees import StoredTrees
     from sire_core.organize.reports.views import EvidenceView
     from sire_core.protocols import BuildView, Change

@@ -1,8 +1,9 @@
 import pytest
 
+from sire_core.graph.network_table import NetworkTable
 from sire_core.organize.graph.passage_statements import EntityMention, PassageTexts, read_passage
 from sire_core.organize.reports.entity_network import read_network
-from sire_core.organize.reports.network_table import NetworkTable, PassageRows
+from sire_core.organize.reports.passage_rows import mentioned_rows, stated_rows
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind, hash64
 
 ENTITIES = ("A", "B", "C", "D")
@@ -24,8 +25,8 @@ def record(*facts, names=ENTITIES, description=""):
 def network(passages, mentions, records, unnamed=(), **settings):
     mentions = {unit.id: sorted(n for where, n in mentions if where == unit.id) for unit in passages}
     said = {unit.id: read_passage(records.get(unit.id), mentions[unit.id], unit.title) for unit in passages}
-    rows = {unit.id: PassageRows.mentioned(mentions[unit.id], unnamed) for unit in passages}
-    also = {unit.id: PassageRows.said(said[unit.id], mentions[unit.id], unit) for unit in passages}
+    rows = {unit.id: mentioned_rows(mentions[unit.id], unnamed) for unit in passages}
+    also = {unit.id: stated_rows(said[unit.id], mentions[unit.id], unit) for unit in passages}
     texts = [PassageTexts.of(mentions[unit.id], said[unit.id]) for unit in passages]
     return read_network(
         NetworkTable().updated(passages, rows, also),

@@ -3,13 +3,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels, decoding_information
+from sire_core.algorithms.grouping import id_hashes
 from sire_core.algorithms.text import count_tokens
 from sire_core.algorithms.undirected import UndirectedGraph
+from sire_core.graph.network_table import NetworkTable
 from sire_core.organize.graph.passage_statements import EntityMention, LocalStatement, PassageStatements, PassageTexts
-from sire_core.organize.reports.entity_network import NetworkStatement, id_hashes, read_network
+from sire_core.organize.reports.entity_network import NetworkStatement, read_network
 from sire_core.organize.reports.extractive_reports import central_names, extract_report
-from sire_core.organize.reports.network_table import NetworkTable, PassageRows
 from sire_core.organize.reports.nodes import ReportNode, report_nodes
+from sire_core.organize.reports.passage_rows import mentioned_rows, stated_rows
 from sire_core.organize.reports.trees import StoredTrees, carried_over
 from sire_core.organize.reports.views import EvidenceView
 from sire_core.types import Unit, UnitKind
@@ -35,8 +37,8 @@ def network(statements, size=6):
     words = [PassageTexts.of(mentions[unit.id], said[unit.id]) for unit in units]
     table = NetworkTable().updated(
         units,
-        {unit.id: PassageRows.mentioned(mentions[unit.id], ()) for unit in units},
-        {unit.id: PassageRows.said(said[unit.id], mentions[unit.id], unit) for unit in units},
+        {unit.id: mentioned_rows(mentions[unit.id], ()) for unit in units},
+        {unit.id: stated_rows(said[unit.id], mentions[unit.id], unit) for unit in units},
     )
     return read_network(table, [unit.chunk_ids for unit in units], lambda numbers: {n: words[n] for n in numbers})
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import chained_hashes
+from sire_core.algorithms.grouping import id_hashes
 from sire_core.algorithms.undirected import UndirectedGraph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.graph.network_table import NetworkTable
     from sire_core.organize.graph.passage_statements import PassageTexts
-    from sire_core.organize.reports.network_table import NetworkTable
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
 
-__all__ = ["EntityNetwork", "NetworkStatement", "Statements", "id_hashes", "read_network"]
+__all__ = ["EntityNetwork", "NetworkStatement", "Statements", "read_network"]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -198,12 +198,6 @@ def _statements(table: NetworkTable, mentions: Ints, ends: Ints) -> Statements:
         words=rows["words"],
         codes=rows["codes"],
     )
-
-
-def id_hashes(ids: NDArray[Any]) -> Hashes:
-    """Numbers that stand for ids of at most 24 bytes."""
-    parts = np.ascontiguousarray(ids, dtype="S24").view(np.uint64).reshape(-1, 3)
-    return np.asarray(chained_hashes(parts.ravel(), np.full(len(parts), 3, dtype=np.int64)), dtype=np.uint64)
 
 
 def _numbered(codes: Hashes, order: Ints) -> tuple[Ints, Ints]:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import chained_hashes
-from sire_core.organize.reports.entity_network import id_hashes
+from sire_core.algorithms.grouping import chained_hashes, id_hashes
+from sire_core.graph.report_table import ReportTable
 from sire_core.organize.reports.nodes import report_nodes
-from sire_core.organize.reports.table import ReportTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

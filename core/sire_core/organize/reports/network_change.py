@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.graph.kinds import MENTIONS, RELATES
+from sire_core.graph.network_table import NETWORK, NetworkTable, passage_version
 from sire_core.organize.graph.passage_statements import EntityMention, PassageTexts, read_passage
-from sire_core.organize.reports.network_table import NETWORK, NetworkTable, PassageRows, passage_version
+from sire_core.organize.reports.passage_rows import mentioned_rows, stated_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.graph.network_table import PassageRows
     from sire_core.protocols import BuildView
     from sire_core.types import Edge
 
@@ -51,7 +53,7 @@ class NetworkChange:
         mentions, unnamed = self._namings(edges, gone, changed)
         self._fresh, said = self._read(mentions, changed)
         mentioned = {
-            passage: PassageRows.mentioned(
+            passage: mentioned_rows(
                 found, unnamed[passage], None if passage in said else self._rows(passage, "named", "keys").tolist()
             )
             for passage, found in mentions.items()
@@ -165,7 +167,7 @@ class NetworkChange:
             unit = self._units[passage]
             said = read_passage(records.get(unit.chunk_ids[0]), mentions[passage], unit.title)
             texts[passage] = PassageTexts.of(mentions[passage], said)
-            rows[passage] = PassageRows.said(said, mentions[passage], unit)
+            rows[passage] = stated_rows(said, mentions[passage], unit)
         return texts, rows
 
 

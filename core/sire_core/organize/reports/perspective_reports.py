@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from sire_core.graph.report_table import REPORTS, EdgeList, ReportTable, tree_name
 from sire_core.organize.reports.extractive_reports import Report, extract_report
 from sire_core.organize.reports.forest import TreeReports, table_of
-from sire_core.organize.reports.table import REPORTS, EdgeList, ReportTable
 from sire_core.protocols import Delta
 from sire_core.types import Failure, Unit, UnitKind, unit_id
 
@@ -27,11 +27,6 @@ __all__ = ["ReportWriter", "tree_name"]
 _TEMPLATE_BELOW = 3
 """Clusters of fewer entities get a text by template instead of a call (ALGORITHMS 6.6)."""
 _Open = list[tuple[TreeReports, int, "ReportNode"]]
-
-
-def tree_name(tree: int) -> str:
-    """What the units of a tree call it, counted from 1."""
-    return f"perspective {tree + 1}"
 
 
 class ReportWriter:

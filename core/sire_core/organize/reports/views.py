@@ -16,7 +16,7 @@ from sire_core.organize.graph.traits import PART, TYPE, WORD
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.organize.reports.network_table import NetworkTable
+    from sire_core.graph.network_table import NetworkTable
 
     Ints = NDArray[np.int64]
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sire_core.algorithms.grouping import stable_order
+from sire_core.algorithms.grouping import id_hashes, stable_order
 from sire_core.graph.kinds import MENTIONS, RELATES
-from sire_core.organize.reports.entity_network import id_hashes
-from sire_core.organize.reports.network_table import NETWORK, NetworkTable
-from sire_core.organize.reports.perspective_reports import tree_name
-from sire_core.organize.reports.table import REPORTS, ReportTable
+from sire_core.graph.network_table import NETWORK, NetworkTable
+from sire_core.graph.report_table import REPORTS, ReportTable, tree_name
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.text import count_tokens, name_key, normalize_answer
 from sire_core.graph.ragged import Ragged, pack_arrays, unpack_arrays
-from sire_core.models.usage import estimate_tokens
 from sire_core.types import hash64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.organize.graph.passage_statements import EntityMention, PassageStatements
     from sire_core.types import Unit
+
+    PassageRows = Mapping[str, Sequence[tuple[Any, ...]]]
+    """Rows of one passage, by part of the table."""
 
 __all__ = [
     "NETWORK",
     "NetworkTable",
-    "PassageRows",
     "passage_version",
 ]
 
@@ -56,58 +55,6 @@ _NOTHING = {name: Ragged.of((), types) for name, types in (_MENTIONED | _SAID).i
 def passage_version(unit: Unit) -> int:
     """Tells chunk units of one id apart: most stand on the chunk whose id they have, and on no other."""
     return 0 if len(unit.chunk_ids) == 1 else hash64("\0".join(unit.chunk_ids))
-
-
-@dataclass(frozen=True, slots=True)
-class PassageRows:
-    """Rows of one passage, by part of the table."""
-
-    parts: Mapping[str, Sequence[tuple[Any, ...]]]
-
-    @classmethod
-    def mentioned(
-        cls, mentions: Sequence[EntityMention], unnamed: Sequence[str], keys: Sequence[int] | None = None
-    ) -> PassageRows:
-        """Entities that a passage spells out, in order, and those that it only refers to.
-
-        Args:
-            mentions: What it spells out.
-            unnamed: Ids of the others.
-            keys: Hashes of the keys of the first names; None computes them.
-        """
-        found = [hash64(name_key(naming.first)) for naming in mentions] if keys is None else keys
-        return cls(
-            {
-                "named": [(n.entity.encode(), key, n.title) for n, key in zip(mentions, found, strict=True)],
-                "unnamed": [(entity.encode(),) for entity in unnamed],
-            }
-        )
-
-    @classmethod
-    def said(cls, said: PassageStatements, mentions: Sequence[EntityMention], unit: Unit) -> PassageRows:
-        """Pairs, statements and descriptions of a passage."""
-        names = [naming.name for naming in mentions]
-        version = "\0".join(unit.chunk_ids)
-        statements = [
-            (
-                hash64("\0".join((version, str(number), found.text, *(names[place] for place in found.places)))),
-                hash64(normalize_answer(found.text)),
-                count_tokens(found.text),
-                estimate_tokens(found.text),
-                found.weight,
-                len(found.places),
-            )
-            for number, found in enumerate(said.statements)
-        ]
-        return cls(
-            {
-                "pairs": said.pairs,
-                "statements": statements,
-                "members": [(place,) for found in said.statements for place in found.places],
-                "about": [(place, hash64(f"{version}\0{text}")) for place, text in said.about.items()],
-                "traits": list(dict.fromkeys(said.traits)),
-            }
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +111,7 @@ class NetworkTable:
         place = {found: number for number, found in enumerate((*self.passages, *fresh))}  # what is fresh wins
         groups = np.array([place[unit.id] for unit in units], dtype=np.int64)
         return {
-            name: self.parts[name].chosen(Ragged.of([rows.parts[name] for rows in fresh.values()], columns), groups)
+            name: self.parts[name].chosen(Ragged.of([rows[name] for rows in fresh.values()], columns), groups)
             for name, columns in types.items()
         }
 

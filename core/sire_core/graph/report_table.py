@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.grouping import id_hashes, ranges
 from sire_core.graph.kinds import MENTIONS
 from sire_core.graph.ragged import pack_arrays, unpack_arrays
-from sire_core.organize.reports.entity_network import id_hashes
 from sire_core.types import Edge
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint64]
     Ids = NDArray[np.bytes_]
 
-__all__ = ["REPORTS", "EdgeList", "ReportTable"]
+__all__ = ["REPORTS", "EdgeList", "ReportTable", "tree_name"]
 
 REPORTS = "perspective_reports"
 """Key of the note that a table is stored in; queries read it, too."""
@@ -46,6 +45,11 @@ def _ids() -> Ids:
 
 def _pairs() -> Ints:
     return np.empty((0, 2), dtype=np.int64)
+
+
+def tree_name(tree: int) -> str:
+    """What the units of a tree call it, counted from 1."""
+    return f"perspective {tree + 1}"
 
 
 @dataclass(frozen=True, slots=True)
