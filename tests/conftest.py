@@ -26,6 +26,17 @@ def sire_data():
     return path
 
 
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory):
+    """Address of a real PostgreSQL with pgvector, from the wheel `pgserver`."""
+    pgserver = pytest.importorskip("pgserver", reason="pgserver has no wheel for this platform")
+    # Run by root, it makes a user for the server with a command that only some shells find.
+    os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+    found = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+    yield found.get_uri()
+    found.cleanup()
+
+
 @pytest.fixture(autouse=True)
 def recipe_with_derived_units(request, monkeypatch):
     """Tests of how an index is built, kept up and shown want derived units: there the default is a recipe that has some.

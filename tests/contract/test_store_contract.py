@@ -38,14 +38,6 @@ def documents(tenants="ab", count=6):
     ]
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    pgserver = pytest.importorskip("pgserver", reason="pgserver has no wheel for this platform")
-    found = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
-    yield found.get_uri()
-    found.cleanup()
-
-
 @pytest.fixture(params=STORES)
 def make_store(request, tmp_path):
     """Makes stores over the same empty table: of processes that know nothing of one another."""
@@ -54,7 +46,7 @@ def make_store(request, tmp_path):
     made, table = [], f"t{random.randrange(10**12)}"
 
     def postgres():
-        made.append(PostgresStore(request.getfixturevalue("server"), table))
+        made.append(PostgresStore(request.getfixturevalue("postgres"), table))
         return made[-1]
 
     def qdrant():

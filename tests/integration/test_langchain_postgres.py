@@ -1,13 +1,10 @@
 """A graph recipe over PostgreSQL with pgvector: a real server on this machine, from the wheel `pgserver`."""
 
+import random
+
 import pytest
-
-pytest.importorskip("pgserver", reason="pgserver has no wheel for this platform")
-
-import pgserver
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_postgres import PGVector
 
 from langchain_sire import SireRetriever
 from sire_core.data import demo_documents, demo_questions
@@ -31,13 +28,12 @@ class Hashed(Embeddings):
 
 
 @pytest.fixture
-def store(tmp_path):
-    server = pgserver.get_server(tmp_path / "postgres", cleanup_mode="delete")
-    place = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
-    store = PGVector(Hashed(), connection=place, collection_name="sire", use_jsonb=True)
+def store(postgres):
+    PGVector = pytest.importorskip("langchain_postgres").PGVector
+    place = postgres.replace("postgresql://", "postgresql+psycopg://")
+    store = PGVector(Hashed(), connection=place, collection_name=f"c{random.randrange(10**12)}", use_jsonb=True)
     yield store
     store._engine.dispose()
-    server.cleanup()
 
 
 def found(retriever):

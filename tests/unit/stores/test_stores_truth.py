@@ -32,21 +32,13 @@ def first(index, question):
     return index.search(question, 3)[0].doc_ids[0]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    pgserver = pytest.importorskip("pgserver", reason="pgserver has no wheel for this platform")
-    found = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
-    yield found.get_uri()
-    found.cleanup()
-
-
 @pytest.fixture(params=["lance", "postgres", "qdrant"])
 def make_store(request, tmp_path):
     """Makes stores over one table, of processes that know nothing of one another."""
     made, table = [], f"t{random.randrange(10**12)}"
 
     def postgres():
-        made.append(PostgresStore(request.getfixturevalue("server"), table))
+        made.append(PostgresStore(request.getfixturevalue("postgres"), table))
         return made[-1]
 
     def qdrant():
@@ -211,17 +203,17 @@ def test_only_clients_of_qdrant_that_another_process_can_make_again_are_pickled(
     assert again._client.init_options["url"] == where["url"]
 
 
-def test_purge_leaves_no_word_in_the_files_of_postgresql(server):
+def test_purge_leaves_no_word_in_the_files_of_postgresql(postgres):
     import psycopg
 
     def words():
-        with psycopg.connect(server, autocommit=True) as db:
+        with psycopg.connect(postgres, autocommit=True) as db:
             db.execute("CHECKPOINT")  # what is in memory is written, and files of tables that are gone are removed
             (folder,) = db.execute("SHOW data_directory").fetchone()
         files = [path for path in (Path(folder) / "base").rglob("*") if path.is_file()]
         return [path.name for path in files if b"zorbleflux" in path.read_bytes()]
 
-    store = PostgresStore(server, "secrets")
+    store = PostgresStore(postgres, "secrets")
     with make(None, store) as index:
         index.build([*documents(), Document("secret", "The zorbleflux is quuxinator.")])
         index.delete(["secret"])
@@ -252,8 +244,8 @@ def test_pickles_hold_no_password(tmp_path):
             assert first(copy, "Bela Kovac 3 Drava 3") == "d3"
 
 
-def test_a_word_of_sql_can_name_a_table(server):
-    store = PostgresStore(server, "order")
+def test_a_word_of_sql_can_name_a_table(postgres):
+    store = PostgresStore(postgres, "order")
     with make(None, store) as index:
         assert not index.build(documents()).failures
         assert first(index, "Bela Kovac 3 Drava 3") == "d3"
@@ -263,13 +255,13 @@ def test_a_word_of_sql_can_name_a_table(server):
     store.close()
 
 
-def test_a_connection_that_the_server_closed_is_made_again(server):
+def test_a_connection_that_the_server_closed_is_made_again(postgres):
     import psycopg
 
-    store = PostgresStore(server, "lost")
+    store = PostgresStore(postgres, "lost")
     with make(None, store) as index:
         index.build(documents())
-        with psycopg.connect(server, autocommit=True) as db:
+        with psycopg.connect(postgres, autocommit=True) as db:
             db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid<>pg_backend_pid()")
         assert first(index, "Bela Kovac 3 Drava 3") == "d3"
     store.close()
