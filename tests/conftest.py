@@ -6,8 +6,13 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+settings.register_profile("no deadline", deadline=None)  # what has to be fast has tests of its own
+settings.load_profile("no deadline")
 
 
 def pytest_configure() -> None:
