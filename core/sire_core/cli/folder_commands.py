@@ -69,8 +69,8 @@ def documents(folder: arguments.Folder, where: arguments.Filter = None, as_json:
     JSON: a list of {"id", "title", "passages", "metadata"}.
     """
     from sire_core.corpus.stored import asked_of
-    from sire_core.filter_ids import passes
     from sire_core.filters import parse_filter
+    from sire_core.filters.fields import passes
 
     check_folder(folder)
     wanted = parse_filter(where)

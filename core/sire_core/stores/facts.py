@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
-from sire_core.filter_ids import FIELDS
 from sire_core.filters import Condition
+from sire_core.filters.fields import FIELDS
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter

@@ -11,11 +11,10 @@ from reprlib import repr as shortened
 from typing import Any
 
 from sire_core.errors import ConfigurationError
+from sire_core.filters.conditions import DEEPEST, MOST_CONDITIONS
 
-__all__ = ["DEEPEST", "MOST_CONDITIONS", "read_text"]
+__all__ = ["read_text"]
 
-MOST_CONDITIONS = 500
-DEEPEST = 50
 # No two alternatives begin with the same character, so the text is read once, whatever it holds.
 _TOKEN = re.compile(
     r"""(?P<space>\s+)

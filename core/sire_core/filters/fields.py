@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sire_core.filters import Condition
+from sire_core.filters.conditions import Condition
 
 if TYPE_CHECKING:
-    from sire_core.filters import Filter
+    from sire_core.filters.conditions import Filter
 
 __all__ = [
     "DOCUMENT_KEYS",

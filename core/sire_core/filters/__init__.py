@@ -1,0 +1,6 @@
+"""Filters on the metadata of passages: `parse_filter` reads them, `Condition` and `FilterGroup` are what it makes."""
+
+from sire_core.filters.conditions import Condition, Filter, FilterGroup, FilterLike, comparable
+from sire_core.filters.parsing import both, condition, parse_filter
+
+__all__ = ["Condition", "Filter", "FilterGroup", "FilterLike", "both", "comparable", "condition", "parse_filter"]
