@@ -19,7 +19,8 @@ from sire_core.models.base import CheckedModel
 from sire_core.models.given import check_language_model
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint, schema_name, strict_json_schema
-from sire_core.models.usage import UsageLimits, UsageMeter, UsageSink, estimate_tokens
+from sire_core.models.usage import UsageLimits, estimate_tokens
+from sire_core.models.usage_meter import UsageMeter, UsageSink
 from sire_core.protocols import Completion, ModelRequest
 
 if TYPE_CHECKING:

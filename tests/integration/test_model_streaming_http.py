@@ -16,7 +16,8 @@ from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.structured import UnusableAnswerError
-from sire_core.models.usage import UsageLimits, UsageMeter
+from sire_core.models.usage import UsageLimits
+from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import Completion, ModelRequest, Prompt, StreamingModel
 from sire_core.storage.calls import CallStore
 from sire_core.testing.faults import always, at_calls, first

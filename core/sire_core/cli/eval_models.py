@@ -18,7 +18,7 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from sire_core.cli.models import ModelOptions
     from sire_core.models.caching import AnswerStore
-    from sire_core.models.usage import UsageMeter
+    from sire_core.models.usage_meter import UsageMeter
     from sire_core.protocols import LanguageModel, WrapModel
 
 __all__ = ["EvalModels", "eval_models"]

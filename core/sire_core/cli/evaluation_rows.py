@@ -95,7 +95,7 @@ def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfi
     from sire_core.evaluate.runner import evaluate
     from sire_core.models.metering import with_meter
     from sire_core.models.sync import run_sync
-    from sire_core.models.usage import UsageMeter
+    from sire_core.models.usage_meter import UsageMeter
 
     meter, named = UsageMeter(), options.named_models
     counted = partial(with_meter, meter=meter)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sire_core.derive.rows import Entry, Item, Output, PassageInput, StoredOutput, encode, place_of
+from sire_core.derive.passages import ItemChange, changed_passages
+from sire_core.derive.rows import Entry, Item, Output, StoredOutput, encode
 from sire_core.derive.runners import LocalRunner, mapped
 from sire_core.derive.step import PASSAGES, Context
 from sire_core.derive.tables import Table, group
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change, Runner, TableStore
     from sire_core.types import Failure, Unit
 
-__all__ = ["ItemChange", "OutputChange", "Result", "derive", "run_steps"]
+__all__ = ["OutputChange", "Result", "derive", "run_steps"]
 
 _ROWS = 1 << 12
 """Places that the rows of an output have behind each row of a passage."""
@@ -51,19 +52,6 @@ class Result:
     is_new: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ItemChange:
-    """What changed for a step.
-
-    Attributes:
-        items: Items that are new or may have changed, in corpus order, with their values now.
-        touched: Ids of these and of those that are gone.
-    """
-
-    items: Sequence[Item]
-    touched: Collection[str]
-
-
 @dataclass(slots=True)
 class _Units:
     """Units that are put and dropped so far."""
@@ -86,7 +74,7 @@ async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> R
     stored = view.tables()
     is_new = not any(step.name in stored for step in steps)
     again = is_new or view.state().get("extractor") != view.fingerprints[1]
-    passages = await asyncio.to_thread(_passages, change, view, everything=again)
+    passages = await asyncio.to_thread(changed_passages, change, view, everything=again)
     found = await derive(steps, passages, stored, view, view.state().get("limits", {}))
     limits = {step.name: step.size_limit() for step in steps if step.size_limit() is not None}
     left_over = [unit.id for unit in view.units()] if is_new else []
@@ -146,41 +134,6 @@ async def derive(
         failures=tuple(units.failures),
     )
     return Result(delta, changed, tables, all(table.is_new for table in tables.values()))
-
-
-def _passages(change: Change, view: BuildView, *, everything: bool) -> ItemChange:
-    """Passages that are new, changed or gone, and those whose records changed; or all of them."""
-    touched = view.touched(change)
-    units = [unit for unit in view.chunk_units if everything or unit.id in touched]
-    return ItemChange(_PassageItems(view, units), touched)
-
-
-class _PassageItems(Sequence[Item]):
-    """Passages as items. They are made when they are asked for, so that not all records are held at once.
-
-    Args:
-        view: The corpus.
-        units: Units of the passages.
-    """
-
-    def __init__(self, view: BuildView, units: Sequence[Unit]) -> None:
-        self._view, self._units = view, units
-        self._chunks = {chunk.id: chunk for chunk in view.chunks}
-
-    def __len__(self) -> int:
-        return len(self._units)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._items(self._units[place]) if isinstance(place, slice) else self._items([self._units[place]])[0]
-
-    def _items(self, units: Sequence[Unit]) -> list[Item]:
-        records = self._view.records({unit.id for unit in units})
-        places = [place_of(*self._view.place(unit.chunk_ids[0])) for unit in units]
-        chunks = [tuple(self._chunks[chunk] for chunk in unit.chunk_ids) for unit in units]
-        return [
-            Item(unit.id, place, 0, PassageInput(unit, own, records.get(unit.id)))
-            for unit, place, own in zip(units, places, chunks, strict=True)
-        ]
 
 
 async def _passage_rows(steps: Sequence[Step], passages: Sequence[Item], view: BuildView) -> dict[str, Sequence[Entry]]:

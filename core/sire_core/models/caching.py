@@ -19,7 +19,7 @@ from sire_core.models.metering import with_meter
 from sire_core.models.plain_answers import without_thinking
 from sire_core.models.prompt_format import FORMAT_VERSION
 from sire_core.models.structured import schema_fingerprint
-from sire_core.models.usage import UsageMeter
+from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import Completion, LanguageModel, ModelRequest
 from sire_core.types import digest
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from sire_core.errors import RefusalError, UnusableAnswerError
 from sire_core.models.base import CheckedModel, ModelWrapper, concurrency_of
-from sire_core.models.usage import Meterable, UsageMeter, UsageSink, estimate_tokens
+from sire_core.models.usage import estimate_tokens
+from sire_core.models.usage_meter import Meterable, UsageMeter, UsageSink
 
 if TYPE_CHECKING:
     from sire_core.models.base import AnswerParts

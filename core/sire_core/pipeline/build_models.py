@@ -62,7 +62,7 @@ def build_models(library: IndexFiles, workers: BuildContext, hash_of: Mapping[st
     from sire_core.extraction.choice import model_extractor
     from sire_core.models.caching import CachedModel
     from sire_core.models.metering import with_meter
-    from sire_core.models.usage import UsageMeter
+    from sire_core.models.usage_meter import UsageMeter
     from sire_core.organize.summaries.model_summary import ModelSummarizer
 
     meter = UsageMeter(workers.limits)

@@ -15,7 +15,8 @@ from sire_core.models.caching import CachedModel
 from sire_core.models.metering import with_meter
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint, strict_json_schema
-from sire_core.models.usage import UsageLimits, UsageMeter, estimate_tokens
+from sire_core.models.usage import UsageLimits, estimate_tokens
+from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import ChunkInContext, Extractor
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripts import ScriptedCall, default_script

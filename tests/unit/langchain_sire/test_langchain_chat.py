@@ -13,7 +13,8 @@ from langchain_sire.callbacks import child_runs
 from langchain_sire.chat import as_language_model
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.models.sync import run_sync
-from sire_core.models.usage import UsageLimits, UsageMeter
+from sire_core.models.usage import UsageLimits
+from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import LanguageModel, Prompt
 
 

@@ -12,7 +12,7 @@ from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.structured import UnusableAnswerError
-from sire_core.models.usage import UsageMeter
+from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import StreamingModel
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel

@@ -8,7 +8,8 @@ from pydantic import BaseModel
 
 from sire_core.errors import LimitExceededError, ModelError, RefusalError
 from sire_core.models.caching import CachedModel, answer_key
-from sire_core.models.usage import UsageLimits, UsageMeter
+from sire_core.models.usage import UsageLimits
+from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import ModelRequest, Prompt
 from sire_core.testing.scripted_model import ScriptedModel
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError, LimitExceededError
-from sire_core.models.usage import StageUsage, UsageLimits, UsageMeter, estimate_tokens
+from sire_core.models.usage import StageUsage, UsageLimits, estimate_tokens
+from sire_core.models.usage_meter import UsageMeter
 
 
 @given(st.integers(0, 40), st.integers(1, 8))

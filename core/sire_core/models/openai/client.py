@@ -17,7 +17,8 @@ from sire_core.models.openai.features import FORMATS, Features
 from sire_core.models.openai.responses import BadRequest, TimedOut, joined
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint
-from sire_core.models.usage import UsageSink, estimate_tokens
+from sire_core.models.usage import estimate_tokens
+from sire_core.models.usage_meter import UsageSink
 from sire_core.protocols import Completion, ModelRequest
 from sire_core.telemetry import TraceSpan, start
 from sire_core.types import digest
@@ -25,7 +26,8 @@ from sire_core.types import digest
 if TYPE_CHECKING:
     from sire_core.models.base import AnswerParts
     from sire_core.models.openai.retry import RetryPolicy
-    from sire_core.models.usage import UsageLimits, UsageMeter
+    from sire_core.models.usage import UsageLimits
+    from sire_core.models.usage_meter import UsageMeter
 
 __all__ = ["OpenAIChat", "data_url"]
 

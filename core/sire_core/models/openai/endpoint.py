@@ -10,7 +10,8 @@ from sire_core.errors import ConfigurationError
 from sire_core.models.openai.bounds import ResponseBounds
 from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.openai.transport import OpenAITransport
-from sire_core.models.usage import UsageLimits, UsageMeter, UsageSink
+from sire_core.models.usage import UsageLimits
+from sire_core.models.usage_meter import UsageMeter, UsageSink
 
 if TYPE_CHECKING:
     from typing_extensions import Self

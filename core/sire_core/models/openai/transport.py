@@ -28,7 +28,7 @@ from sire_core.models.openai.responses import (
     status_of,
 )
 from sire_core.models.openai.retry import RetryPolicy, retry_after
-from sire_core.models.usage import Reservation, UsageMeter, UsageSink
+from sire_core.models.usage_meter import Reservation, UsageMeter, UsageSink
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
