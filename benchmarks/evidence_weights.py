@@ -35,6 +35,7 @@ from sire_core.search.rankers.evidence_weights import (
     Weights,
 )
 from sire_core.search.ranking import ScoredRanking
+from sire_core.search.similarities import KnownSimilarities
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,7 +92,9 @@ def asked(folder: str, embedder: str, *, untitled: bool) -> Iterator[Asked]:
                 continue
             vector = run_sync(view.embed_query(question.question))
             cosines = np.asarray(view.matrix @ vector, dtype=np.float32)[arrays.chunks]
-            evidence = QuestionEvidence(question.question, arrays, cosines, view.matrix, None, ranker.pool)
+            evidence = QuestionEvidence(
+                question.question, arrays, KnownSimilarities(cosines), view.matrix, None, ranker.pool
+            )
             passages, own, leads = ranker.evidence(evidence, weights)
             gold = np.array([not wanted.isdisjoint(documents[passage]) for passage in passages.tolist()], dtype=float)
             if gold.any():

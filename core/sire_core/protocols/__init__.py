@@ -36,6 +36,7 @@ from sire_core.protocols.searching import (
     Ranker,
     Ranking,
     Selector,
+    Similarities,
     VectorIndex,
     View,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "Runner",
     "Selector",
     "SharedMirror",
+    "Similarities",
     "StoredRow",
     "StreamingModel",
     "Summarizer",

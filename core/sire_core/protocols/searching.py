@@ -16,10 +16,36 @@ if TYPE_CHECKING:
     from sire_core.protocols.models import LanguageModel
     from sire_core.types import Edge, Hit, PathStep, Unit
 
-__all__ = ["ContextProvider", "PreparedRanker", "RankedSource", "Ranker", "Ranking", "Selector", "VectorIndex", "View"]
+__all__ = [
+    "ContextProvider",
+    "PreparedRanker",
+    "RankedSource",
+    "Ranker",
+    "Ranking",
+    "Selector",
+    "Similarities",
+    "VectorIndex",
+    "View",
+]
 
 
 T = TypeVar("T")
+
+
+class Similarities(Protocol):
+    """Of one question with the units of a pool; those of a large pool are computed as far as they are read."""
+
+    def __len__(self) -> int:
+        """How many units there are."""
+
+    def all(self) -> FloatArray:
+        """Those of all units, `[size]`."""
+
+    def at(self, positions: IntArray) -> FloatArray:
+        """Those of some units."""
+
+    def best(self, n: int) -> IntArray:
+        """The `n` most similar units, best first, ties by position."""
 
 
 class View(Protocol):
@@ -108,6 +134,9 @@ class View(Protocol):
             question: Its vector.
             where: Only units that pass it will be looked at; a store of the user's is told.
         """
+
+    async def similarities(self, query: str, question: FloatArray, where: Filter | None = None) -> Similarities:
+        """As `cosines`, but those of a large pool are computed as far as they are read. For one question only."""
 
     def allowed(self, where: Filter | None) -> BoolArray | None:
         """Units that pass a filter (all their chunks pass), `[size]`; None when everything passes."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.wording import count
 from sire_core.filters.fields import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.structures import Structures
@@ -221,10 +222,10 @@ class PoolContent:
 
     def _units_of_chunks(self) -> IntArray:
         """Position of the chunk unit of every chunk number."""
-        chunk_units = np.flatnonzero(self.pool.kinds == self.kind_names.index(UnitKind.CHUNK.value))
+        units = np.flatnonzero(self.pool.kinds == self.kind_names.index(UnitKind.CHUNK.value))
+        starts, lengths = self.pool.indptr[units], np.diff(self.pool.indptr)[units]
         places = np.zeros(len(self.pool.chunk_ids), dtype=np.int64)
-        for position in chunk_units.tolist():
-            places[self.pool.indices[self.pool.indptr[position] : self.pool.indptr[position + 1]]] = position
+        places[self.pool.indices[ranges(starts, lengths)]] = units.repeat(lengths)
         return places
 
     def edges(self) -> Sequence[Edge]:

@@ -12,9 +12,9 @@ from sire_core.errors import ModelError, RefusalError
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking, Similarities
 
-__all__ = ["NotedRanking", "ScoredRanking", "answer_or_reason", "best_first"]
+__all__ = ["NotedRanking", "ReachedRanking", "ScoredRanking", "answer_or_reason", "best_first"]
 
 T = TypeVar("T")
 
@@ -71,6 +71,62 @@ class ScoredRanking:
     def scores_at(self, positions: IntArray) -> FloatArray:
         """Scores of given positions, whether they are near the top or not."""
         return self._scores[positions]
+
+    def path(self, position: int) -> tuple[PathStep, ...]:
+        """Why a position is where it is."""
+        return self._explain(position)
+
+
+class ReachedRanking:
+    """A ranking that scores some units; all others come behind them, by similarity, and are looked at when asked for.
+
+    Args:
+        reached: The units with a score, ascending.
+        scores: Of these.
+        similarities: Of all units.
+        behind: Added to the similarity of the others.
+        allowed: Units that may appear, `[size]`, all that were reached among them; None for all.
+        explain: Steps that lead to a position.
+    """
+
+    __slots__ = ("_allowed", "_behind", "_explain", "_reached", "_scores", "_similarities", "_whole")
+
+    def __init__(
+        self,
+        reached: IntArray,
+        scores: FloatArray,
+        similarities: Similarities,
+        behind: float,
+        allowed: BoolArray | None,
+        explain: Callable[[int], tuple[PathStep, ...]],
+    ) -> None:
+        self._reached = reached
+        self._scores = scores
+        self._similarities = similarities
+        self._behind = np.float32(behind)
+        self._allowed = allowed
+        self._explain = explain
+        self._whole: ScoredRanking | None = None
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions and their scores."""
+        if n <= len(self._reached):
+            order = best_first(self._scores, n)
+            return self._reached[order], self._scores[order]
+        if self._whole is None:
+            scores = self._similarities.all() + self._behind
+            scores[self._reached] = self._scores
+            self._whole = ScoredRanking(scores, self._allowed, self._explain)
+        return await self._whole.top(n)
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """Scores of given positions, whether they are near the top or not."""
+        found = self._similarities.at(positions) + self._behind
+        places = np.minimum(np.searchsorted(self._reached, positions), max(0, len(self._reached) - 1))
+        if len(self._reached):
+            known = self._reached[places] == positions
+            found[known] = self._scores[places[known]]
+        return found if self._allowed is None else np.where(self._allowed[positions], found, -np.inf).astype(np.float32)
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Why a position is where it is."""

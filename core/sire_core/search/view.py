@@ -11,6 +11,7 @@ import numpy as np
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import ConfigurationError, EmbedderMismatchError
 from sire_core.search.pool_content import PoolContent
+from sire_core.search.vectors.sq_index import sq_pays
 from sire_core.storage.pool import Pool
 from sire_core.types import Edge
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         Embedder,
         FloatArray,
         LanguageModel,
+        Similarities,
         WrapModel,
     )
     from sire_core.search.vectors.store_scores import FollowedIndex
@@ -174,6 +176,15 @@ class PoolView(PoolContent):
 
             return np.asarray(await asyncio.to_thread(np.dot, self.matrix, question), dtype=np.float32)
         return np.asarray(np.dot(self.matrix, question) if self.size else np.zeros(0), dtype=np.float32)
+
+    async def similarities(self, query: str, question: FloatArray, where: Filter | None = None) -> Similarities:
+        """As `cosines`, but those of a large pool are computed as far as they are read. For one question only."""
+        from sire_core.search.similarities import KnownSimilarities, ReadSimilarities
+
+        alone = self._questions.get(query) is not question
+        if where is None and alone and self.scans and sq_pays(*self.matrix.shape):
+            return ReadSimilarities(self, question)
+        return KnownSimilarities(await self.cosines(query, question, where))
 
     async def _cosines_of_all(self, query: str) -> FloatArray:
         """Of a question that is asked with others: the product is made for the first of them, if any wants it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, distinct, ranges
 from sire_core.algorithms.lists import Lists
-from sire_core.algorithms.packed_words import join_words, split_words
 from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_names import EvidenceNames, SpelledText
 from sire_core.search.rankers.name_keys import NameKeys
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 
     Keys = NDArray[np.uint64]
     Numbers = NDArray[np.int32]
+    Ends = NDArray[np.unsignedinteger[Any]]
 
 __all__ = ["EvidenceIndex"]
 
-_NAME = "evidence-5"
+_NAME = "evidence-6"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
 """As many letters as `start_index` may say: the largest number of an array."""
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,13 @@ class EvidenceIndex:
         entities: Entities of a passage, its own among them.
         holders: Passages of an entity.
         owners: Passages that are about an entity.
-        labels: Names of the entities that only texts open with, as bytes (`packed_words`); the graph knows the others'.
-        entity_ids: Ids of the entities, as bytes.
+        recorded: Entities that the record of a passage names.
+        name_ends: The names under which it does are `name_text[name_ends[i]:name_ends[i + 1]]`, aligned with
+            `recorded.values`.
+        name_text: Lists of names as JSON, as bytes.
+        label_ends: As `name_ends`, for the names of the entities that only texts open with, the last ones.
+        label_text: These names.
+        entity_ids: Ids of the entities.
     """
 
     chunks: Ints
@@ -88,8 +95,12 @@ class EvidenceIndex:
     entities: Lists
     holders: Lists
     owners: Lists
-    labels: NDArray[np.uint8]
-    entity_ids: NDArray[np.uint8]
+    recorded: Lists
+    name_ends: Ends
+    name_text: NDArray[np.uint8]
+    label_ends: Ends
+    label_text: NDArray[np.uint8]
+    entity_ids: NDArray[np.bytes_]
 
     @classmethod
     def of(cls, view: View) -> EvidenceIndex:
@@ -116,16 +127,37 @@ class EvidenceIndex:
         lengths = self.sentences.lengths(passages)
         return ranges(self.sentences.starts[passages], lengths), lengths
 
+    def first_sentence(self, passage: int) -> int:
+        """The first of the sentences of a passage that has any."""
+        return int(self.sentences.starts[passage])
+
     def entities_named(self, keys: Keys) -> list[Ints]:
         """Entities of each of some names."""
         first = np.searchsorted(self.names, keys, side="left").tolist()
         last = np.searchsorted(self.names, keys, side="right").tolist()
         return [self.named[start:end] for start, end in zip(first, last, strict=True)]
 
-    def display(self) -> tuple[list[str], list[str]]:
-        """Name and id of every entity."""
-        count = len(self.holders)
-        return split_words(self.labels, count), split_words(self.entity_ids, count)
+    def name_in(self, passage: int, entity: int) -> str:
+        """How the record of a passage names an entity; empty when it does not."""
+        start, end = self.recorded.starts[passage : passage + 2].tolist()
+        for place in (start + np.flatnonzero(self.recorded.values[start:end] == entity)).tolist():
+            names: list[str] = json.loads(_piece(self.name_ends, self.name_text, place))
+            if names:
+                return names[0]
+        return ""
+
+    def label(self, entity: int) -> str:
+        """Name of an entity that only texts open with; empty for the others."""
+        place = entity - (len(self.entity_ids) - (len(self.label_ends) - 1))
+        return _piece(self.label_ends, self.label_text, place) if place >= 0 else ""
+
+    def entity_id(self, entity: int) -> str:
+        """Id of an entity."""
+        return str(self.entity_ids[entity].decode())
+
+
+def _piece(ends: Ends, text: NDArray[np.uint8], place: int) -> str:
+    return text[int(ends[place]) : int(ends[place + 1])].tobytes().decode("utf-8", "surrogatepass")
 
 
 def _sources(view: View, positions: Ints) -> tuple[Ints, Ints]:
@@ -167,6 +199,8 @@ def _made(
     sentences = int(passages.sentences.sum())
     mentions = names.mentions(text, graph)
     entities = names.entities(text, graph, mentions)
+    lists = graph.names.lists
+    labels = [label.encode("utf-8", "surrogatepass") for label in names.labels[len(graph.entity_ids) :]]
     return EvidenceIndex(
         chunks=graph.chunk_positions,
         words=words,
@@ -189,9 +223,25 @@ def _made(
         entities=entities,
         holders=entities.inverted(len(names.labels)),
         owners=Lists.of_pairs(names.own[names.own >= 0], np.flatnonzero(names.own >= 0), len(names.labels)),
-        labels=join_words(names.labels),
-        entity_ids=join_words(names.ids),
+        recorded=Lists.of_runs(graph.passages, graph.entities, size),
+        name_ends=_ends(lengths := np.diff(lists.ends)[graph.names.numbers]),
+        name_text=_gathered(lists.text, lists.ends[graph.names.numbers], lengths),
+        label_ends=_ends(np.array([len(label) for label in labels], dtype=np.int64)),
+        label_text=np.frombuffer(b"".join(labels), dtype=np.uint8),
+        entity_ids=np.array(names.ids, dtype="S24"),
     )
+
+
+def _ends(lengths: Ints) -> Ends:
+    """Where pieces of text begin and end, in as few bytes as hold the last."""
+    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    return ends.astype(np.min_scalar_type(int(ends[-1])))
+
+
+def _gathered(text: NDArray[np.uint8], starts: Ints, lengths: Ints) -> NDArray[np.uint8]:
+    """Pieces of a text, one after the other; in parts, since the place of a letter is eight times as long."""
+    parts = np.array_split(np.arange(len(starts)), 1 + len(starts) // _AT_ONCE)
+    return np.concatenate([text[ranges(starts[part], lengths[part])] for part in parts])
 
 
 def _known(lists: Lists, number: Numbers) -> Lists:

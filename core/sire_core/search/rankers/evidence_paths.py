@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.wording import excerpt
-from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_index import EvidenceIndex
 from sire_core.search.rankers.evidence_question import Leads, QuestionEvidence
 from sire_core.search.rankers.evidence_texts import name_words, passage_headings, titled_sentences
 from sire_core.search.rankers.evidence_weights import Weights
-from sire_core.search.ranking import ScoredRanking, best_first
+from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first
+from sire_core.search.similarities import KnownSimilarities
+from sire_core.search.vectors.sq_index import SQIndex, sq_pays
 from sire_core.settings import check_settings, setting
-from sire_core.types import PathStep
+from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from sire_core.algorithms.lists import Ints
     from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, FloatArray, Ranking, View
+    from sire_core.protocols import BoolArray, Ranking, Similarities, View
 
     Floats = NDArray[np.float64]
 
@@ -63,8 +64,10 @@ class EvidencePaths:
         check_settings(self)
 
     def prepare(self, view: View) -> None:
-        """Make the index of sentences, words and names."""
+        """Make the index of sentences, words and names, and the codes of a large pool."""
         EvidenceIndex.of(view)
+        if view.scans and sq_pays(*view.matrix.shape):
+            SQIndex.of(view)
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter; no other passage is looked at."""
@@ -73,21 +76,22 @@ class EvidencePaths:
         if not view.size:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         allowed = view.allowed(where)
-        cosines = await view.cosines(query, await view.embed_query(query), where)
+        cosines = await view.similarities(query, await view.embed_query(query), where)
         ways = await asyncio.to_thread(self._ways, query, cosines, view, allowed)
         if ways is None:
-            return ScoredRanking(cosines, allowed, lambda _: ())
+            return ScoredRanking(cosines.all(), allowed, lambda _: ())
         if self.read_steps and len(ways.steps):
             ways = await self._read(query, ways, view)
         return await asyncio.to_thread(ways.ranking, view, cosines, allowed)
 
-    def _ways(self, query: str, cosines: FloatArray, view: View, allowed: BoolArray | None) -> _Ways | None:
+    def _ways(self, query: str, cosines: Similarities, view: View, allowed: BoolArray | None) -> _Ways | None:
         """The candidates and the steps to them; None when there are no passages."""
         index = EvidenceIndex.of(view)
         if not len(index.chunks):
             return None
         inside = None if allowed is None else allowed[index.chunks]
-        evidence = QuestionEvidence(query, index, cosines[index.chunks], view.matrix, inside, self.pool)
+        among = cosines if len(index.chunks) == view.size else KnownSimilarities(cosines.all()[index.chunks])
+        evidence = QuestionEvidence(query, index, among, view.matrix, inside, self.pool)
         weights = Weights.of(view.embedder_fingerprint)
         passages, own, leads = self.evidence(evidence, weights)
         return _Ways.of(evidence, passages, own, leads, weights)
@@ -96,9 +100,12 @@ class EvidencePaths:
         """Steps whose ends fit the question and the sentence together count for more."""
         read = best_first(ways.steps.astype(np.float32), self.read_steps)
         index, leads = ways.evidence.index, ways.leads
+        sources = leads.sources[read]
         sentences = [
-            _sentence(view, index, source, sentence)
-            for source, sentence in zip(leads.sources[read].tolist(), leads.sentences[read].tolist(), strict=True)
+            _sentences(unit)[sentence - index.first_sentence(source)]
+            for unit, source, sentence in zip(
+                view.units(index.chunks[sources]), sources.tolist(), leads.sentences[read].tolist(), strict=True
+            )
         ]
         asked = await view.embed_queries([f"{query} {sentence}" for sentence in sentences])
         fit = np.einsum("ij,ij->i", asked, view.matrix[index.chunks[leads.targets[read]]], dtype=np.float64)
@@ -177,37 +184,36 @@ class _Ways:
             for i in np.flatnonzero((self.steps >= most[self.target]) & (self.steps > self.alone[self.target])).tolist()
         }
 
-    def ranking(self, view: View, cosines: FloatArray, allowed: BoolArray | None) -> Ranking:
+    def ranking(self, view: View, cosines: Similarities, allowed: BoolArray | None) -> Ranking:
         """All units: what was reached by its score, the rest behind by cosine."""
-        scores = cosines + np.float32(_BEHIND)
-        scores[self.evidence.index.chunks[self.passages]] = self.scores().astype(np.float32)
-        return ScoredRanking(scores, allowed, _Reasons(view, self.evidence, self.best(), cosines).path)
+        reached = self.evidence.index.chunks[self.passages]
+        explain = _Reasons(view, self.evidence, self.best(), cosines).path
+        return ReachedRanking(reached, self.scores().astype(np.float32), cosines, _BEHIND, allowed, explain)
 
 
-def _sentence(view: View, index: EvidenceIndex, passage: int, sentence: int) -> str:
-    """The text of a sentence of a passage."""
-    [unit] = view.units([int(index.chunks[passage])])
-    return titled_sentences(unit.title, unit.text)[1][sentence - int(index.sentences.of(passage)[0])]
+def _sentences(unit: Unit) -> list[str]:
+    return titled_sentences(unit.title, unit.text)[1]
 
 
 class _Reasons:
     """How a passage was reached; worked out for the hits only."""
 
     def __init__(
-        self, view: View, evidence: QuestionEvidence, best: Mapping[int, tuple[int, int, int]], cosines: FloatArray
+        self, view: View, evidence: QuestionEvidence, best: Mapping[int, tuple[int, int, int]], cosines: Similarities
     ) -> None:
         self._view = view
         self._evidence = evidence
         self._best = best
         self._cosines = cosines
-        self._graph = EntityGraph.of(view)
-        self._labels, self._entity_ids = view.derived("evidence names", evidence.index.display)
+        self._index = evidence.index
+        self._read: dict[int, Unit] = {}
+        self._split: dict[int, list[str]] = {}
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """The step that led to a position with the one before, then what the passage says by itself."""
         kind = self._view.kind_names[self._view.kinds[position]]
-        note = f"cosine {self._cosines[position]:.3f} with the question"
-        chunks = self._evidence.index.chunks
+        note = f"cosine {self._cosines.at(np.array([position]))[0]:.3f} with the question"
+        chunks = self._index.chunks
         passage = int(np.searchsorted(chunks, position))
         inside = passage < len(chunks) and chunks[passage] == position
         shared = f"; {self._shared(passage)}" if inside else ""
@@ -219,7 +225,7 @@ class _Reasons:
         words = self._evidence.texts.words_in(passage)
         if not words:
             return "shares no word with it"
-        [unit] = self._view.units([int(self._evidence.index.chunks[passage])])
+        unit = self._unit(passage)
         headings = passage_headings(unit.title, unit.text)
         asked = [sum(word in words for word in name_words(heading)) for heading in headings]
         best = f" (also in the heading {headings[int(np.argmax(asked))]!r})" if any(asked) else ""
@@ -237,31 +243,41 @@ class _Reasons:
             passage = source
         steps = list(self._named(passage))
         for source, sentence, entity, target in chain:
-            ids = (self._passage_id(source), self._entity_ids[entity], self._passage_id(target))
+            ids = (self._passage_id(source), self._index.entity_id(entity), self._passage_id(target))
             name = self._name(entity, source, target) or "it"
-            text = _sentence(self._view, self._evidence.index, source, sentence)
+            text = self._sentence(source, sentence)
             steps.append(PathStep("entity", ids, f"names {name}: {excerpt(text, name, _LONGEST_SENTENCE)}"))
         return tuple(steps)
 
+    def _unit(self, passage: int) -> Unit:
+        if passage not in self._read:
+            [self._read[passage]] = self._view.units([int(self._index.chunks[passage])])
+        return self._read[passage]
+
+    def _sentence(self, passage: int, sentence: int) -> str:
+        if passage not in self._split:
+            self._split[passage] = _sentences(self._unit(passage))
+        return self._split[passage][sentence - self._index.first_sentence(passage)]
+
     def _named(self, passage: int) -> tuple[PathStep, ...]:
         """What the question names in the passage, if anything."""
-        index = self._evidence.index
+        index = self._index
         inside = set(index.entities.of(passage).tolist())
         spelled = {entity: self._name(entity, passage) for entity in self._evidence.linked if entity in inside}
         named = {entity: name for entity, name in spelled.items() if name}
         if not named:
             return ()
-        ids = tuple(self._entity_ids[entity] for entity in named)
+        ids = tuple(self._index.entity_id(entity) for entity in named)
         labels = ", ".join(dict.fromkeys(named.values()))
         return (PathStep("question", (*ids, self._passage_id(passage)), f"the question names {labels}"),)
 
     def _name(self, entity: int, *passages: int) -> str:
         """How one of some passages spells a name, empty if none does; others may call it what a filter hides."""
-        spelled = (self._graph.name_in(passage, entity) for passage in passages)
-        return next((name for name in spelled if name), self._labels[entity])
+        spelled = (self._index.name_in(passage, entity) for passage in passages)
+        return next((name for name in spelled if name), self._index.label(entity))
 
     def _passage_id(self, passage: int) -> str:
-        return self._id(int(self._evidence.index.chunks[passage]))
+        return self._id(int(self._index.chunks[passage]))
 
     def _id(self, position: int) -> str:
         return str(self._view.ids[position].decode())

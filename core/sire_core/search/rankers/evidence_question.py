@@ -9,6 +9,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import ranges
 from sire_core.search.rankers.evidence_links import linked_entities
+from sire_core.search.rankers.evidence_sources import near_scores, source_scores
 from sire_core.search.rankers.evidence_words import QuestionWords, largest
 from sire_core.search.ranking import best_first
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.lists import Ints
-    from sire_core.protocols import BoolArray, FloatArray
+    from sire_core.protocols import BoolArray, FloatArray, Similarities
     from sire_core.search.rankers.evidence_index import EvidenceIndex
 
     Floats = NDArray[np.float64]
@@ -75,7 +76,7 @@ class QuestionEvidence:
     Args:
         question: The question.
         index: The arrays.
-        cosines: Of the question with every passage, `[passages]`.
+        cosines: Of the question with every passage.
         vectors: Of the passages by position in the pool.
         allowed: Passages that may be looked at, `[passages]`; None for all.
         pool: How many of the best by vectors, and as many by words, are candidates.
@@ -85,7 +86,7 @@ class QuestionEvidence:
         self,
         question: str,
         index: EvidenceIndex,
-        cosines: FloatArray,
+        cosines: Similarities,
         vectors: FloatArray,
         allowed: BoolArray | None,
         pool: int,
@@ -94,43 +95,53 @@ class QuestionEvidence:
         self._vectors = vectors
         self._allowed = allowed
         self.linked = linked_entities(question, index)
-        self._is_linked = np.zeros(len(index.holders) + 1, dtype=bool)  # the last one is for passages about nothing
-        self._is_linked[list(self.linked)] = True
+        self._linked = np.array(list(self.linked), dtype=np.int64)
         self.texts = QuestionWords(question, index)
-        size = len(index.chunks)
-        self._rarity = np.log1p(size) or 1.0
-        self._cosines = cosines.astype(np.float64)
+        self._rarity = np.log1p(len(index.chunks)) or 1.0
+        self._cosines = cosines
         self._words = self.texts.bm25()
-        self._titled, self._names, self._rarest = self._links(size)
-        by_vectors, by_words = self._best(self._cosines, None, pool), self._best(self._words, 0.0, pool)
-        named = self._best(self._names, 0.0, pool // 4), self._best(self._titled, 0.0, pool)
+        self._titled, self._names, self._rarest = self._links()
+        by_vectors = cosines.best(pool) if allowed is None else self._best(cosines.all(), None, pool)
+        by_words = self._best(self._words, 0.0, pool)
+        named = self._best_of(self._names, pool // 4), self._best_of(self._titled, pool)
         self.candidates = np.unique(np.concatenate([by_vectors, by_words, *named]))
-        self._fused = np.zeros(size)
-        for order in (by_vectors[:_DEPTH], by_words[:_DEPTH]):
-            self._fused[order] += _CONSTANT / (_CONSTANT + np.arange(len(order)))
-        self._unsure = 1.0 - min(1.0, float((self._titled * self._rarest)[self.candidates].max(initial=0.0)))
-        scores = (self._cosines, self._words)
-        (mean, self._spread), (mean_words, spread_words) = (_moments(found[self.candidates]) for found in scores)
-        self._vector, self._bm25 = (self._cosines - mean) / self._spread, (self._words - mean_words) / spread_words
-        sources = _Sources(index, allowed)
-        self._around = [of(found) for of in (sources.near, sources.elsewhere) for found in (self._vector, self._bm25)]
+        first = [order[:_DEPTH] for order in (by_vectors, by_words)]
+        fused = np.unique(np.concatenate(first))
+        ranks = np.zeros(len(fused))
+        for order in first:
+            ranks[np.searchsorted(fused, order)] += _CONSTANT / (_CONSTANT + np.arange(len(order)))
+        self._fused = _Few.of(fused, ranks)
+        sure = self._titled.at(self.candidates) * self._rarest.at(self.candidates)
+        self._unsure = 1.0 - min(1.0, float(sure.max(initial=0.0)))
+        self._mean, self._spread = _moments(self._cosine(self.candidates))
+        self._mean_words, self._spread_words = _moments(self._words[self.candidates])
+
+    def _cosine(self, passages: Ints) -> Floats:
+        return self._cosines.at(passages).astype(np.float64)
+
+    def _vector(self, passages: Ints) -> Floats:
+        return (self._cosine(passages) - self._mean) / self._spread
+
+    def _bm25(self, passages: Ints) -> Floats:
+        return np.asarray((self._words[passages] - self._mean_words) / self._spread_words)
 
     def own(self, passages: Ints) -> Floats:
         """Evidence of passages by themselves, `[len(passages), len(OWN)]`; see `OWN`."""
         texts = self.texts
+        scores = (self._vector, self._bm25)
         found = (
-            self._vector[passages],
-            self._bm25[passages],
+            *(score(passages) for score in scores),
             texts.share(texts.passages[passages]),
             texts.best_sentence(passages),
-            self._titled[passages],
-            self._names[passages],
-            self._rarest[passages],
+            self._titled.at(passages),
+            self._names.at(passages),
+            self._rarest.at(passages),
             texts.title_share(passages),
-            self._fused[passages],
+            self._fused.at(passages),
             *texts.headed(passages),
             texts.phrases(passages),
-            *(around[passages] for around in self._around),
+            *near_scores(self.index, passages, scores, self._allowed),
+            *source_scores(self.index, passages, scores, self._allowed),
         )
         alone = np.array(found).T
         return np.concatenate([alone, self._unsure * alone], axis=1)
@@ -170,8 +181,8 @@ class QuestionEvidence:
                 self.texts.share(target_masks | mask),
                 about,
                 rarity[held],
-                self._is_linked[entities][held],
-                self._is_linked[index.own[sources]][from_place],
+                np.isin(entities, self._linked)[held],
+                np.isin(index.own[sources], self._linked)[from_place],
                 np.einsum("ij,ij->i", first[from_place], second) / self._spread / -_LEAST_SHARE,
                 about / np.maximum(1, titles)[held],
                 1.0 / np.maximum(1, counts)[from_place],
@@ -188,7 +199,7 @@ class QuestionEvidence:
         # A book in a thousand passages has one title: every passage would lead to all others.
         crowded = np.flatnonzero(np.bincount(names[kept])[names[kept]] > most)
         if len(crowded):
-            order = crowded[np.lexsort((-self._cosines[holders[kept[crowded]]], names[kept[crowded]]))]
+            order = crowded[np.lexsort((-self._cosine(holders[kept[crowded]]), names[kept[crowded]]))]
             group = names[kept[order]]
             kept = np.delete(kept, order[np.arange(len(order)) - np.searchsorted(group, group) >= most])
         return kept
@@ -225,70 +236,57 @@ class QuestionEvidence:
         owners = np.arange(len(passages)).repeat(lengths)[best]
         return np.asarray(sentences[best[np.searchsorted(owners, np.arange(len(passages)))]], dtype=np.int64)
 
-    def _links(self, size: int) -> tuple[Floats, Floats, Floats]:
+    def _links(self) -> tuple[_Few, _Few, _Few]:
         """By passage: how surely the question names what it is about; sum and largest rarity of named entities."""
-        index = self.index
-        titled, names, rarest = np.zeros(size), np.zeros(size), np.zeros(size)
+        index, size = self.index, len(self.index.chunks)
+        held = {entity: (index.holders.of(entity), index.owners.of(entity)) for entity in self.linked}
+        either = [passages for both in held.values() for passages in both]
+        touched = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *either]))
+        titled, names, rarest = (np.zeros(len(touched)) for _ in range(3))
         for entity, sure in self.linked.items():
-            holders = index.holders.of(entity)
+            holders, about = (np.searchsorted(touched, passages) for passages in held[entity])
             weight = sure * np.log1p(size / max(1, len(holders))) / self._rarity
             names[holders] += weight
             rarest[holders] = np.maximum(rarest[holders], weight)
-            about = index.owners.of(entity)
             titled[about] = np.maximum(titled[about], sure)
-        return titled, names, rarest
+        return _Few.of(touched, titled), _Few.of(touched, names), _Few.of(touched, rarest)
 
-    def _best(self, scores: Floats, least: float | None, count: int) -> Ints:
+    def _best_of(self, scores: _Few, count: int) -> Ints:
+        """The best allowed passages of those that have a score."""
+        kept = scores.values > 0
+        if self._allowed is not None:
+            kept[:-1] &= self._allowed[scores.passages[:-1]]
+        inside = np.flatnonzero(kept)
+        return scores.passages[inside[best_first(scores.values[inside].astype(np.float32), count)]]
+
+    def _best(self, scores: Floats | FloatArray, least: float | None, count: int) -> Ints:
         """The best allowed passages whose score is above `least`."""
-        if least is None and self._allowed is None:
-            return best_first(scores.astype(np.float32), count)
         kept = np.ones(len(scores), dtype=bool) if least is None else scores > least
         inside = np.flatnonzero(kept if self._allowed is None else kept & self._allowed)
         return inside[best_first(scores[inside].astype(np.float32), count)]
 
 
-class _Sources:
-    """What passages beside one another in a source, and of the same source, score.
+@dataclass(frozen=True, slots=True)
+class _Few:
+    """A number for some passages and 0 for the others.
 
-    Args:
-        index: The arrays.
-        allowed: Passages that count; None for all.
+    Attributes:
+        passages: Ascending.
+        values: Of each, and a 0 behind them.
     """
 
-    def __init__(self, index: EvidenceIndex, allowed: BoolArray | None) -> None:
-        self._order = index.members.values
-        self._lengths = np.diff(index.members.starts)
-        self._apart = len(self._lengths) == len(self._order)  # every passage is a source of its own
-        self._first = index.members.starts[:-1]
-        self._allowed = None if allowed is None else allowed[self._order]
+    passages: Ints
+    values: Floats
 
-    def near(self, scores: Floats) -> Floats:
-        """The better score of the passages before and behind; at least 0, `[passages]`."""
-        found = np.zeros(len(scores))
-        if not self._apart:
-            score = self._counted(scores)
-            before, behind = np.append(0.0, score[:-1]), np.append(score[1:], 0.0)
-            before[self._first] = 0.0
-            behind[self._first[1:] - 1] = 0.0
-            found[self._order] = np.maximum(before, behind)
-        return found
+    @classmethod
+    def of(cls, passages: Ints, values: Floats) -> _Few:
+        """Of some passages, ascending."""
+        return cls(np.append(passages, np.iinfo(np.int64).max), np.append(values, 0.0))
 
-    def elsewhere(self, scores: Floats) -> Floats:
-        """The best score of the other passages of the same source; at least 0, `[passages]`."""
-        found = np.zeros(len(scores))
-        if not self._apart:
-            score = self._counted(scores)
-            best = np.maximum.reduceat(score, self._first).repeat(self._lengths)
-            at_best = score == best
-            others = np.where(at_best, 0.0, score)
-            second = np.maximum.reduceat(others, self._first).repeat(self._lengths)
-            alone = np.add.reduceat(at_best.astype(np.int64), self._first).repeat(self._lengths) == 1
-            found[self._order] = np.where(at_best & alone, second, best)
-        return found
-
-    def _counted(self, scores: Floats) -> Floats:
-        score = np.maximum(scores[self._order], 0.0)
-        return score if self._allowed is None else np.where(self._allowed, score, 0.0)
+    def at(self, passages: Ints) -> Floats:
+        """The number of each of some passages."""
+        places = np.searchsorted(self.passages, passages)
+        return np.where(self.passages[places] == passages, self.values[places], 0.0)
 
 
 def _moments(values: Floats) -> tuple[float, float]:

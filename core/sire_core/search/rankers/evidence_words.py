@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from sire_core.search.rankers.evidence_index import EvidenceIndex
 
     Floats = NDArray[np.float64]
-    Bits = NDArray[np.uint64]
+    Bits = NDArray[np.unsignedinteger[Any]]
 
 __all__ = ["QuestionWords", "largest"]
 
 _MOST_WORDS = 64
-_BYTE = np.uint64(255)
+_ALL_BITS = 2**64 - 1
 _BITS_OF_BYTES = ((np.arange(256)[None, :] >> np.arange(8)[:, None]) & 1).astype(np.float64)
 """Bit i of every byte, `[8, 256]`."""
 
@@ -53,15 +53,17 @@ class QuestionWords:
         self._weight = max(1e-9, float(idf.sum()))
         shares = np.pad(idf / self._weight, (0, -len(idf) % 8)).reshape(-1, 8)
         self._tables = shares @ _BITS_OF_BYTES  # shares of the sets of eight words that a byte can hold
-        self._bits = np.zeros(len(index.words), dtype=np.uint64)
-        self._bits[self.stems] = np.uint64(1) << np.arange(len(self.stems), dtype=np.uint64)
+        # One bit more than there are stems, where there is room: the last one shifted is not none.
+        self._type = np.min_scalar_type(min(1 << len(self.stems), _ALL_BITS)).type
+        self._bits = np.zeros(len(index.words), dtype=self._type)
+        self._bits[self.stems] = self._type(1) << np.arange(len(self.stems), dtype=self._type)
         self.sentences = self._found_in(index.sentence_postings, len(index.sentence_words))
         self.passages = self._found_in(index.passages, len(index.chunks))
 
     def _found_in(self, postings: Lists, size: int) -> Bits:
-        found = np.zeros(size, dtype=np.uint64)
+        found = np.zeros(size, dtype=self._type)
         for place, stem in enumerate(self.stems.tolist()):
-            found[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= np.uint64(1 << place)
+            found[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= self._type(1 << place)
         return found
 
     def words_in(self, passage: int) -> list[str]:
@@ -82,7 +84,7 @@ class QuestionWords:
         """Share of the question, by inverse document frequency, of sets of its words."""
         found = np.zeros(len(masks))
         for part, table in enumerate(self._tables):
-            found += table[(masks >> np.uint64(8 * part)) & _BYTE]
+            found += table[(masks >> self._type(8 * part)) & self._type(255)]
         return found
 
     def best_sentence(self, passages: Ints, wanted: Bits | None = None) -> Floats:
@@ -125,10 +127,10 @@ class QuestionWords:
         index = self.index
         sentences, counts = index.sentences_of(passages)
         masks = self.sentences[sentences]
-        hopeful = np.flatnonzero(masks & (masks >> np.uint64(1)))
+        hopeful = np.flatnonzero(masks & (masks >> self._type(1)))
         inside, words = index.sentence_words.take(sentences[hopeful])
         bits = self._bits[words]
-        beside = (bits[:-1] != 0) & (bits[1:] == bits[:-1] << np.uint64(1)) & (inside[1:] == inside[:-1])
+        beside = (bits[:-1] != 0) & (bits[1:] == bits[:-1] << self._type(1)) & (inside[1:] == inside[:-1])
         owners = np.arange(len(passages)).repeat(counts)[hopeful[inside[:-1][beside]]]
         first = words[:-1][beside]
         _, once = np.unique(owners * len(index.words) + first, return_index=True)  # the first word tells the second

@@ -1,0 +1,84 @@
+"""Similarities of a question with the units of a pool: all known, or computed as far as somebody reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.search.ranking import best_first
+from sire_core.search.vectors.sq_index import SQIndex
+
+if TYPE_CHECKING:
+    from sire_core.protocols import FloatArray, IntArray, View
+
+__all__ = ["KnownSimilarities", "ReadSimilarities"]
+
+_FEW = 8
+"""Below one row in so many, rows are read one by one."""
+
+
+class KnownSimilarities:
+    """Similarities of one question, all of which are known.
+
+    Args:
+        known: Of every unit, `[size]`.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self, known: FloatArray) -> None:
+        self._known = known
+
+    def __len__(self) -> int:
+        """How many units there are."""
+        return len(self._known)
+
+    def all(self) -> FloatArray:
+        """Those of all units, `[size]`."""
+        return self._known
+
+    def at(self, positions: IntArray) -> FloatArray:
+        """Those of some units."""
+        return self.all()[positions]
+
+    def best(self, n: int) -> IntArray:
+        """The `n` most similar units, best first, ties by position."""
+        return best_first(self.all(), n)
+
+
+class ReadSimilarities(KnownSimilarities):
+    """Cosines of one question, each computed from the pool's vectors when it is read.
+
+    Args:
+        view: A snapshot whose matrix is `sq_pays`.
+        question: The question's vector, `[dimension]`.
+    """
+
+    __slots__ = ("_question", "_view")
+
+    def __init__(self, view: View, question: FloatArray) -> None:
+        super().__init__(np.empty(0, dtype=np.float32))
+        self._view = view
+        self._question = question
+
+    def __len__(self) -> int:
+        """How many units there are."""
+        return self._view.size
+
+    def all(self) -> FloatArray:
+        """Those of all units, `[size]`."""
+        if not len(self._known):
+            self._known = np.asarray(np.dot(self._view.matrix, self._question), dtype=np.float32)
+        return self._known
+
+    def at(self, positions: IntArray) -> FloatArray:
+        """Those of some units."""
+        if len(self._known) or len(positions) * _FEW > len(self):
+            return super().at(positions)
+        return np.asarray(self._view.matrix[positions] @ self._question, dtype=np.float32)
+
+    def best(self, n: int) -> IntArray:
+        """The `n` most similar units, best first, ties by position."""
+        found = None if len(self._known) else SQIndex.of(self._view).best(self._question, n)
+        return super().best(n) if found is None else found

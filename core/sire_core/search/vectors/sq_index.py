@@ -1,0 +1,117 @@
+"""`SQIndex`: the nearest rows of a large pool, exactly, from one byte per number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.search.ranking import best_first
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sire_core.protocols import FloatArray, IntArray, View
+
+__all__ = ["SQIndex", "sq_pays"]
+
+_NAME = "bytes-1"
+_FEWEST = 1 << 23
+"""Numbers of a matrix that one product gets through in about 3 ms."""
+_LEVELS = 127
+_BLOCK = 8192
+_ROUNDING = 1e-5  # of float32 products
+_REACH, _WIDER, _SHARE = 4, 4, 8
+_FILES = ("codes.faiss", "rounding.npy")
+
+
+def sq_pays(rows: int, dimension: int) -> bool:
+    """Whether bytes pay: a smaller matrix is multiplied as fast as its candidates are ranked again."""
+    import faiss
+
+    return rows * dimension >= _FEWEST and hasattr(faiss.ScalarQuantizer, "QT_8bit_direct_signed")
+
+
+@dataclass(frozen=True, slots=True)
+class SQIndex:
+    """Rows rounded to a whole number from -127 to 127 per dimension (scalar quantisation).
+
+    Products of whole numbers are exact, and how far rounding may change a product is known. So it is certain which rows
+    cannot be among the nearest; the few others are compared by their exact vectors.
+
+    Attributes:
+        matrix: Rows of length 1 at most, `[n, d]`.
+        codes: The rounded rows.
+        scale: What a level is worth.
+        error: Length of what rounding took from a row, at most.
+    """
+
+    matrix: FloatArray
+    codes: Any
+    scale: float
+    error: float
+
+    @classmethod
+    def of(cls, view: View) -> SQIndex:
+        """The codes of a pool whose matrix is `sq_pays`: made once per generation and kept in files."""
+
+        def load(directory: Path) -> SQIndex:
+            import faiss
+
+            codes, rounding = (directory / name for name in _FILES)
+            return cls(view.matrix, faiss.read_index(str(codes)), *np.load(rounding).tolist())
+
+        return view.kept(_NAME, lambda: cls.make(view.matrix), _save, load)
+
+    @classmethod
+    def make(cls, matrix: FloatArray) -> SQIndex:
+        """Round all rows."""
+        import faiss
+
+        rows, dimension = matrix.shape
+        kind = faiss.ScalarQuantizer.QT_8bit_direct_signed
+        codes = faiss.IndexScalarQuantizer(dimension, kind, faiss.METRIC_INNER_PRODUCT)
+        scale = max(float(matrix.max(initial=0.0)), -float(matrix.min(initial=0.0))) / _LEVELS or 1.0
+        error = 0.0
+        for start in range(0, rows, _BLOCK):
+            block = np.asarray(matrix[start : start + _BLOCK])
+            levels = np.rint(block / np.float32(scale))
+            codes.add(levels)
+            lost = np.linalg.norm(block - levels * np.float32(scale), axis=1)
+            error = max(error, float(lost.max()))
+        return cls(matrix, codes, scale, error)
+
+    def best(self, question: FloatArray, n: int) -> IntArray | None:
+        """The `n` rows nearest to a question, best first; None where the exact scan is cheaper.
+
+        Args:
+            question: Of length 1 at most, `[d]`.
+            n: How many.
+        """
+        rows = len(self.matrix)
+        level = float(np.abs(question).max()) / _LEVELS
+        if not level:
+            return None
+        levels = np.rint(question / np.float32(level))
+        rounded = levels.astype(np.float64) * level
+        # |q.r - q'.r'| <= |q - q'| |r| + |q'| |r - r'|
+        error = float(np.linalg.norm(question - rounded)) + float(np.linalg.norm(rounded)) * self.error + _ROUNDING
+        reach = _REACH * n
+        while reach * _SHARE <= rows:
+            products, found = self.codes.search(levels[None], reach)
+            positions = np.sort(found[0])
+            scores = self.matrix[positions] @ question
+            order = best_first(scores, n)
+            if float(products[0, -1]) * level * self.scale + error < float(scores[order[-1]]):
+                return np.asarray(positions[order], dtype=np.int64)
+            reach *= _WIDER
+        return None
+
+
+def _save(index: SQIndex, directory: Path) -> None:
+    import faiss
+
+    codes, rounding = (directory / name for name in _FILES)
+    faiss.write_index(index.codes, str(codes))
+    np.save(rounding, np.array([index.scale, index.error]))
