@@ -7,10 +7,7 @@ repair, and nothing else rests on it.
 from __future__ import annotations
 
 import io
-import logging
-import sqlite3
-import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,39 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.extraction.record import from_json, to_json
+from sire_core.storage.call_rows import COLUMNS, SCHEMA, add_checksums, checked, packed, sound, unpacked, unpacked_text
 from sire_core.storage.checked import row_checksum
 from sire_core.storage.database import Database
 from sire_core.types import ExtractionRecord
 
 __all__ = ["CallStore"]
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS records (
-    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, status TEXT NOT NULL, body BLOB NOT NULL, checksum INTEGER,
-    PRIMARY KEY (fingerprint, hash));
-CREATE TABLE IF NOT EXISTS answers (
-    key TEXT PRIMARY KEY, body TEXT NOT NULL, stage TEXT NOT NULL,
-    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, checksum INTEGER) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS answer_sources (
-    hash TEXT NOT NULL, key TEXT NOT NULL, checksum INTEGER, PRIMARY KEY (hash, key)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS vectors (
-    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, vector BLOB NOT NULL, checksum INTEGER,
-    PRIMARY KEY (fingerprint, hash)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fitted (name TEXT PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER) WITHOUT ROWID;
-"""
-
-_COLUMNS = {
-    "records": "fingerprint, hash, status, body",
-    "answers": "key, body, stage, input_tokens, output_tokens",
-    "answer_sources": "hash, key",
-    "vectors": "fingerprint, hash, vector",
-    "fitted": "name, body",
-}
-"""What a checksum covers, by table."""
-
 _MANY = 1000
-
-_logger = logging.getLogger(__name__)
 
 
 class CallStore:
@@ -61,7 +33,7 @@ class CallStore:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._db = Database(path, _SCHEMA, _add_checksums, shrinks=True)
+        self._db = Database(path, SCHEMA, add_checksums, shrinks=True)
         self._fitted: dict[str, Mapping[str, NDArray[Any]]] = {}
         self._right: dict[str, set[str]] = {}  # hashes of records that were read and right, by fingerprint
 
@@ -78,7 +50,7 @@ class CallStore:
         found = self._db.check()
         if found:
             return found
-        for table, columns in _COLUMNS.items():
+        for table, columns in COLUMNS.items():
             rows = self._db.iterate(f"SELECT {columns}, checksum FROM {table}")
             wrong = sum(row[-1] != row_checksum(row[:-1]) for row in rows)
             if wrong:
@@ -89,8 +61,8 @@ class CallStore:
         self, table: str, where: str, parameters: Sequence[object], values: Sequence[object] | None = None
     ) -> Iterator[tuple[Any, ...]]:
         """Rows of a table that are what was written, with all their columns."""
-        sql = f"SELECT {_COLUMNS[table]}, checksum FROM {table} WHERE {where}"
-        return _sound(
+        sql = f"SELECT {COLUMNS[table]}, checksum FROM {table} WHERE {where}"
+        return sound(
             table, self._db.iterate(sql, parameters) if values is None else self._db.read_in(sql, values, parameters)
         )
 
@@ -98,11 +70,11 @@ class CallStore:
 
     def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
         """Stored records by chunk hash; failed ones are left out."""
-        return {row[1]: from_json(_text(row[3])) for row in self._good(fingerprint, hashes)}
+        return {row[1]: from_json(unpacked_text(row[3])) for row in self._good(fingerprint, hashes)}
 
     def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> dict[str, bytes]:
         """Stored records, some or all, as UTF-8 JSON by chunk hash; failed ones are left out. For searching."""
-        return {row[1]: _unpacked(row[3]) for row in self._good(fingerprint, hashes)}
+        return {row[1]: unpacked(row[3]) for row in self._good(fingerprint, hashes)}
 
     def known(self, fingerprint: str, hashes: Sequence[str]) -> set[str]:
         """Which of the hashes have a record that did not fail."""
@@ -134,13 +106,13 @@ class CallStore:
             connection.executemany(
                 "INSERT INTO records VALUES (?,?,?,?,?) ON CONFLICT (fingerprint, hash) "
                 f"DO UPDATE SET status=excluded.status, body=excluded.body, checksum=excluded.checksum {keep}",
-                [_checked(fingerprint, record.hash, record.status, _packed(to_json(record))) for record in records],
+                [checked(fingerprint, record.hash, record.status, packed(to_json(record))) for record in records],
             )
 
     def failures(self, fingerprint: str) -> list[tuple[str, str]]:
         """(chunk hash, reason) of the records that failed."""
         rows = self._read("records", "fingerprint=? AND status='failed' ORDER BY hash", [fingerprint])
-        return [(record.hash, record.reason) for record in (from_json(_text(row[3])) for row in rows)]
+        return [(record.hash, record.reason) for record in (from_json(unpacked_text(row[3])) for row in rows)]
 
     # --- model answers ----------------------------------------------------------------------------------------------
 
@@ -175,11 +147,11 @@ class CallStore:
         with self._db.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?)",
-                _checked(key, answer, stage, input_tokens, output_tokens),
+                checked(key, answer, stage, input_tokens, output_tokens),
             )
             connection.executemany(
                 "INSERT OR REPLACE INTO answer_sources VALUES (?,?,?)",
-                [_checked(source, key) for source in dict.fromkeys(sources)],
+                [checked(source, key) for source in dict.fromkeys(sources)],
             )
 
     def spent(self) -> list[tuple[str, int, int, int]]:
@@ -199,7 +171,7 @@ class CallStore:
 
     def put_vectors(self, fingerprint: str, hashes: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Store vectors, `[len(hashes), dimension]`, until the index holds them."""
-        rows = [_checked(fingerprint, text, vector.tobytes()) for text, vector in zip(hashes, vectors, strict=True)]
+        rows = [checked(fingerprint, text, vector.tobytes()) for text, vector in zip(hashes, vectors, strict=True)]
         with self._db.transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?,?,?,?)", rows)
 
@@ -227,7 +199,7 @@ class CallStore:
         buffer = io.BytesIO()
         np.savez(buffer, **dict(state))  # type: ignore[arg-type] # numpy's stub takes the keyword `allow_pickle` for an array
         with self._db.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO fitted VALUES (?,?,?)", _checked(name, buffer.getvalue()))
+            connection.execute("INSERT OR REPLACE INTO fitted VALUES (?,?,?)", checked(name, buffer.getvalue()))
 
     def keep_fitted(self, names: Sequence[str]) -> None:
         """Drop everything that was fitted under another name."""
@@ -266,54 +238,3 @@ class CallStore:
             connection.execute("DELETE FROM vectors")
             connection.execute("DROP TABLE kept")
         self._db.compact()
-
-
-def _packed(record: str) -> bytes:
-    """A record as it is stored: less than half as long."""
-    return zlib.compress(record.encode(), 1)
-
-
-def _unpacked(body: str | bytes) -> bytes:
-    """A stored record as UTF-8; before it was packed it was stored as text."""
-    return body.encode() if isinstance(body, str) else zlib.decompress(body)
-
-
-def _text(body: str | bytes) -> str:
-    return _unpacked(body).decode()
-
-
-def _checked(*row: object) -> tuple[object, ...]:
-    return (*row, row_checksum(row))
-
-
-def _sound(table: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Rows that are what was written, without the checksum that is their last column."""
-    wrong = 0
-    for row in rows:
-        found = row[:-1]
-        if row[-1] == row_checksum(found):
-            yield found
-        else:
-            wrong += 1
-    if wrong:
-        _logger.warning(
-            "calls.sqlite: %d damaged rows of %r are left out; what is needed of them is asked for again.", wrong, table
-        )
-
-
-def _add_checksums(connection: sqlite3.Connection) -> None:
-    """Rows of earlier versions have none."""
-    for table, columns in _COLUMNS.items():
-        if any(row[1] == "checksum" for row in connection.execute(f"PRAGMA table_info({table})")):
-            continue
-        names = columns.split(", ")
-        keys = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[5]]
-        where = " AND ".join(f"{key}=?" for key in keys)
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
-        rows = connection.execute(f"SELECT {columns} FROM {table}").fetchall()
-        connection.executemany(
-            f"UPDATE {table} SET checksum=? WHERE {where}",
-            ((row_checksum(row), *(row[names.index(key)] for key in keys)) for row in rows),
-        )
-        connection.execute("COMMIT")

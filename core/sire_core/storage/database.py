@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 from sire_core.errors import IndexLockedError, StorageError
+from sire_core.storage.opening import explained, open_database
 
 __all__ = ["Database", "FileStamp"]
 
 _VARIABLES = 900  # SQLite's smallest compiled-in limit on bound variables is 999
-
-_UNWRITABLE = ("readonly", "unable to open", "full", "disk I/O")
-_ADVICE = {
-    ("full",): "has no space left. What was committed before is safe: free some space and run it again.",
-    ("locked", "busy"): "is locked by another process. Wait until it has finished, then run it again.",
-    ("not a database", "malformed", "file format", "no such", "decode", "UNIQUE", "too big"): "is damaged or not one "
-    "of our files. Restore it from a backup, or delete this file and build again.",
-    ("disk I/O",): "cannot be read or written: the disk may be full or failing. What was committed before is safe: "
-    "make room and run it again.",
-    ("readonly",): "cannot be written. Make the folder writable or free some space, or copy it to a place that is.",
-    ("closed database",): "was closed by another thread while it was in use. Ask again: it is opened again.",
-    ("unable to open",): "cannot be opened. Check that the folder exists and that you may write to it.",
-}
-
 
 FileStamp = tuple[int, ...]
 """Inode, size and time of a file, and of its log where that holds something."""
@@ -74,9 +60,9 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         try:
-            return _open(self.path, self._mode, self._schema, self._upgrade)
+            return open_database(self.path, self._mode, self._schema, self._upgrade)
         except sqlite3.Error as error:
-            raise _explain(error, self.path) from error
+            raise explained(error, self.path) from error
 
     @property
     def _connection(self) -> sqlite3.Connection:
@@ -153,7 +139,7 @@ class Database:
             with self._lock:
                 return self._connection.execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
-            raise _explain(error, self.path) from error
+            raise explained(error, self.path) from error
 
     def iterate(self, sql: str, parameters: Sequence[object] = (), batch: int = 2000) -> Iterator[tuple[Any, ...]]:
         """Run a query and yield rows without holding all of them."""
@@ -167,7 +153,7 @@ class Database:
                     return
                 yield from rows
         except sqlite3.Error as error:
-            raise _explain(error, self.path) from error
+            raise explained(error, self.path) from error
 
     def read_in(self, sql: str, values: Sequence[object], fixed: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """Run `sql`, which holds `{marks}` for an IN list, over any number of values.
@@ -195,7 +181,7 @@ class Database:
                 if self._in_transaction():
                     self._connection.execute("ROLLBACK")
                 if isinstance(error, sqlite3.Error):
-                    raise _explain(error, self.path) from error
+                    raise explained(error, self.path) from error
                 raise
 
     def _in_transaction(self) -> bool:
@@ -211,7 +197,7 @@ class Database:
             finally:
                 target.close()
         except sqlite3.Error as error:
-            raise _explain(error, path) from error
+            raise explained(error, path) from error
 
     def check(self) -> list[str]:
         """What SQLite finds wrong with the structure of the file, in words; empty when nothing is."""
@@ -228,7 +214,7 @@ class Database:
                 self._connection.executescript("PRAGMA incremental_vacuum")
                 self._known = self.stamp() if known else ()
         except sqlite3.Error as error:
-            raise _explain(error, self.path) from error
+            raise explained(error, self.path) from error
 
     def compact(self) -> None:
         """Give freed pages back and overwrite what was deleted.
@@ -241,7 +227,7 @@ class Database:
                 self._connection.execute("VACUUM")
                 busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         except sqlite3.Error as error:
-            raise _explain(error, self.path) from error
+            raise explained(error, self.path) from error
         if busy:
             raise IndexLockedError(
                 f"Another process is reading {self.path}, so that what was deleted is not overwritten yet. "
@@ -260,64 +246,3 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-_Upgrade = Union[Callable[[sqlite3.Connection], None], None]
-
-
-def _open(path: Path | None, mode: str, schema: str, upgrade: _Upgrade) -> sqlite3.Connection:
-    if path is None:
-        return _prepared(_connect(":memory:"), mode, schema, path, upgrade)
-    try:
-        return _prepared(_connect(str(path)), mode, schema, path, upgrade)
-    except sqlite3.OperationalError as error:
-        if not path.exists() or not any(word in str(error) for word in _UNWRITABLE):
-            raise
-    # A read-only folder, or a full disk. A log that a killed process left behind still counts; without one, SQLite has
-    # to know that it needs no files of its own.
-    log = path.with_name(path.name + "-wal")
-    options = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
-    connection = _connect(f"{path.absolute().as_uri()}?{options}", uri=True)
-    try:
-        _check_tables(connection, schema, path)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _connect(place: str, *, uri: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(place, timeout=30.0, isolation_level=None, check_same_thread=False, uri=uri)
-
-
-def _prepared(
-    connection: sqlite3.Connection, mode: str, schema: str, path: Path | None, upgrade: _Upgrade
-) -> sqlite3.Connection:
-    try:
-        _check_tables(connection, schema, path)
-        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            connection.executescript(mode)  # writes, even where the file has this mode
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")  # what was acknowledged survives a power cut
-        connection.executescript(schema)
-        if upgrade is not None:
-            upgrade(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _check_tables(connection: sqlite3.Connection, schema: str, path: Path | None) -> None:
-    """Leave the database of another program alone."""
-    ours = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema))
-    found = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
-    if found and not found & ours:
-        raise StorageError(f"{path} is the database of another program. Name a new folder.")
-
-
-def _explain(error: sqlite3.Error, path: Path | None) -> StorageError:
-    place = str(path) if path else "The in-memory index"
-    for words, advice in _ADVICE.items():
-        if any(word in str(error) for word in words):
-            return StorageError(f"{place} {advice} (SQLite says: {error})")
-    return StorageError(f"{place} failed: {error}. What was committed before is safe; run it again.")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -17,10 +15,10 @@ from numpy.typing import NDArray
 
 from sire_core.corpus.changes import StoredDocument
 from sire_core.graph.columns import EdgeColumns
-from sire_core.storage.checked import CheckedWrites, check_table, damage, require_complete, verified
+from sire_core.storage.checked import CheckedWrites, require_complete, verified
 from sire_core.storage.commit import Commit
 from sire_core.storage.corpus_reads import CorpusReads, StoredCorpus
-from sire_core.storage.database import Database, FileStamp
+from sire_core.storage.database import Database
 from sire_core.storage.outbox import Outbox, note_changes
 from sire_core.storage.rows import (
     CHUNKS,
@@ -30,12 +28,10 @@ from sire_core.storage.rows import (
     NOTES,
     SCHEMA,
     STATES,
-    TABLES,
     UNITS,
     VECTOR_CHECKSUM,
     chunk_of,
     chunk_rows,
-    is_right_vector,
     metadata_json,
     to_json,
     unit_of,
@@ -44,9 +40,10 @@ from sire_core.storage.rows import (
     write_delta,
 )
 from sire_core.storage.step_tables import StepTables, drop_tables
+from sire_core.storage.verification import Verification, Verified
 from sire_core.types import Chunk, Edge, Unit
 
-__all__ = ["CORPUS", "Store", "Verified"]
+__all__ = ["CORPUS", "Store"]
 
 CORPUS = "corpus"
 """Owner of the chunk units; every recipe's pool holds them."""
@@ -55,22 +52,8 @@ _CHUNK = ", ".join(f"c.{name}" for name in (*CHUNKS.columns, "checksum"))
 _NOTE = len(NOTES.columns)
 _PAGE = 16384
 """Bytes of a page: units have vectors, of which a page of 4 kB would hold one and be half empty."""
-_WEEK = 7 * 24 * 3600
 _MANY = 1000
 """So many vectors are found by reading all; fewer are looked up one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """All that the file held was right.
-
-    Attributes:
-        stamp: What the file looked like.
-        at: When all of it was read last, in seconds.
-    """
-
-    stamp: FileStamp
-    at: int
 
 
 class Store:
@@ -82,14 +65,12 @@ class Store:
 
     def __init__(self, path: Path | None = None) -> None:
         self._db = Database(path, SCHEMA, page_size=_PAGE)
-        self._sound = False
-        self._verified = 0
+        self._verification = Verification(self._db)
         self._corpus = CorpusReads(self)
 
     def close(self) -> Verified | None:
         """Close the file; what is known of it, if all that it holds is known to be right."""
-        stamp = self._db.close()
-        return Verified(stamp, self._verified) if stamp and self._sound else None
+        return self._verification.of(self._db.close())
 
     def copy_to(self, path: Path) -> None:
         """Write a copy of the file."""
@@ -126,39 +107,11 @@ class Store:
 
     def check(self) -> list[str]:
         """Read everything; what is wrong, in words. Empty when nothing is."""
-        found = self._db.check()
-        if found:
-            return found
-        with self.snapshot():
-            for table in TABLES:
-                found += check_table(self._db, table)
-            wrong = sum(not is_right_vector(blob) for (blob,) in self._db.iterate("SELECT vector FROM units"))
-        if wrong:
-            found.append(f"{wrong:,} vectors are not what was written")
-        return found
+        return self._verification.check()
 
     def require_sound(self, known: Verified | None = None) -> None:
-        """Make sure of everything once before anything is derived from it and written.
-
-        What was verified and not touched since is not read again, for a week: disks lose bits at rest, too.
-
-        Args:
-            known: What the process before this one knew of the file.
-
-        Raises:
-            StorageError: Something is not what was written.
-        """
-        if self._sound:
-            return
-        stamp, now = self._db.stamp(), int(time.time())
-        if known is not None and known.stamp == stamp and 0 <= now - known.at < _WEEK:
-            self._verified = known.at
-        elif found := self.check():
-            raise damage(f"({found[0]}) it")
-        else:
-            self._verified = now
-        self._db.trust(stamp)
-        self._sound = True
+        """See `Verification.require`."""
+        self._verification.require(known)
 
     def require_complete(self, owners: Sequence[str]) -> None:
         """Raise when documents, chunks or units are missing; call it in a `snapshot`.
