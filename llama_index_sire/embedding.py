@@ -99,8 +99,8 @@ class LlamaIndexEmbedder:
         name = f"{name}({settings})" if settings else name
         if self.model.model_name != _UNNAMED:
             return name
-        told = answer_text(type(self.model).__name__, self.model.get_query_embedding)
-        return f"{name}:{told}" if told else name
+        answered = answer_text(type(self.model).__name__, self.model.get_query_embedding)
+        return f"{name}:{answered}" if answered else name
 
     @property
     def dimension(self) -> int:

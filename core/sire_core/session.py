@@ -82,7 +82,7 @@ class Session:
         return manifest.again(self.began)
 
     def changed(self, manifest: Manifest) -> None:
-        """After a change of our own: where it removed the recipe of the first use, the next use begins anew."""
+        """After a change of our own: where it removed the recipe of the first use, the next use starts from scratch."""
         if self.began is not None and self.began.name not in {built.name for built in manifest.recipes}:
             self.began = None
 
@@ -182,7 +182,7 @@ class Session:
             ConfigurationError: The index was opened with `allow`.
         """
         if self._configuration.allow is not None:
-            raise ConfigurationError("What a model was paid for is not told apart by `allow`. Open the index without.")
+            raise ConfigurationError("What a model was paid for is not separated by `allow`. Open the index without.")
         return self.files().calls.spent()
 
     def close(self) -> None:

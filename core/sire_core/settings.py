@@ -201,8 +201,12 @@ class Chosen:
 
 def _refuse_page_text(declared: Field[Any], name: str, value: Any) -> None:
     """A free text may name a model, its server or a file: those who see a page do not decide about these."""
-    told = declared.metadata
-    if isinstance(value, PageText) and "str" in _names(declared) and not (told.get("choices") or told.get("wording")):
+    limits = declared.metadata
+    if (
+        isinstance(value, PageText)
+        and "str" in _names(declared)
+        and not (limits.get("choices") or limits.get("wording"))
+    ):
         raise ConfigurationError(
             f"{name} cannot be set on this page: it may name a model, a server or a file, and a page sets numbers, "
             f"switches and choices only. Say it where the page is started (sire explore DIR --set {name}=...), or in "

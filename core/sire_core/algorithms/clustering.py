@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["EXACT_BELOW", "NEIGHBORS", "clusters_within_limit", "soft_clusters", "split_by_tokens"]
 
 NEIGHBORS = 8
-"""Nearest neighbours that a row is joined with, unless told otherwise."""
+"""Nearest neighbours that a row is joined with by default."""
 
 EXACT_BELOW = 50_000
 """From so many rows on neighbours are looked for in nearby cells only: comparing all would be quadratic."""

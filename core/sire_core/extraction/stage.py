@@ -132,7 +132,7 @@ class RecordReader:
         self._asked = 0
 
     def __call__(self, only: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
-        """Records of some chunks, or of all, which are then kept for whoever asks next."""
+        """Records of some chunks, or of all, which are then kept for the next request."""
         if self._all is not None:
             return self._all
         chosen = None if only is None else sorted(self._places[chunk] for chunk in only)

@@ -1,4 +1,4 @@
-"""What passages say about an entity or a relation, in a sentence or two (MS-RAG 3.2.2; ALGORITHMS 5.2.4)."""
+"""What passages say about an entity or a relation, in a sentence or two (MS-RAG 3.2.2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["SHOWN_PASSAGES", "Element", "ElementSummaries", "summarize_elements"]
 
 BATCH = 20
-"""Elements of one call (ALGORITHMS 5.2.4)."""
+"""Elements of one call."""
 _TOKENS = 6_000
 """Most tokens of one call's passages, estimated."""
 SHOWN_PASSAGES = 4

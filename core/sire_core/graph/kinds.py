@@ -1,4 +1,4 @@
-"""Kinds of the edges of a knowledge graph; a module of its own, so that whoever names them imports nothing else."""
+"""Kinds of the edges of a knowledge graph; a module of its own, so that naming them imports nothing else."""
 
 __all__ = ["MENTIONS", "RELATES"]
 

@@ -111,7 +111,7 @@ async def in_own_task(parts: AnswerParts) -> AnswerParts:
         if not reading.done():  # when a loop ends it is: waiting would hold up those who close this generator
             await asyncio.wait([reading])
         if not reading.cancelled():
-            reading.exception()  # whoever left does not want to hear of it
+            reading.exception()  # the caller is gone
 
 
 def _texts(stop: Sequence[str]) -> tuple[str, ...]:

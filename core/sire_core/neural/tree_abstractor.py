@@ -77,12 +77,12 @@ def _polished(
     if not rounds or not all(tree.height for tree in trees):
         return trees
     groups = [tree.filled()[0] for tree in trees]
-    told = [EncodingTree(graph.size, tree.filled()[-1:]) for tree in trees]  # what a head groups, on one level
+    one_level = [EncodingTree(graph.size, tree.filled()[-1:]) for tree in trees]  # what a head groups, on one level
     for _ in range(rounds):
         for number in range(len(trees)):
-            seen = shrunk(graph, [*told[:number], *told[number + 1 :]])
+            seen = shrunk(graph, [*one_level[:number], *one_level[number + 1 :]])
             groups[number] = entropy_partition(MergeLevel.of(seen), groups[number])
-            told[number] = EncodingTree(graph.size, (groups[number],))
+            one_level[number] = EncodingTree(graph.size, (groups[number],))
     return tuple(entropy_tree(graph, levels, labels) for labels in groups)
 
 

@@ -1,4 +1,4 @@
-"""`CrossTree`: clusters across both of SiReRAG's trees (ALGORITHMS 2.6, cross-tree; the paper's appendix A)."""
+"""`CrossTree`: clusters across both of SiReRAG's trees (SiReRAG, appendix A)."""
 
 from __future__ import annotations
 

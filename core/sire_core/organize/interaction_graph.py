@@ -1,4 +1,4 @@
-"""`InteractionGraph`: passages linked by structure, meaning and keywords (IIER section 3.1; ALGORITHMS 3.1, 3.2)."""
+"""`InteractionGraph`: passages linked by structure, meaning and keywords (IIER section 3.1)."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ class InteractionGraph(OrganizerBase):
         before, words = self._known(view)
         moves = RowMapping.between(before.passages, np.array([unit.id for unit in units], dtype="S24"))
         again = [i for i, unit in enumerate(units) if moves.origin[i] < 0 or unit.id in redone]
-        told = {i: keyword_edges(units[i].id, found) for i, found in self._phrases(view, again).items()}
-        keywords = before.keywords.followed(moves.origin, {i: list(edges) for i, edges in told.items()})
+        keyword_links = {i: keyword_edges(units[i].id, found) for i, found in self._phrases(view, again).items()}
+        keywords = before.keywords.followed(moves.origin, {i: list(edges) for i, edges in keyword_links.items()})
         lists, nearest = self._nearest(before, view.fingerprints, vectors, moves)
         links = self._links(view, keywords, nearest)
         table = InteractionTable(view.fingerprints, moves.passages, links, keywords, lists)
-        put, drop = table.changes(before, {units[i].id: list(edges.values()) for i, edges in told.items()})
+        put, drop = table.changes(before, {units[i].id: list(edges.values()) for i, edges in keyword_links.items()})
         words = words.followed(units, moves)
         return Delta(
             put_edges=tuple(put),

@@ -1,4 +1,4 @@
-"""`Perspectives`: several different hierarchies of the entities and reports on their clusters (SMART; ALGORITHMS 6)."""
+"""`Perspectives`: several different hierarchies of the entities and reports on their clusters (SMART)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TREES = "trees"
 _RELATIONS = "relations"
 _NEURAL = ("loss", "information", "assign", "nest", "mu", "sizes", "epochs", "polish")
 _FEWEST = 4
-"""Smaller graphs have no clusters worth a report (ALGORITHMS 6.5)."""
+"""Smaller graphs have no clusters worth a report."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""`SimilarityTree`: RAPTOR's tree over chunks, the left tree of SiReRAG (ALGORITHMS 1, 2.3; switches of 2.6)."""
+"""`SimilarityTree`: RAPTOR's tree over chunks, the left tree of SiReRAG."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["HITS", "ReasoningOptions", "Run", "Strategy", "run_strategy"]
 
 HITS = 10
-"""Hits of a context, unless told."""
+"""Hits of a context by default."""
 
 _NOTHING_MORE: tuple[StopReason, ...] = ("model_failed", "timeout", "empty_index")
 """Stops after which the model is not asked for an answer."""

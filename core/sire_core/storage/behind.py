@@ -61,7 +61,7 @@ class Behind:
             return self._known[1]
 
     def close(self) -> None:
-        """Close the connection; whoever asks later opens another one."""
+        """Close the connection; a later request opens another one."""
         with self._lock:
             if self._own is not None:
                 self._own.close()

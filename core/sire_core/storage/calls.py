@@ -223,9 +223,9 @@ class CallStore:
             IndexLockedError: Another process reads, so that the old pages cannot be overwritten yet.
         """
         (noted,) = self._db.read("SELECT count(*) FROM answer_sources")[0]
-        told = sum(1 for _ in self._read("answer_sources", "1", []))
+        counted = sum(1 for _ in self._read("answer_sources", "1", []))
         with self._db.transaction() as connection:
-            if told < noted:
+            if counted < noted:
                 connection.execute("DELETE FROM answer_sources")
             connection.execute("CREATE TEMP TABLE kept (hash TEXT PRIMARY KEY) WITHOUT ROWID")
             connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((found,) for found in hashes))

@@ -75,7 +75,7 @@ class CorpusReads:
         self._kept: tuple[str, StoredCorpus] | None = None
 
     def read(self) -> StoredCorpus:
-        """The corpus as of the last commit, whoever made it."""
+        """The corpus as of the last commit, by any process."""
         with self._store.snapshot():
             commit, kept = self._store.commits()[0], self._kept
             if kept is not None and kept[0] == commit:
@@ -91,7 +91,7 @@ class CorpusReads:
         kept, self._kept = self._kept, None
         if kept is None or len(commit.put_documents) > _FEW:
             return
-        with suppress(StorageError), self._store.snapshot():  # committed it is; whoever changes it next reads all
+        with suppress(StorageError), self._store.snapshot():  # it is committed; the next change reads all
             name, before = self._store.commits()
             if kept[0] == before:  # as stored: what the caller holds of its documents may change
                 put = self._store.documents([document.id for document in commit.put_documents])

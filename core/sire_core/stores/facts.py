@@ -1,8 +1,8 @@
 """Metadata and filters in the one form that every database can look up: texts in a list, and numbers by key.
 
-What a database is told lets through all that passes a filter, and as little else as it can decide: parts of texts, and
-keys on which the passages of a derived unit do not agree, are left to the caller, who checks every filter in any case.
-Values keep their types: the number 1, the text "1" and `True` are three facts.
+The condition for the database lets through all that passes a filter, and as little else as it can decide: parts of
+texts, and keys on which the passages of a derived unit do not agree, are left to the caller, who checks every filter in
+any case. Values keep their types: the number 1, the text "1" and `True` are three facts.
 """
 
 from __future__ import annotations
@@ -121,19 +121,19 @@ def _test(where: Filter, *, wanted: bool) -> Test | None:
     if where.operator == "not":
         return _test(where.parts[0], wanted=not wanted)
     parts = [_test(part, wanted=wanted) for part in where.parts]
-    told = [part for part in parts if part is not None]
+    known = [part for part in parts if part is not None]
     operator = where.operator if wanted else {"and": "or", "or": "and"}[where.operator]
-    if not told or (operator == "or" and len(told) < len(parts)):
+    if not known or (operator == "or" and len(known) < len(parts)):
         return None
-    return told[0] if len(told) == 1 else Joined(operator, tuple(told))
+    return known[0] if len(known) == 1 else Joined(operator, tuple(known))
 
 
 def _leaf(given: Condition, *, wanted: bool) -> Test | None:
-    told = _of_metadata(given, wanted=wanted)
-    if told is None or given.key not in FIELDS:
-        return told
+    test = _of_metadata(given, wanted=wanted)
+    if test is None or given.key not in FIELDS:
+        return test
     unsaid = Has((f"!{given.key}", f"?{given.key}"), wanted=False)
-    return Joined("or", (told, unsaid))  # where it is no metadata it is a field, which the caller compares
+    return Joined("or", (test, unsaid))  # where it is no metadata it is a field, which the caller compares
 
 
 def _of_metadata(given: Condition, *, wanted: bool) -> Test | None:
@@ -158,9 +158,9 @@ def _has(facts: list[str], key: str, *, wanted: bool) -> Has:
 
 
 def _fact(sign: str, key: str, value: Any) -> str:
-    """A key with a value; a key that holds the sign between the two is told from a shorter one."""
-    told = re.sub(r"([\\=])", r"\\\1", key)
-    return f"{sign}{told}={_value(value)}"
+    """A key with a value; a key that holds the sign between the two is told apart from a shorter one."""
+    escaped = re.sub(r"([\\=])", r"\\\1", key)
+    return f"{sign}{escaped}={_value(value)}"
 
 
 def _value(value: Any) -> str:

@@ -95,7 +95,7 @@ class LanceStore:
         await self._change(lambda table: table.delete("true"))
 
     async def purge(self) -> None:
-        """Write the table anew without what was deleted, and delete its older versions."""
+        """Write the table again without what was deleted, and delete its older versions."""
         await self._change(_rewrite)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -135,9 +135,9 @@ class LanceStore:
         check_width(self.description, _width(table), len(vector))
         asked = table.search(vector).distance_type("dot").limit(n).select(["id", "_distance"])
         test = narrow(where)
-        told = None if test is None else _sql(test)
-        if told is not None:
-            asked = asked.where(told, prefilter=True)
+        condition = None if test is None else _sql(test)
+        if condition is not None:
+            asked = asked.where(condition, prefilter=True)
         return [str(row["id"]) for row in asked.to_list()]
 
     async def _change(self, work: Callable[[Any], T]) -> T | None:
@@ -205,10 +205,10 @@ def _sql(test: Test) -> str | None:
     """A condition; None where it cannot narrow anything."""
     if isinstance(test, Joined):
         parts = [_sql(part) for part in test.parts]
-        told = [part for part in parts if part is not None]
-        if not told or (test.operator == "or" and len(told) < len(parts)):
+        known = [part for part in parts if part is not None]
+        if not known or (test.operator == "or" and len(known) < len(parts)):
             return None
-        return "(" + f" {test.operator} ".join(told) + ")"
+        return "(" + f" {test.operator} ".join(known) + ")"
     if isinstance(test, Number):
         other = test.fallback()
         return None if other is None else _sql(other)

@@ -99,7 +99,7 @@ class PostgresStore:
         await self._change(f"TRUNCATE {self._table}")
 
     async def purge(self) -> None:
-        """Write the table anew without what was deleted. It is locked meanwhile; the log of the server is its own."""
+        """Write the table again without what was deleted. It is locked meanwhile; the log of the server is its own."""
         await self._change(f"VACUUM (FULL) {self._table}", in_transaction=False)
 
     async def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Sequence[str]:  # noqa: ARG002 - the vector says it
@@ -115,8 +115,8 @@ class PostgresStore:
     def __reduce__(self) -> tuple[Any, ...]:
         from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-        told: dict[str, Any] = {key: v for key, v in conninfo_to_dict(self._place).items() if "password" not in key}
-        return made_again(type(self), (make_conninfo(**told), self._name), {"width": self._width})
+        shown: dict[str, Any] = {key: v for key, v in conninfo_to_dict(self._place).items() if "password" not in key}
+        return made_again(type(self), (make_conninfo(**shown), self._name), {"width": self._width})
 
     def _held(self, db: psycopg.Connection[Any]) -> int:
         """Length of the vectors in the table; 0 where there is no table."""

@@ -183,7 +183,7 @@ def broken_promises(
         By the name of each check that failed, where and on what. Other errors than a failed assertion are raised.
     """
     failures = {check.__name__: _failure(check, make) for check in checks}
-    return {name: told for name, told in failures.items() if told}
+    return {name: found for name, found in failures.items() if found}
 
 
 def _failure(check: Callable[[RecipeFactory], None], make: RecipeFactory) -> str:

@@ -52,7 +52,7 @@ class Measure:
         recall: Mean share of the two passages among the first k, 0 to 100.
         both: Share of the questions with both, 0 to 100.
         units: Size of its pool.
-        build_s: CPU seconds of deriving what it needs; extraction and embedding count for whoever needs them first.
+        build_s: CPU seconds of deriving what it needs; extraction and embedding count where they are needed first.
         query_ms: Milliseconds of a search, the mean.
         shares: Per question.
     """

@@ -52,21 +52,21 @@ class InteractionTable:
             lists=NeighborLists.empty(0, n_sim),
         )
 
-    def changes(self, before: InteractionTable, told: Mapping[str, Sequence[Edge]]) -> tuple[list[Edge], list[Edge]]:
+    def changes(self, before: InteractionTable, read: Mapping[str, Sequence[Edge]]) -> tuple[list[Edge], list[Edge]]:
         """Edges to put and edges to drop, so that what an earlier table says becomes what this one says.
 
         Args:
             before: The earlier table.
-            told: Keyword edges of the passages that were read again, by their ids.
+            read: Keyword edges of the passages that were read again, by their ids.
         """
         now, then = self.passages.astype(str), before.passages.astype(str)
         put, drop = self.links.changes(before.links, now, then)
-        silent = set(now.tolist()).difference(told)
+        unread = set(now.tolist()).difference(read)
         for node, passage in enumerate(then.tolist()):
-            if passage not in silent:
-                kept = {edge.target for edge in told.get(passage, ())}
+            if passage not in unread:
+                kept = {edge.target for edge in read.get(passage, ())}
                 drop += [Edge(KEYWORD, passage, found) for found in before.keywords.targets(node) if found not in kept]
-        return put + [edge for edges in told.values() for edge in edges], drop
+        return put + [edge for edges in read.values() for edge in edges], drop
 
     def to_note(self) -> bytes:
         """Bytes for the store."""

@@ -79,7 +79,7 @@ class OfficialClient:
         if own or "@" in urlsplit(self.base_url or "").netloc:
             raise ConfigurationError(
                 "A model that was given its key (api_key, a password in base_url, headers or tokens in client_options) "
-                "is not sent to another process: whoever reads the message would have the key. Set OPENAI_API_KEY in "
+                "is not sent to another process: the message would hold the key. Set OPENAI_API_KEY in "
                 "both processes and leave the key out, or make the model there."
             )
         return replace(

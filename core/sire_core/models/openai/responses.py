@@ -190,8 +190,8 @@ def is_timeout(fault: Exception) -> bool:
     """
     import openai
 
-    silent = any(type(cause).__name__ == "ReadTimeout" for cause in _causes(fault))
-    return silent and isinstance(fault, openai.APITimeoutError) and unacceptable(fault) is None
+    timed_out = any(type(cause).__name__ == "ReadTimeout" for cause in _causes(fault))
+    return timed_out and isinstance(fault, openai.APITimeoutError) and unacceptable(fault) is None
 
 
 def unacceptable(fault: BaseException | None) -> UnacceptableResponseError | None:

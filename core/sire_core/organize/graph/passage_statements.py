@@ -1,4 +1,4 @@
-"""What one passage adds to the graph between entities: pairs, statements, descriptions (ALGORITHMS 6.1)."""
+"""What one passage adds to the graph between entities: pairs, statements, descriptions (SMART, section 3)."""
 
 from __future__ import annotations
 

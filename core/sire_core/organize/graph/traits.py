@@ -30,9 +30,9 @@ def predicate_family(predicate: str) -> str:
     `was born in` and `born at` are one; `cannot produce` and `produces` are not.
     """
     words = tokenize(predicate.replace("_", " "))
-    told = [_stem(word) for word in words if word not in FUNCTION_WORDS]
+    stems = [_stem(word) for word in words if word not in FUNCTION_WORDS]
     denied = ["not"] if any(word in _NEGATIONS for word in words) else []
-    return " ".join((*denied, *(told or map(_stem, words))))
+    return " ".join((*denied, *(stems or map(_stem, words))))
 
 
 def part_traits(triple: Triple) -> tuple[int, int]:

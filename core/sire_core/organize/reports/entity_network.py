@@ -1,4 +1,4 @@
-"""The weighted graph between the entities of a corpus, and what its passages state of them (ALGORITHMS 6.1)."""
+"""The weighted graph between the entities of a corpus, and what its passages state of them (SMART, section 3)."""
 
 from __future__ import annotations
 

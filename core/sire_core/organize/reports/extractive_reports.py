@@ -1,4 +1,4 @@
-"""Reports without a model: the central entities of a cluster and the sentences that join them (ALGORITHMS 6.6)."""
+"""Reports without a model: the central entities of a cluster and the sentences that join them."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def strongest(
     chosen: list[int] = []
     left = max_tokens
     pending = gains.first()
-    # What is chosen makes others worth less, never more: whoever is first with an up-to-date gain is the best.
+    # What is chosen makes others worth less, never more: the first with an up-to-date gain is the best.
     while pending:
         known, best = heappop(pending)
         if words[best] in said or (chosen and lengths[best] > left):

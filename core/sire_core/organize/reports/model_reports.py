@@ -1,4 +1,4 @@
-"""`ModelReports`: reports on clusters of entities written by a language model (SMART, eq. 11; ALGORITHMS 6.6)."""
+"""`ModelReports`: reports on clusters of entities written by a language model (SMART, eq. 11)."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def gather_evidence(
     stated = network.statements
     order = sorted(node.statements, key=lambda number: (-_worth(number, node, network), number))
     picked = [number for number in order if budget.holds(int(stated.estimates[number]))]
-    told = [int(stated.passages[number]) for number in picked]
-    passages = dict.fromkeys([*(p for at in shown for p in below[at].passages), *told])
+    sources = [int(stated.passages[number]) for number in picked]
+    passages = dict.fromkeys([*(p for at in shown for p in below[at].passages), *sources])
     if len(passages) < 2:
         return None
     said = list(network.read(picked).values())

@@ -1,4 +1,4 @@
-"""Nodes of encoding trees that can have a report, and the statements that belong to each (ALGORITHMS 6.6)."""
+"""Nodes of encoding trees that can have a report, and the statements that belong to each (SMART)."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ class ReportNodes:
     ) -> list[ReportNode]:
         """Nodes by number."""
         rows = None if self.joined or not numbers else network.graph.rows()
-        ends, told = np.cumsum(self.sizes), np.cumsum(self.stated)
+        ends, last = np.cumsum(self.sizes), np.cumsum(self.stated)
         found = []
         for number in numbers:
             inside = slice(int(ends[number] - self.sizes[number]), int(ends[number]))
-            said = slice(int(told[number] - self.stated[number]), int(told[number]))
+            said = slice(int(last[number] - self.stated[number]), int(last[number]))
             weights = dict(zip(self.vertices[inside].tolist(), self.weights[inside].tolist(), strict=True))
             statements = tuple(self.statements[said].tolist())
             around = {} if rows is None else _around(self.vertices[inside], weights, rows)

@@ -1,4 +1,4 @@
-"""From trees over entities to report units and the edges between them (ALGORITHMS 6.6)."""
+"""From trees over entities to report units and the edges between them (SMART)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ReportWriter", "tree_name"]
 
 _TEMPLATE_BELOW = 3
-"""Clusters of fewer entities get a text by template instead of a call (ALGORITHMS 6.6)."""
+"""Clusters of fewer entities get a text by template instead of a call."""
 _Open = list[tuple[TreeReports, int, "ReportNode"]]
 
 

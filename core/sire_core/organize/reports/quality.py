@@ -1,4 +1,4 @@
-"""How informative the trees of a corpus are, and how much they differ (SMART, Table 4; ALGORITHMS 9.2)."""
+"""How informative the trees of a corpus are, and how much they differ (SMART, Table 4)."""
 
 from __future__ import annotations
 

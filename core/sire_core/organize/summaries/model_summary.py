@@ -32,7 +32,7 @@ _MAX_ROUNDS = 8
 
 
 class ModelSummarizer:
-    """A `Summarizer` over a language model (RAPTOR and SiReRAG, appendix G; ALGORITHMS 1.3).
+    """A `Summarizer` over a language model (RAPTOR and SiReRAG, appendix G).
 
     The children's texts, joined by blank lines in child order, are summarised with as many key details as fit. Over the
     context limit they are summarised part by part, then the parts' summaries. Clusters of a level run concurrently.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Layer", "LayerWriter", "cluster_units"]
 
 _OFFICIAL_STOP = 11
-"""RAPTOR's code stops when a level has at most reduction dimension + 1 nodes (ALGORITHMS 1.1.1)."""
+"""RAPTOR's code stops when a level has at most reduction dimension + 1 nodes."""
 
 _ONE_CLUSTER = 11
 """So few nodes are one cluster; nothing is gained by keeping it up."""

@@ -1,4 +1,4 @@
-"""Recursive clustering and summarising: the tree that RAPTOR and SiReRAG share (ALGORITHMS 1.1-1.3, 2.4.6)."""
+"""Recursive clustering and summarising: the tree that RAPTOR and SiReRAG share (SiReRAG, section 4.2)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class ReportSelector:
     Reports are never hits of their own: the ranking's passages come in its order, three hits and a report, one hit and
     a report, then blocks of 12, 36, 108 ... hits with half as many reports behind each: at most k // 3 of the first k,
     whatever k is. A search for passages gives those of the ranker, as if there were no reports: none pushes a passage
-    out. Their paths name the reports that stand behind them, and `ReportLines` shows these to whoever answers.
+    out. Their paths name the reports that stand behind them, and `ReportLines` shows these to the reader.
 
     They are taken from the ancestors of all entities that the hits so far name, in all trees, by cosine
     with the question + 0.2 * share of these entities under the report, at most ceil(reports / trees) of each tree, none

@@ -42,8 +42,8 @@ def is_loopback(host: str) -> bool:
 class Guard:
     """Refuses requests for other hosts and from other origins (DNS rebinding), and those without the token.
 
-    A link elsewhere opens a page, but what its address asks for is left out: nobody but this page and whoever types an
-    address can make a search. Other requests from elsewhere (an image, a frame, a prefetch) are refused.
+    A link elsewhere opens a page, but what its address asks for is left out: only this page, and a person who
+    types an address, can make a search. Other requests from elsewhere (an image, a frame, a prefetch) are refused.
 
     Attributes:
         app: What is guarded.

@@ -1,4 +1,4 @@
-"""Serves the page of `sire explore`: read only, and for this machine unless told otherwise."""
+"""Serves the page of `sire explore`: read only, and for this machine by default."""
 
 from __future__ import annotations
 
