@@ -5,18 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from html.parser import HTMLParser
 
-from sire_core.corpus.html_rules import (
-    HIDDEN_ROLES,
-    UNENDED_MARKS,
-    Landmarks,
-    UnendedError,
-    fence_around,
-    without_comment_marks,
-    without_long_numbers,
-    without_unended,
-)
+from sire_core.corpus.html_parser import LinearParser
+from sire_core.corpus.html_rules import HIDDEN_ROLES, Landmarks, fence_around, without_comment_marks
 
 __all__ = ["html_to_markdown"]
 
@@ -67,7 +58,6 @@ def html_to_markdown(page: str) -> tuple[str, str]:
     Returns:
         The title of the page (empty when it has none) and its body as Markdown.
     """
-    page = without_long_numbers(page)
     found, navigation = _read(page, frozenset())
     if navigation:
         title, text = _read(page, navigation)[0]
@@ -78,23 +68,18 @@ def html_to_markdown(page: str) -> tuple[str, str]:
 def _read(page: str, left_out: frozenset[int]) -> tuple[tuple[str, str], frozenset[int]]:
     """Title and Markdown of a page without some of its elements, and the elements that are navigation."""
     reader = _Reader(left_out)
-    try:
-        reader.feed(page)
-        reader.close()
-    except UnendedError as error:
-        reader.go_on(without_unended(error.rest))
+    reader.read(page)
     return reader.finished(), reader.landmarks.navigation()
 
 
-class _Reader(HTMLParser):
+class _Reader(LinearParser):
     """Collects lines of Markdown while the parser goes through a page."""
 
     def __init__(self, left_out: frozenset[int]) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self.landmarks = Landmarks()
         self._left_out = left_out
         self._number = 0  # of the elements that began
-        self._unended: int | None = 0
         self._lines: list[str] = []
         self._text: list[str] = []
         self._title: list[str] = []
@@ -107,43 +92,6 @@ class _Reader(HTMLParser):
         self._row: list[str] | None = None
         self._rows = 0
         self._cells: set[str] = set()  # what the cells with text in this row are
-
-    def parse_starttag(self, i: int) -> int:
-        """Read `<p ..>`."""
-        return self._ended(i, super().parse_starttag(i))
-
-    def parse_endtag(self, i: int) -> int:
-        """Read `</p>`."""
-        return self._ended(i, super().parse_endtag(i))
-
-    def parse_comment(self, i: int, report: bool = True) -> int:
-        """Read `<!-- .. -->`."""
-        return self._ended(i, super().parse_comment(i, report))
-
-    def parse_pi(self, i: int) -> int:
-        """Read `<?..>`."""
-        return self._ended(i, super().parse_pi(i))
-
-    def parse_html_declaration(self, i: int) -> int:
-        """Read `<!...>`; what is in square brackets there is a comment to HTML, where the parser would raise."""
-        if self.rawdata.startswith("<![", i):
-            return self._ended(i, self.parse_bogus_comment(i))
-        return self._ended(i, super().parse_html_declaration(i))
-
-    def _ended(self, start: int, end: int) -> int:
-        """Count the marks without an end: the parser looks for the end of each in all the rest of the page."""
-        if end < 0 and self._unended is not None:
-            self._unended += 1
-            if self._unended > UNENDED_MARKS:
-                raise UnendedError(self.rawdata[start:])
-        return end
-
-    def go_on(self, rest: str) -> None:
-        """Read the rest of a page, whose marks all have ends."""
-        self.reset()
-        self._unended = None
-        self.feed(rest)
-        self.close()
 
     def finished(self) -> tuple[str, str]:
         """Title and Markdown."""

@@ -1,4 +1,4 @@
-"""What of a page of HTML is navigation, where its content stands, and marks that would be read as others."""
+"""What of a page of HTML is navigation, where its content stands, and what Markdown would read as marks."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from collections.abc import Mapping
 
 __all__ = [
     "HIDDEN_ROLES",
-    "UNENDED_MARKS",
     "Landmarks",
-    "UnendedError",
     "fence_around",
     "is_navigation",
     "without_comment_marks",
-    "without_long_numbers",
-    "without_unended",
 ]
 
 _NAVIGATION = frozenset(
@@ -39,41 +35,8 @@ _TAGS = frozenset("div ul ol a section header p aside".split())
 HIDDEN_ROLES = ("navigation", "banner", "contentinfo", "search")
 _PART = re.compile(r"[_-]+")
 _RANKS = {"main": 3, "article": 2, "h1": 1}
-_LONG_NUMBER = re.compile(r"&#([0-9]{20,})")
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _CODE_OR_COMMENT = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)|<!--")
-_UNENDED = re.compile(
-    r"""<(?!
-      [a-zA-Z][^\s<>/]*(?:\s+[^\s<>"'=/]+(?:\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s<>"'=]+))?)*\s*/?>
-      |/[a-zA-Z][^<>]*> |!--[^<]*?--> |!(?!--)[^<>]*> |\?[^<>]*>
-    )""",
-    re.VERBOSE,
-)
-
-UNENDED_MARKS = 8
-"""So many marks of a page may have no end before those behind them are taken for text."""
-
-
-class UnendedError(Exception):
-    """A page has too many marks without an end, and each of them costs a look at all that follows.
-
-    Attributes:
-        rest: The page from the last of them on.
-    """
-
-    def __init__(self, rest: str) -> None:
-        super().__init__("too many marks without an end")
-        self.rest = rest
-
-
-def without_unended(page: str) -> str:
-    """Make text of each `<` whose mark does not end before the next `<`. Linear: no mark is looked at twice."""
-    return _UNENDED.sub("&lt;", page)
-
-
-def without_long_numbers(page: str) -> str:
-    """Shorten `&#999..9;`: Python refuses to read numbers of thousands of digits, and no character has one."""
-    return _LONG_NUMBER.sub(lambda match: f"&#{match.group(1).lstrip('0')[:9] or '0'}", page)
 
 
 def fence_around(code: str) -> str:

@@ -11,9 +11,10 @@ import numpy as np
 from sire_core.algorithms.grouping import by_appearance, distinct, ranges
 from sire_core.algorithms.lists import Lists
 from sire_core.search.rankers.entity_graph import EntityGraph
-from sire_core.search.rankers.evidence_names import EvidenceNames, SpelledText
+from sire_core.search.rankers.evidence_names import EvidenceNames
 from sire_core.search.rankers.name_keys import NameKeys
 from sire_core.search.rankers.passage_words import PassageWords, stem_keys
+from sire_core.search.rankers.spelled_text import SpelledText
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
