@@ -77,14 +77,7 @@ def run_change(
         CorpusError: Nothing can be read, or documents contradict each other.
     """
     before = manifest_of(options.folder)
-    corpus = None
-    if approve is not None:
-        # Apart from the change: bars and a question do not go together.
-        with open_index(options) as index:
-            corpus = None if sources is None else read_sources(sources, options)
-            if whole and corpus is not None and corpus.failures:
-                _check_whole(index, corpus)
-            approve(index, corpus.documents if corpus else ())
+    corpus = None if approve is None else _approved(options, sources, approve, whole=whole)
     try:
         with reporting() as progress, open_index(options, progress) as index:
             if corpus is None and sources is not None:
@@ -114,6 +107,22 @@ def run_change(
         "passage or summary failed; the same command tries it again",
         "passages or summaries failed; the same command tries them again",
     )
+
+
+def _approved(
+    options: IndexOptions,
+    sources: Sequence[Path] | None,
+    approve: Callable[[Index, Sequence[Document]], object],
+    *,
+    whole: bool,
+) -> LoadedDocuments | None:
+    """What the sources hold, once somebody has agreed; apart from the change, as bars and a question do not mix."""
+    with open_index(options) as index:
+        corpus = None if sources is None else read_sources(sources, options)
+        if whole and corpus is not None and corpus.failures:
+            _check_whole(index, corpus)
+        approve(index, corpus.documents if corpus else ())
+    return corpus
 
 
 def _check_whole(index: Index, corpus: LoadedDocuments) -> None:

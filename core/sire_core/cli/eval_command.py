@@ -70,39 +70,40 @@ def eval_(
     asked = asking.asked()
     shown.check(compared, asking, answering, measuring, calls.llm)
     check_index(dataset_dir, asked, builds=compared.builds)
-    given = compared.recipes
-    names = recipe_names(given, ablations=compared.ablations) if given or asked.file is None else []
+    known = asked.file is None or compared.recipes  # else all that the folder holds
+    names = recipe_names(compared.recipes, ablations=compared.ablations) if known else []
     rows = ablation_rows(names, parse_settings(compared.settings)) if compared.ablations else {}
     builds = not (answering.reader_only or compared.clusters or asked.file is not None)
     with eval_models(calls, judge=answering.judge, to=compared.to, answers=answering.answers, builds=builds) as models:
-        grouping = models.asked if asking.sentence_groups else None
         builder = models.asked if compared.clusters else None if answering.reader_only else models.builder
-        options = compared.options(builder, models.folder, native=calls.native, workers=calls.workers)
-        options = replace(options, named_models=models.named)
+        made = compared.options(builder, models.folder, native=calls.native, workers=calls.workers)
+        options = replace(made, named_models=models.named)
         config = measuring.config(asking, answering, models.asked, calls.workers)
         results = Results(shown, ablations=compared.ablations)
         with results.kept(), reporting() as progress:
             if asked.file is not None:
                 tables = [run_existing(dataset_dir, asked.file, names, options, config, progress, results, asked.half)]
+            elif compared.clusters:
+                dataset = _grouped(asked.of(load_dataset(dataset_dir)), asking, models.asked, progress)
+                _say_clusters(dataset, options, shown.json_file, progress)
+                return
             else:
                 dataset = asked.of(load_dataset(dataset_dir))
-                if not compared.clusters:
-                    results.begin(dataset, len(BASELINES) + len(names), config)
-                dataset = _grouped(dataset, grouping, progress)
-                if compared.clusters:
-                    _say_clusters(dataset, options, shown.json_file, progress)
-                    return
+                results.begin(dataset, len(BASELINES) + len(names), config)
+                dataset = _grouped(dataset, asking, models.asked, progress)
                 tables = _tables(dataset, names, options, config, progress, compared, results, rows)
         results.say(tables)
-        if models.judge is not None:
-            with reporting() as progress:
-                tables = [judged(table, names, models.judge, progress) for table in tables]
-        results.say_more(tables)
+        results.say_more(tables if models.judge is None else _judged(tables, names, models.judge))
 
 
-def _grouped(dataset: DataSet, model: LanguageModel | None, progress: Progress) -> DataSet:
-    """The data set, its documents cut by a model where there is one."""
-    if model is None:
+def _judged(tables: list[list[EvalRow]], names: list[str], judge: LanguageModel) -> list[list[EvalRow]]:
+    with reporting() as progress:
+        return [judged(table, names, judge, progress) for table in tables]
+
+
+def _grouped(dataset: DataSet, asking: QuestionOptions, model: LanguageModel | None, progress: Progress) -> DataSet:
+    """The data set, its documents cut by a model where that is asked for."""
+    if model is None or not asking.sentence_groups:
         return dataset
     from sire_core.corpus.sentence_groups import group_sentences
     from sire_core.models.sync import run_sync

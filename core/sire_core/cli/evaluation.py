@@ -175,11 +175,7 @@ def run_existing(
     from sire_core.evaluate.rows import Setup
     from sire_core.index import Index
 
-    held = list(dict.fromkeys(built.name for built in manifest_of(folder).recipes))
-    missing = [name for name in recipes if name not in held]
-    if missing:
-        raise ConfigurationError(f"{folder} does not hold {', '.join(missing)}; it holds {', '.join(held)}.")
-    names = recipes or [name for name in held if name != "flat"]
+    held, names = _held_recipes(folder, recipes)
     given = settings_by_recipe(names, options.settings)
     with folder_for(None) as place:
         # A copy: the baselines need the recipe `flat`, which the folder may not hold, and costs nothing to add.
@@ -205,6 +201,15 @@ def run_existing(
         for setup, found in asked:
             rows.add(ask(dataset, setup, found, config, progress))
         return with_intervals(rows.found)
+
+
+def _held_recipes(folder: Path, wanted: Sequence[str]) -> tuple[list[str], Sequence[str]]:
+    """Recipes that a folder holds, and those to ask: the wanted ones, else all but `flat`, which is a baseline."""
+    held = list(dict.fromkeys(built.name for built in manifest_of(folder).recipes))
+    missing = [name for name in wanted if name not in held]
+    if missing:
+        raise ConfigurationError(f"{folder} does not hold {', '.join(missing)}; it holds {', '.join(held)}.")
+    return held, wanted or [name for name in held if name != "flat"]
 
 
 def run_clusters(dataset: DataSet, options: IndexOptions, progress: Progress) -> ClusterReport:

@@ -12,7 +12,7 @@ from sire_core import Document, Index
 from sire_core.algorithms.lists import Lists
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
-from sire_core.search.rankers import evidence_names, name_keys
+from sire_core.search.rankers import name_keys, spelled_text
 from sire_core.search.rankers.evidence_index import EvidenceIndex
 from sire_core.search.rankers.evidence_texts import name_words, opening_name, passage_headings, passage_sentences
 from sire_core.search.rankers.passage_words import PassageWords
@@ -157,7 +157,7 @@ def test_words_and_names_of_unchanged_passages_are_not_read_again(
     monkeypatch.setattr(PassageWords, "read", classmethod(counted))
     monkeypatch.setattr(name_keys, "name_words", noted)
     monkeypatch.setattr(name_keys, "_AT_ONCE", 5)  # the grown index is made in many parts, the fresh one in one
-    monkeypatch.setattr(evidence_names, "_AT_ONCE", 3)
+    monkeypatch.setattr(spelled_text, "_AT_ONCE", 3)
     with Index(recipe="sire", embedder=HashEmbedder()) as grown, Index(recipe="sire", embedder=HashEmbedder()) as fresh:
         grown.build(pages[:-2])
         grown.search(QUESTION)
@@ -172,7 +172,7 @@ def test_words_and_names_of_unchanged_passages_are_not_read_again(
         grown.search(QUESTION)
         assert not before.intersection(parsed), "names that passages had before are not parsed again"
         monkeypatch.setattr(name_keys, "_AT_ONCE", 1000)
-        monkeypatch.setattr(evidence_names, "_AT_ONCE", 1000)
+        monkeypatch.setattr(spelled_text, "_AT_ONCE", 1000)
         fresh.build(grown.documents())
         fresh.search(QUESTION)
         assert read == [len(pages) - 2, 3, len(pages) - 1]
