@@ -9,7 +9,7 @@ import numpy as np
 
 from sire_core.algorithms.wording import excerpt
 from sire_core.search.rankers.evidence_index import EvidenceIndex
-from sire_core.search.rankers.evidence_question import Leads, QuestionEvidence
+from sire_core.search.rankers.evidence_question import NO_LEADS, Leads, QuestionEvidence
 from sire_core.search.rankers.evidence_texts import name_words, passage_headings, titled_sentences
 from sire_core.search.rankers.evidence_weights import Weights
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first
@@ -123,7 +123,7 @@ class EvidencePaths:
         own = evidence.own(passages)
         known, evident = passages, own
         scores = own @ weights.own
-        leads = evidence.leads(passages[:0], scores[:0], self.widest)
+        leads = NO_LEADS
         for last in range(self.rounds, 0, -1):
             order = best_first(scores.astype(np.float32), self.first)
             leads = evidence.leads(passages[order], scores[order] - np.logaddexp.reduce(scores), self.widest)

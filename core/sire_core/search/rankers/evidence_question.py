@@ -9,7 +9,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import ranges
 from sire_core.search.rankers.evidence_links import linked_entities
-from sire_core.search.rankers.evidence_sources import near_scores, source_scores
+from sire_core.search.rankers.evidence_sources import FewScores, near_scores, source_scores
 from sire_core.search.rankers.evidence_words import QuestionWords, largest
 from sire_core.search.ranking import best_first
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["OWN", "STEP", "Leads", "QuestionEvidence"]
+__all__ = ["NO_LEADS", "OWN", "STEP", "Leads", "QuestionEvidence"]
 
 _ALONE = (
     *("vector", "words", "coverage", "sentence", "titled", "names", "rarest name", "title words", "fused"),
@@ -70,6 +70,11 @@ class Leads:
     features: Floats
 
 
+_NOWHERE = np.zeros(0, dtype=np.int64)
+NO_LEADS = Leads(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, len(STEP))))
+"""No steps."""
+
+
 class QuestionEvidence:
     """A question against the passages of an index.
 
@@ -110,7 +115,7 @@ class QuestionEvidence:
         ranks = np.zeros(len(fused))
         for order in first:
             ranks[np.searchsorted(fused, order)] += _CONSTANT / (_CONSTANT + np.arange(len(order)))
-        self._fused = _Few.of(fused, ranks)
+        self._fused = FewScores.of(fused, ranks)
         sure = self._titled.at(self.candidates) * self._rarest.at(self.candidates)
         self._unsure = 1.0 - min(1.0, float(sure.max(initial=0.0)))
         self._mean, self._spread = _moments(self._cosine(self.candidates))
@@ -172,7 +177,6 @@ class QuestionEvidence:
         from_place = places[held]
         mask, target_masks = self.texts.passages[sources][from_place], self.texts.passages[targets]
         rarity = (np.log1p(len(index.chunks) / np.maximum(1, mentioned)) / self._rarity)[number]
-        first, second = self._vectors[index.chunks[sources]], self._vectors[index.chunks[targets]]
         features = np.array(
             [
                 np.maximum(shares, _LEAST_SHARE)[from_place] / -_LEAST_SHARE,
@@ -183,7 +187,7 @@ class QuestionEvidence:
                 rarity[held],
                 np.isin(entities, self._linked)[held],
                 np.isin(index.own[sources], self._linked)[from_place],
-                np.einsum("ij,ij->i", first[from_place], second) / self._spread / -_LEAST_SHARE,
+                self._alike(sources, from_place, targets) / self._spread / -_LEAST_SHARE,
                 about / np.maximum(1, titles)[held],
                 1.0 / np.maximum(1, counts)[from_place],
                 self.texts.best_sentence(targets, ~mask),
@@ -192,6 +196,12 @@ class QuestionEvidence:
             ]
         ).T
         return Leads(sources[from_place], sentences[held], entities[held], targets, features)
+
+    def _alike(self, sources: Ints, places: Ints, targets: Ints) -> Floats:
+        """Cosines of pairs: of the source at a place with a target. A passage is the target of many."""
+        ends, end = np.unique(targets, return_inverse=True)
+        first, second = (self._vectors[self.index.chunks[passages]] for passages in (sources, ends))
+        return (second @ first.T).astype(np.float64)[end.ravel(), places]
 
     def _followed(self, names: Ints, holders: Ints, keep: BoolArray, most: int) -> Ints:
         """Places in `holders` of those that steps lead to, of each name at most so many."""
@@ -236,7 +246,7 @@ class QuestionEvidence:
         owners = np.arange(len(passages)).repeat(lengths)[best]
         return np.asarray(sentences[best[np.searchsorted(owners, np.arange(len(passages)))]], dtype=np.int64)
 
-    def _links(self) -> tuple[_Few, _Few, _Few]:
+    def _links(self) -> tuple[FewScores, FewScores, FewScores]:
         """By passage: how surely the question names what it is about; sum and largest rarity of named entities."""
         index, size = self.index, len(self.index.chunks)
         held = {entity: (index.holders.of(entity), index.owners.of(entity)) for entity in self.linked}
@@ -249,9 +259,9 @@ class QuestionEvidence:
             names[holders] += weight
             rarest[holders] = np.maximum(rarest[holders], weight)
             titled[about] = np.maximum(titled[about], sure)
-        return _Few.of(touched, titled), _Few.of(touched, names), _Few.of(touched, rarest)
+        return FewScores.of(touched, titled), FewScores.of(touched, names), FewScores.of(touched, rarest)
 
-    def _best_of(self, scores: _Few, count: int) -> Ints:
+    def _best_of(self, scores: FewScores, count: int) -> Ints:
         """The best allowed passages of those that have a score."""
         kept = scores.values > 0
         if self._allowed is not None:
@@ -264,29 +274,6 @@ class QuestionEvidence:
         kept = np.ones(len(scores), dtype=bool) if least is None else scores > least
         inside = np.flatnonzero(kept if self._allowed is None else kept & self._allowed)
         return inside[best_first(scores[inside].astype(np.float32), count)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Few:
-    """A number for some passages and 0 for the others.
-
-    Attributes:
-        passages: Ascending.
-        values: Of each, and a 0 behind them.
-    """
-
-    passages: Ints
-    values: Floats
-
-    @classmethod
-    def of(cls, passages: Ints, values: Floats) -> _Few:
-        """Of some passages, ascending."""
-        return cls(np.append(passages, np.iinfo(np.int64).max), np.append(values, 0.0))
-
-    def at(self, passages: Ints) -> Floats:
-        """The number of each of some passages."""
-        places = np.searchsorted(self.passages, passages)
-        return np.where(self.passages[places] == passages, self.values[places], 0.0)
 
 
 def _moments(values: Floats) -> tuple[float, float]:

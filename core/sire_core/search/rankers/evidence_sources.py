@@ -1,7 +1,8 @@
-"""`near_scores` and `source_scores`: what passages beside one another in a source, and of the same source, score."""
+"""Scores of few passages, and of those beside them in a source and of the same source."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,30 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Score = Callable[[Ints], Floats]
 
-__all__ = ["near_scores", "source_scores"]
+__all__ = ["FewScores", "near_scores", "source_scores"]
+
+
+@dataclass(frozen=True, slots=True)
+class FewScores:
+    """A number for some passages and 0 for the others.
+
+    Attributes:
+        passages: Ascending.
+        values: Of each, and a 0 behind them.
+    """
+
+    passages: Ints
+    values: Floats
+
+    @classmethod
+    def of(cls, passages: Ints, values: Floats) -> FewScores:
+        """Of some passages, ascending."""
+        return cls(np.append(passages, np.iinfo(np.int64).max), np.append(values, 0.0))
+
+    def at(self, passages: Ints) -> Floats:
+        """The number of each of some passages."""
+        places = np.searchsorted(self.passages, passages)
+        return np.where(self.passages[places] == passages, self.values[places], 0.0)
 
 
 def near_scores(

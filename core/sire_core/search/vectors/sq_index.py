@@ -22,7 +22,7 @@ _FEWEST = 1 << 23
 _LEVELS = 127
 _BLOCK = 8192
 _ROUNDING = 1e-5  # of float32 products
-_REACH, _WIDER, _SHARE = 4, 4, 8
+_REACH, _WIDER, _SHARE = 6, 4, 8
 _FILES = ("codes.faiss", "rounding.npy")
 
 
@@ -99,12 +99,15 @@ class SQIndex:
         error = float(np.linalg.norm(question - rounded)) + float(np.linalg.norm(rounded)) * self.error + _ROUNDING
         reach = _REACH * n
         while reach * _SHARE <= rows:
-            products, found = self.codes.search(levels[None], reach)
-            positions = np.sort(found[0])
-            scores = self.matrix[positions] @ question
-            order = best_first(scores, n)
-            if float(products[0, -1]) * level * self.scale + error < float(scores[order[-1]]):
-                return np.asarray(positions[order], dtype=np.int64)
+            products, found = (of_all[0] for of_all in self.codes.search(levels[None], reach))
+            highest = products * (level * self.scale) + error
+            first = self.matrix[found[:n]] @ question
+            near = np.searchsorted(-highest, -float(first.min()), side="right")  # no later row is above all of these
+            if near < reach:
+                positions = np.concatenate([found[:n], found[n:near]])
+                scores = np.concatenate([first, self.matrix[found[n:near]] @ question])
+                order = np.argsort(positions)
+                return np.asarray(positions[order][best_first(scores[order], n)], dtype=np.int64)
             reach *= _WIDER
         return None
 
