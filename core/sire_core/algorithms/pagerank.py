@@ -70,16 +70,18 @@ def personalized_pagerank(
         raise ConfigurationError(f"The probability of following an edge is at least 0 and below 1, not {damping}.")
     if not threshold > 0:
         raise ConfigurationError(f"The threshold of a push must be above 0, not {threshold}.")
-    total = float(seeds.sum())
-    if len(seeds) != graph.size or not np.isfinite(total) or total <= 0 or seeds.min() < 0:
+    first = np.flatnonzero(seeds)  # a walk touches few of the nodes of a large graph
+    weights = seeds[first]
+    total = float(weights.sum())
+    if len(seeds) != graph.size or not np.isfinite(total) or total <= 0 or weights.min() < 0:
         raise ConfigurationError("Seeds are one weight per node, none negative, at least one above 0.")
-    start = np.asarray(seeds / total, dtype=np.float64)
     push = _compiled() if compiled is not False else None
     if compiled and push is None:
         raise ConfigurationError('Compiled PageRank needs numba: pip install "sire-rag[fast]"')
-    arguments = (graph.indptr, graph.targets, graph.probabilities, start, float(damping), float(threshold))
-    scores, residual = (push or _push_arrays)(*arguments)
-    return PageRankScores(scores, float(residual.sum()))
+    start = np.asarray(weights / total, dtype=np.float64)
+    edges = (graph.indptr, graph.targets, graph.probabilities)
+    scores, kept = (push or _push_arrays)(*edges, first, start, float(damping), float(threshold))
+    return PageRankScores(scores, max(0.0, 1.0 - float(kept)))
 
 
 @lru_cache(maxsize=1)
@@ -93,14 +95,15 @@ def _compiled() -> Callable[..., Any] | None:
 
 
 def _push_loops(
-    indptr: Ints, targets: Ints, probabilities: Floats, start: Floats, damping: float, threshold: float
-) -> tuple[Floats, Floats]:
-    """The push as loops, for the compiler."""
-    n = len(start)
+    indptr: Ints, targets: Ints, probabilities: Floats, seeds: Ints, start: Floats, damping: float, threshold: float
+) -> tuple[Floats, float]:
+    """The push as loops, for the compiler: scores and their sum."""
+    n = len(indptr) - 1
     scores = np.zeros(n)
-    residual = start.copy()
-    limits = threshold * np.maximum(1, indptr[1:] - indptr[:-1])
-    frontier = np.flatnonzero(residual > limits)
+    residual = np.zeros(n)
+    residual[seeds] = start
+    kept = 0.0
+    frontier = seeds[start > threshold * np.maximum(1, indptr[seeds + 1] - indptr[seeds])]
     waiting = np.zeros(n, dtype=np.bool_)
     following = np.empty(n, dtype=np.int64)
     while len(frontier):
@@ -111,49 +114,58 @@ def _push_loops(
         for i in range(len(frontier)):
             node = frontier[i]
             scores[node] += (1.0 - damping) * mass[i]
+            kept += (1.0 - damping) * mass[i]
             if indptr[node] == indptr[node + 1]:
                 stuck += damping * mass[i]
                 continue
             for edge in range(indptr[node], indptr[node + 1]):
                 target = targets[edge]
                 residual[target] += damping * mass[i] * probabilities[edge]
-                if residual[target] > limits[target] and not waiting[target]:
+                if not waiting[target] and residual[target] > threshold * max(1, indptr[target + 1] - indptr[target]):
                     waiting[target] = True
                     following[count] = target
                     count += 1
         if stuck > 0.0:
-            for node in range(n):
-                residual[node] += stuck * start[node]
-                if residual[node] > limits[node] and not waiting[node]:
+            for place in range(len(seeds)):
+                node = seeds[place]
+                residual[node] += stuck * start[place]
+                if not waiting[node] and residual[node] > threshold * max(1, indptr[node + 1] - indptr[node]):
                     waiting[node] = True
                     following[count] = node
                     count += 1
         frontier = following[:count].copy()
         waiting[frontier] = False
-    return scores, residual
+    return scores, kept
 
 
 def _push_arrays(
-    indptr: Ints, targets: Ints, probabilities: Floats, start: Floats, damping: float, threshold: float
-) -> tuple[Floats, Floats]:
+    indptr: Ints, targets: Ints, probabilities: Floats, seeds: Ints, start: Floats, damping: float, threshold: float
+) -> tuple[Floats, float]:
     """The same push with whole arrays, for those without a compiler."""
-    n = len(start)
-    scores = np.zeros(n)
-    residual = start.copy()
-    limits = threshold * np.maximum(1, np.diff(indptr))
-    frontier = np.flatnonzero(residual > limits)
+    scores, residual = np.zeros(len(indptr) - 1), np.zeros(len(indptr) - 1)
+    residual[seeds] = start
+    kept = 0.0
+    frontier = seeds[_above(residual, seeds, indptr, threshold)]
     while len(frontier):
         mass = residual[frontier]
         residual[frontier] = 0.0
         scores[frontier] += (1.0 - damping) * mass
+        kept += (1.0 - damping) * float(mass.sum())
         first = indptr[frontier]
         lengths = indptr[frontier + 1] - first
         ends = np.cumsum(lengths)
         edges = np.arange(ends[-1]) + np.repeat(first - ends + lengths, lengths)
+        touched, place = np.unique(targets[edges], return_inverse=True)
         moved = np.repeat(damping * mass, lengths) * probabilities[edges]
-        residual += np.bincount(targets[edges], weights=moved, minlength=n)
+        residual[touched] += np.bincount(place.ravel(), weights=moved, minlength=len(touched))
         stuck = damping * float(mass[lengths == 0].sum())
         if stuck > 0.0:
-            residual += stuck * start
-        frontier = np.flatnonzero(residual > limits)
-    return scores, residual
+            residual[seeds] += stuck * start
+            touched = np.union1d(touched, seeds)
+        frontier = touched[_above(residual, touched, indptr, threshold)]
+    return scores, kept
+
+
+def _above(residual: Floats, nodes: Ints, indptr: Ints, threshold: float) -> NDArray[np.bool_]:
+    """Which of some nodes have more waiting than is left where it is."""
+    return np.asarray(residual[nodes] > threshold * np.maximum(1, indptr[nodes + 1] - indptr[nodes]), dtype=bool)

@@ -44,8 +44,8 @@ class Similarities(Protocol):
     def at(self, positions: IntArray) -> FloatArray:
         """Those of some units."""
 
-    def best(self, n: int) -> IntArray:
-        """The `n` most similar units, best first, ties by position."""
+    def best(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The `n` most similar units, best first, ties by position, and their similarities."""
 
 
 class View(Protocol):

@@ -12,9 +12,13 @@ from sire_core.errors import ModelError, RefusalError
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking, Similarities
 
-__all__ = ["NotedRanking", "ReachedRanking", "ScoredRanking", "answer_or_reason", "best_first"]
+    Floats = NDArray[np.float64]
+
+__all__ = ["LiftedRanking", "NotedRanking", "ReachedRanking", "ScoredRanking", "answer_or_reason", "best_first"]
 
 T = TypeVar("T")
 
@@ -127,6 +131,62 @@ class ReachedRanking:
             known = self._reached[places] == positions
             found[known] = self._scores[places[known]]
         return found if self._allowed is None else np.where(self._allowed[positions], found, -np.inf).astype(np.float32)
+
+    def path(self, position: int) -> tuple[PathStep, ...]:
+        """Why a position is where it is."""
+        return self._explain(position)
+
+
+class LiftedRanking:
+    """A ranking by similarity that lifts some units; similarities are read as far as they matter.
+
+    Args:
+        similarities: Of all units.
+        weight: What they are multiplied by, at least 0.
+        lifted: The units that are lifted, ascending.
+        lifts: What each is lifted by, at least 0.
+        explain: Steps that lead to a position.
+    """
+
+    __slots__ = ("_explain", "_lifted", "_lifts", "_similarities", "_weight")
+
+    def __init__(
+        self,
+        similarities: Similarities,
+        explain: Callable[[int], tuple[PathStep, ...]],
+        weight: float = 1.0,
+        lifted: IntArray | None = None,
+        lifts: Floats | None = None,
+    ) -> None:
+        self._similarities = similarities
+        self._weight = weight
+        self._lifted = np.empty(0, dtype=np.int64) if lifted is None else lifted
+        self._lifts = np.append(np.zeros(0) if lifts is None else lifts, 0.0)
+        self._explain = explain
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The best `n` positions and their scores."""
+        # A unit that nothing lifts stands behind all that are more similar: it is among the first of these or of none.
+        near, similar = self._similarities.best(n)
+        if not len(self._lifted):
+            return near, self._scores(near, similar)
+        near, first = np.unique(near, return_index=True)
+        others = np.isin(near, self._lifted, invert=True)
+        positions = np.concatenate([self._lifted, near[others]])
+        found = np.concatenate([self._similarities.at(self._lifted), similar[first[others]]])
+        order = np.argsort(positions)
+        scores = self._scores(positions[order], found[order])
+        best = best_first(scores, n)
+        return positions[order][best], scores[best]
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """Scores of given positions, whether they are near the top or not."""
+        return self._scores(positions, self._similarities.at(positions))
+
+    def _scores(self, positions: IntArray, similar: FloatArray) -> FloatArray:
+        places = np.searchsorted(self._lifted, positions)
+        lifts = np.where(np.append(self._lifted, -1)[places] == positions, self._lifts[places], 0.0)
+        return np.asarray(lifts + self._weight * similar, dtype=np.float32)
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Why a position is where it is."""

@@ -16,6 +16,8 @@ __all__ = ["KnownSimilarities", "ReadSimilarities"]
 
 _FEW = 8
 """Below one row in so many, rows are read one by one."""
+_FIRST = 100
+"""So many are found as fast as one."""
 
 
 class KnownSimilarities:
@@ -42,9 +44,10 @@ class KnownSimilarities:
         """Those of some units."""
         return self.all()[positions]
 
-    def best(self, n: int) -> IntArray:
-        """The `n` most similar units, best first, ties by position."""
-        return best_first(self.all(), n)
+    def best(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The `n` most similar units, best first, ties by position, and their similarities."""
+        positions = best_first(self.all(), n)
+        return positions, self.all()[positions]
 
 
 class ReadSimilarities(KnownSimilarities):
@@ -55,12 +58,13 @@ class ReadSimilarities(KnownSimilarities):
         question: The question's vector, `[dimension]`.
     """
 
-    __slots__ = ("_question", "_view")
+    __slots__ = ("_best", "_question", "_view")
 
     def __init__(self, view: View, question: FloatArray) -> None:
         super().__init__(np.empty(0, dtype=np.float32))
         self._view = view
         self._question = question
+        self._best: tuple[IntArray, FloatArray] | None = None
 
     def __len__(self) -> int:
         """How many units there are."""
@@ -78,7 +82,9 @@ class ReadSimilarities(KnownSimilarities):
             return super().at(positions)
         return np.asarray(self._view.matrix[positions] @ self._question, dtype=np.float32)
 
-    def best(self, n: int) -> IntArray:
-        """The `n` most similar units, best first, ties by position."""
-        found = None if len(self._known) else SQIndex.of(self._view).best(self._question, n)
-        return super().best(n) if found is None else found
+    def best(self, n: int) -> tuple[IntArray, FloatArray]:
+        """The `n` most similar units, best first, ties by position, and their similarities."""
+        if self._best is None or len(self._best[0]) < n:
+            self._best = SQIndex.of(self._view).best(self._question, max(n, _FIRST)) or super().best(max(n, _FIRST))
+        positions, similar = self._best
+        return positions[:n], similar[:n]

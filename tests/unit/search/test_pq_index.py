@@ -7,6 +7,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
 from sire_core.recipes import flat, sirerag
 from sire_core.search.ranking import ScoredRanking, best_first
+from sire_core.search.similarities import KnownSimilarities
 from sire_core.search.vectors.flat import Flat
 from sire_core.search.vectors.pq_index import PQIndex, PQRanking, pq_pays
 from sire_core.search.view import PoolView
@@ -54,6 +55,9 @@ class PlainView:
     async def cosines(self, query, question, where=None):
         return self.matrix @ question
 
+    async def similarities(self, query, question, where=None):
+        return KnownSimilarities(self.matrix @ question)
+
     def allowed(self, where):
         return None if where is None else np.arange(len(self.matrix)) % 2 == 0
 
@@ -95,8 +99,8 @@ def test_equal_rows_are_ordered_by_position(matrix, questions):
 async def test_flat_uses_codes_from_the_threshold_on(matrix, questions):
     view = PlainView(matrix, questions[0])
     exact = await Flat().rank("q", 10, view)
-    assert isinstance(exact, ScoredRanking)
-    assert isinstance(await Flat(ann_threshold=ROWS + 1).rank("q", 10, view), ScoredRanking)
+    assert not isinstance(exact, PQRanking)
+    assert not isinstance(await Flat(ann_threshold=ROWS + 1).rank("q", 10, view), PQRanking)
     coded = await Flat(ann_threshold=ROWS).rank("q", 10, view)
     assert isinstance(coded, PQRanking)
     assert list(view.made) == ["coded rows"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sire_core import Document, Index
-from sire_core.recipes import sire
+from sire_core.recipes import flat, pagerank, sire
 from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.ranking import best_first
 from sire_core.search.vectors import sq_index
@@ -40,8 +40,9 @@ def test_the_nearest_rows_are_those_of_the_exact_scan(name):
             best = index.best(question, n)
             if best is not None:
                 found += 1
-                np.testing.assert_allclose(scores[best], scores[best_first(scores, n)], atol=1e-6)
-                assert len(set(best.tolist())) == n
+                np.testing.assert_allclose(best[1], scores[best_first(scores, n)], atol=1e-6)
+                np.testing.assert_allclose(best[1], scores[best[0]], atol=1e-6)
+                assert len(set(best[0].tolist())) == n
     assert found or name == "repeated", "ten equal rows around every border cannot be told apart"
 
 
@@ -66,7 +67,9 @@ def documents():
     ]
 
 
-@pytest.mark.parametrize("recipe", [sire(pool=5), sire(pool=5, read_steps=3)])
+@pytest.mark.parametrize(
+    "recipe", [sire(pool=5), sire(pool=5, read_steps=3), flat(), flat(ranker="hybrid"), pagerank(dense_hits=3)]
+)
 def test_a_search_through_bytes_finds_what_a_scan_does(recipe, monkeypatch: pytest.MonkeyPatch):
     with Index(recipe=recipe, embedder=HashEmbedder()) as index:
         index.build(documents())

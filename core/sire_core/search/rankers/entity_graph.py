@@ -186,7 +186,7 @@ class SpelledNames:
     def said(self, question: str) -> dict[str, list[int]]:
         """Names that a question spells out, in order, with their mentions, those by a title first."""
         near = self._near(question)
-        names = {place: self.lists.names(place) for place in near.tolist()}
+        names = dict(zip(near.tolist(), self.lists.names_of(near), strict=True))
         mentions = self._mentions.rows(near)
         # Titles come first: of two names that differ in their bracketed part only, they decide what both mean.
         mentions = mentions[np.lexsort((mentions, ~self._titles[mentions]))]

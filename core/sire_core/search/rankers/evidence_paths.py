@@ -14,7 +14,7 @@ from sire_core.search.rankers.evidence_texts import name_words, passage_headings
 from sire_core.search.rankers.evidence_weights import Weights
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first
 from sire_core.search.similarities import KnownSimilarities
-from sire_core.search.vectors.sq_index import SQIndex, sq_pays
+from sire_core.search.vectors.sq_index import SQIndex
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep, Unit
 
@@ -66,8 +66,7 @@ class EvidencePaths:
     def prepare(self, view: View) -> None:
         """Make the index of sentences, words and names, and the codes of a large pool."""
         EvidenceIndex.of(view)
-        if view.scans and sq_pays(*view.matrix.shape):
-            SQIndex.of(view)
+        SQIndex.prepare(view)
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter; no other passage is looked at."""

@@ -106,7 +106,7 @@ class QuestionEvidence:
         self._cosines = cosines
         self._words = self.texts.bm25()
         self._titled, self._names, self._rarest = self._links()
-        by_vectors = cosines.best(pool) if allowed is None else self._best(cosines.all(), None, pool)
+        by_vectors = cosines.best(pool)[0] if allowed is None else self._best(cosines.all(), None, pool)
         by_words = self._best(self._words, 0.0, pool)
         named = self._best_of(self._names, pool // 4), self._best_of(self._titled, pool)
         self.candidates = np.unique(np.concatenate([by_vectors, by_words, *named]))
@@ -201,7 +201,7 @@ class QuestionEvidence:
         """Cosines of pairs: of the source at a place with a target. A passage is the target of many."""
         ends, end = np.unique(targets, return_inverse=True)
         first, second = (self._vectors[self.index.chunks[passages]] for passages in (sources, ends))
-        return (second @ first.T).astype(np.float64)[end.ravel(), places]
+        return np.asarray((second @ first.T)[end.ravel(), places], dtype=np.float64)
 
     def _followed(self, names: Ints, holders: Ints, keep: BoolArray, most: int) -> Ints:
         """Places in `holders` of those that steps lead to, of each name at most so many."""

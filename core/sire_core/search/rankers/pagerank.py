@@ -10,7 +10,9 @@ import numpy as np
 
 from sire_core.algorithms.pagerank import personalized_pagerank
 from sire_core.search.rankers.entity_graph import EntityGraph, Walk
-from sire_core.search.ranking import ScoredRanking, best_first
+from sire_core.search.ranking import LiftedRanking, ScoredRanking
+from sire_core.search.similarities import KnownSimilarities
+from sire_core.search.vectors.sq_index import SQIndex
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, FloatArray, Ranking, View
+    from sire_core.protocols import BoolArray, Ranking, Similarities, View
 
 __all__ = ["PageRank"]
 
@@ -57,27 +59,38 @@ class PageRank:
     def __post_init__(self) -> None:
         check_settings(self)
 
+    def prepare(self, view: View) -> None:
+        """Make the codes of a large pool."""
+        SQIndex.prepare(view)
+
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter; the walk does not touch a passage that does not."""
         import asyncio
 
         question, allowed = await view.embed_query(query), view.allowed(where)
-        cosines = await view.cosines(query, question, where)
+        cosines = await view.similarities(query, question, where)
         return await asyncio.to_thread(self._rank, query, cosines, view, allowed)
 
-    def _rank(self, query: str, cosines: FloatArray, view: View, allowed: BoolArray | None) -> Ranking:
+    def _rank(self, query: str, cosines: Similarities, view: View, allowed: BoolArray | None) -> Ranking:
         if not view.size:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         graph = EntityGraph.of(view)
         passages = graph.chunk_positions
-        walk = self._walk(view, graph, None if allowed is None else allowed[passages])
-        named = graph.link(query, None if allowed is None else allowed[passages])
-        mass = self._mass(walk, named, cosines[passages], None if allowed is None else allowed[passages])
-        scores = cosines - 2.0  # behind every passage
+        open_ = None if allowed is None else allowed[passages]
+        walk = self._walk(view, graph, open_)
+        named = graph.link(query, open_)
+        alone = len(passages) == view.size
+        among = cosines if alone else KnownSimilarities(cosines.all()[passages])
+        mass = self._mass(walk, named, among, open_)
         best = float(mass[: walk.passages].max(initial=0.0)) or 1.0
-        scores[passages] = (mass[: walk.passages] / best + self.cosine_weight * cosines[passages]).astype(np.float32)
-        reasons = _Reasons(view, graph, walk, named, mass, cosines)
-        return ScoredRanking(scores, allowed, reasons.path)
+        explain = _Reasons(view, graph, walk, named, mass, cosines).path
+        if alone and allowed is None:
+            reached = np.flatnonzero(mass[: walk.passages])
+            return LiftedRanking(cosines, explain, self.cosine_weight, reached, mass[reached] / best)
+        scores = cosines.all() - 2.0  # behind every passage
+        lifted = mass[: walk.passages] / best + self.cosine_weight * among.all()
+        scores[passages] = lifted.astype(np.float32)
+        return ScoredRanking(scores, allowed, explain)
 
     def _walk(self, view: View, graph: EntityGraph, allowed: BoolArray | None) -> Walk:
         if allowed is not None:
@@ -87,12 +100,14 @@ class PageRank:
         return walk
 
     def _mass(
-        self, walk: Walk, named: Mapping[int, str], cosines: FloatArray, allowed: BoolArray | None
+        self, walk: Walk, named: Mapping[int, str], cosines: Similarities, allowed: BoolArray | None
     ) -> NDArray[np.float64]:
         """PageRank of every node; all 0 when there is nowhere to start."""
         seeds = np.zeros(walk.graph.size)
-        similar = best_first(cosines if allowed is None else np.where(allowed, cosines, -np.inf), self.dense_hits)
-        weights = np.maximum(cosines[similar], 0.0).astype(np.float64) ** self.dense_power
+        if allowed is not None:
+            cosines = KnownSimilarities(np.where(allowed, cosines.all(), -np.inf).astype(np.float32))
+        similar, found = cosines.best(self.dense_hits)
+        weights = np.maximum(found, 0.0).astype(np.float64) ** self.dense_power
         share = self.dense_share if named else 1.0
         if weights.sum() > 0:
             seeds[similar] = share * weights / weights.sum()
@@ -115,7 +130,7 @@ class _Reasons:
         walk: Walk,
         named: Mapping[int, str],
         mass: NDArray[np.float64],
-        cosines: FloatArray,
+        cosines: Similarities,
     ) -> None:
         self._view = view
         self._graph = graph
@@ -128,7 +143,7 @@ class _Reasons:
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Entity steps, then the cosine."""
         kind = self._view.kind_names[self._view.kinds[position]]
-        note = f"cosine {self._cosines[position]:.3f} with the question"
+        note = f"cosine {self._cosines.at(np.array([position]))[0]:.3f} with the question"
         own = PathStep(f"vector:{kind}", (self._id(position),), note)
         passage = int(np.searchsorted(self._graph.chunk_positions, position))
         is_passage = passage < self._walk.passages and self._graph.chunk_positions[passage] == position

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.search.ranking import ScoredRanking
+from sire_core.search.ranking import LiftedRanking, ScoredRanking
 from sire_core.search.vectors.pq_index import PQIndex, PQRanking, pq_pays
+from sire_core.search.vectors.sq_index import SQIndex
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep
 
@@ -36,6 +37,10 @@ class Flat:
     def __post_init__(self) -> None:
         check_settings(self)
 
+    def prepare(self, view: View) -> None:
+        """Make the codes of a large pool."""
+        SQIndex.prepare(view)
+
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - the ranking is read lazily
         """Rank the units that pass the filter."""
         question = await view.embed_query(f"{query} {self.instruction}" if self.instruction else query)
@@ -54,6 +59,8 @@ class Flat:
 
             codes = await asyncio.to_thread(view.derived, "coded rows", lambda: PQIndex(view))
             return PQRanking(codes, matrix, question, scan, explain)
+        if allowed is None and view.scans:
+            return LiftedRanking(await view.similarities(query, question), explain)
         return await scan()
 
     def _through_codes(self, matrix: FloatArray) -> bool:

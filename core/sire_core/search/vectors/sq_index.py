@@ -65,6 +65,12 @@ class SQIndex:
         return view.kept(_NAME, lambda: cls.make(view.matrix), _save, load)
 
     @classmethod
+    def prepare(cls, view: View) -> None:
+        """Make the codes of a pool that will be searched through them."""
+        if view.scans and sq_pays(*view.matrix.shape):
+            cls.of(view)
+
+    @classmethod
     def make(cls, matrix: FloatArray) -> SQIndex:
         """Round all rows."""
         import faiss
@@ -82,8 +88,8 @@ class SQIndex:
             error = max(error, float(lost.max()))
         return cls(matrix, codes, scale, error)
 
-    def best(self, question: FloatArray, n: int) -> IntArray | None:
-        """The `n` rows nearest to a question, best first; None where the exact scan is cheaper.
+    def best(self, question: FloatArray, n: int) -> tuple[IntArray, FloatArray] | None:
+        """The `n` rows nearest to a question, best first, and their products; None where the exact scan is cheaper.
 
         Args:
             question: Of length 1 at most, `[d]`.
@@ -91,7 +97,7 @@ class SQIndex:
         """
         rows = len(self.matrix)
         level = float(np.abs(question).max()) / _LEVELS
-        if not level:
+        if not level or n < 1:
             return None
         levels = np.rint(question / np.float32(level))
         rounded = levels.astype(np.float64) * level
@@ -107,7 +113,8 @@ class SQIndex:
                 positions = np.concatenate([found[:n], found[n:near]])
                 scores = np.concatenate([first, self.matrix[found[n:near]] @ question])
                 order = np.argsort(positions)
-                return np.asarray(positions[order][best_first(scores[order], n)], dtype=np.int64)
+                order = order[best_first(scores[order], n)]
+                return positions[order].astype(np.int64), scores[order].astype(np.float32)
             reach *= _WIDER
         return None
 
