@@ -9,6 +9,7 @@ import unicodedata
 from functools import lru_cache
 
 __all__ = [
+    "cached_key",
     "count_tokens",
     "name_key",
     "normalize_answer",
@@ -101,6 +102,10 @@ def name_key(name: str, mode: str = "norm") -> str:
     if key.endswith(".") and "." not in key[:-1]:
         key = key[:-1].rstrip(_QUOTES + " ")
     return key
+
+
+cached_key = lru_cache(1 << 16)(name_key)
+"""`name_key`, which is asked of the same names again and again."""
 
 
 def normalize_answer(text: str) -> str:

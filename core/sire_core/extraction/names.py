@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from sire_core.algorithms.text import name_key
+from sire_core.algorithms.text import cached_key
+from sire_core.extraction.headings import acts
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.extraction.name_words import PRESSED, instructs, is_acronym, name_parts, says_nothing, without_honorifics
 from sire_core.extraction.spans import TextSpan, is_common
-from sire_core.extraction.terms import acts
 from sire_core.extraction.words import is_everyday
 
-__all__ = ["Mention", "NameTable", "cached_key"]
-
-cached_key = lru_cache(1 << 16)(name_key)
-"""`name_key`, remembered: a passage asks for the keys of the same few names again and again."""
+__all__ = ["Mention", "NameTable"]
 
 _ALIAS = re.compile(
     r"[ ,;(]*(?:\(?(?:born|née|nee|né|formerly|aka|a\.k\.a\.|or simply|real name)|"

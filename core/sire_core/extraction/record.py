@@ -11,7 +11,7 @@ from typing import Any
 
 from sire_core.algorithms.text import name_key, phrase_words
 from sire_core.errors import StorageError
-from sire_core.extraction.subjects import base_title
+from sire_core.extraction.headings import base_title
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 __all__ = ["MAX_KEYWORDS", "SCHEMA", "from_json", "to_json", "validate"]

@@ -6,12 +6,14 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple, Protocol
 
+from sire_core.algorithms.text import cached_key
+from sire_core.extraction.headings import base_title
 from sire_core.extraction.keyphrases import keyphrases
 from sire_core.extraction.languages import has_unspaced_script
-from sire_core.extraction.names import Mention, NameTable, cached_key
+from sire_core.extraction.names import Mention, NameTable
 from sire_core.extraction.sections import VALUES, TextSection, merged, other_forms, sections_of
 from sire_core.extraction.spans import TextSpan
-from sire_core.extraction.subjects import base_title, detect_kind, find_reference, gender
+from sire_core.extraction.subjects import detect_kind, find_reference, gender
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 

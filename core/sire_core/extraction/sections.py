@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sire_core.corpus.sections import title_line
+from sire_core.extraction.headings import heading_term
 from sire_core.extraction.languages import (
     has_unspaced_script,
     language_of,
@@ -17,15 +18,7 @@ from sire_core.extraction.languages import (
 from sire_core.extraction.pieces import Piece, pieces_of
 from sire_core.extraction.spans import TextSpan, find_spans, sentences_of
 from sire_core.extraction.technical import CODE, code_terms, find_identifiers, without_backticks
-from sire_core.extraction.terms import (
-    TERM,
-    Definition,
-    definition_of,
-    heading_term,
-    long_forms,
-    recurring_phrases,
-    term_spans,
-)
+from sire_core.extraction.terms import TERM, Definition, definition_of, long_forms, recurring_phrases, term_spans
 from sire_core.types import Chunk
 
 __all__ = ["VALUES", "TextSection", "merged", "other_forms", "sections_of"]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from sire_core.corpus.sections import SEPARATOR
+from sire_core.extraction.headings import base_title
 from sire_core.extraction.lexicon import DEMONYMS, FUNCTION_WORDS, KIND_NOUNS, NAME_TAILS, PERSON_SUFFIXES
-from sire_core.extraction.terms import heading_term
 
-__all__ = ["Reference", "base_title", "detect_kind", "find_reference"]
+__all__ = ["Reference", "detect_kind", "find_reference"]
 
 _COPULA = re.compile(r"\b(?:is|was|are|were|became)\b (?:one of |also |an? |the |his |her |their )*")
 _CLAUSE_END = re.compile(
@@ -42,22 +41,6 @@ class Reference(NamedTuple):
     start: int
     end: int
     owner: bool
-
-
-def base_title(title: str) -> str:
-    """What a title names, without its bracketed part: `Aylwin (film)` becomes `Aylwin`.
-
-    Of a section's path it is the innermost heading that names something: `Queue > queue.claim(names=None)` becomes
-    `queue.claim`, `Lease pool > Options` becomes `Lease pool`; the outermost when none does.
-    """
-    title = " ".join(title.split())
-    if SEPARATOR in title:
-        path = title.split(SEPARATOR)
-        title = next((name for name in map(heading_term, reversed(path)) if name), path[0])
-    opening = title.rfind("(")
-    if not title.endswith(")") or opening < 0 or ")" in title[opening:-1]:
-        return title
-    return title[:opening].rstrip() or title
 
 
 def detect_kind(title: str, sentences: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Common nouns that matter to a passage: what it defines, its headings, phrases that recur, long forms of acronyms."""
+"""Common nouns that matter to a passage: what it defines, phrases that recur, long forms of acronyms."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sire_core.extraction.lexicon import ACTIONS, FUNCTION_WORDS, MONTHS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS, WEEKDAYS
+from sire_core.extraction.headings import CAPTIONS, STOP_WORDS, WORD, acts
+from sire_core.extraction.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.extraction.spans import TextSpan
 from sire_core.extraction.words import is_everyday
 
 __all__ = [
-    "CAPTIONS",
     "TERM",
     "Definition",
-    "acts",
     "definition_of",
-    "heading_term",
-    "is_numbered",
     "long_forms",
     "recurring_phrases",
     "term_spans",
@@ -37,15 +34,7 @@ _DEFINITION = re.compile(
 )
 _LONG_FORM = re.compile(r"((?:[A-Za-z][\w'-]*[ -]){1,8})\((?P<short>[A-Z][A-Za-z]{0,2}[A-Z]{1,5})s?\)")
 _SHORT_FIRST = re.compile(r"\b(?P<short>[A-Z]{2,7})s? \((?P<long>[A-Za-z][a-z]+(?:[ -][A-Za-z][\w-]*){1,7})\)")
-_STEP = re.compile(
-    r"(?:step|chapter|section|part|appendix|example|figure|table|note|tip|phase|lesson|task)s?\b"
-    r"[ .:]*(?:\d|[ivx]+\b|$)",
-    re.IGNORECASE,
-)
 _RUN = re.compile(r"(?<![\w'\u2019.@/$-])[a-z][a-z0-9-]+(?: [a-z][a-z0-9-]+)+(?![\w'\u2019])")
-_NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){0,4}[.)]?|[A-Z]\.)\s+")
-_WORD = re.compile(r"[^\W_][\w'\u2019-]*")
-_STOP = FUNCTION_WORDS | OPENERS | VAGUE_WORDS
 _LONGEST = 3
 _MOST = 6
 _CANDIDATES = 60
@@ -70,64 +59,10 @@ def definition_of(sentence: str) -> Definition | None:
     return Definition(*match.span("term"), match["term"], description)
 
 
-def heading_term(heading: str, *, explained: bool = True) -> str:
-    """What a heading names; empty for headings that say what to do or ask, and for those that any page has.
-
-    `Step 3`, `Get started`, `What to do next?`, `Options` and `Before you begin` name nothing; `Lease pool`,
-    `IBM Cloudant` and `queue.claim()` do. Of a call its name is enough: `store.get(key, default=None)`.
-
-    Args:
-        heading: Without marks.
-        explained: Whether what follows says what the thing is; without that one everyday word (`Script`) is a label.
-    """
-    text = _NUMBERING.sub("", heading.strip(), count=1).strip(" *:#`\"'")
-    text = _KIND.sub("", text, count=1)
-    if call := _CALL.match(text):
-        return call.group(1) if "." in call.group(1) else f"{call.group(1)}()"
-    words = [word.lower().split("'")[0].split("\u2019")[0] for word in _WORD.findall(text)]
-    if not words or len(words) > 5 or len(text) > 60 or text.endswith(("?", "!", ".")) or _MARKS.search(text):
-        return ""
-    asks = any(word in _LEADS for word in words) or words[0] in _STOP or words[0] in CAPTIONS or words[-1] in _ENDINGS
-    instructs = _STEP.match(text) or (acts(words[0]) and len(words) > 1 and not text[:1].islower())
-    if len(words) == 1:
-        says = explained or not is_everyday(words[0]) or not text.isalpha()
-    else:  # `Reliability features` of what?
-        says = len(words) > 2 or words[1] not in VAGUE_NOUNS or "(" in text or text[-1].isupper()
-    vague = all(
-        word in _STOP or word in VAGUE_NOUNS or word in _DATES or word.isdigit() or (acts(word) and len(words) > 1)
-        for word in words
-    )
-    return text if says and not (asks or instructs or vague) else ""
-
-
-def is_numbered(text: str) -> bool:
-    """Whether words are those of `Step 3` or `Table 12`."""
-    return bool(_STEP.match(text))
-
-
-def acts(word: str) -> bool:
-    """Whether a lower-case word says what is done: a verb of instructions, a gerund or a participle."""
-    return word in ACTIONS or (word.endswith(("ing", "ed")) and len(word) > 5 and is_everyday(word))
-
-
-_CALL = re.compile(r"([A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,6})\(")
-_KIND = re.compile(r"(?:class|module|function|method|event|property|command|interface|type):? (?=\S)", re.IGNORECASE)
-_MARKS = re.compile(r"[=<>{}|;]")
-_ENDINGS = FUNCTION_WORDS | frozenset("include includes contain contains provide provides".split())
-_DATES = WEEKDAYS | frozenset(MONTHS)
-CAPTIONS = frozenset("figure fig step table tab note tip example item".split())
-"""Words that open captions and steps of instructions."""
-
-_LEADS = frozenset(
-    "how what why when where who which can do does did is are should will you your i my we our it its if let there "
-    "to with without using from about".split()
-)
-
-
 def _may_name(term: str, *, article: bool) -> bool:
     """Whether what stands before `is a` is a term rather than a pronoun, a clause or an everyday noun."""
-    words = [word.lower() for word in _WORD.findall(term)]
-    if not words or words[0] in _STOP or words[0] in CAPTIONS or words[-1] in FUNCTION_WORDS | VAGUE_NOUNS:
+    words = [word.lower() for word in WORD.findall(term)]
+    if not words or words[0] in STOP_WORDS or words[0] in CAPTIONS or words[-1] in FUNCTION_WORDS | VAGUE_NOUNS:
         return False
     if any(word in FUNCTION_WORDS and word not in ("of", "and", "for", "as", "on") for word in words):
         return False
@@ -183,7 +118,7 @@ def _phrases(sentence: str) -> Iterator[str]:
     for match in _RUN.finditer(sentence):
         run: list[str] = []
         for word in (*match.group().split(), ""):
-            if word and word not in _STOP and len(word) > 2:
+            if word and word not in STOP_WORDS and len(word) > 2:
                 run.append(word)
                 continue
             while run and (acts(run[0]) or run[0].endswith(("ed", "ly"))):

@@ -10,9 +10,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.text import name_key
+from sire_core.algorithms.text import cached_key, name_key
 from sire_core.extraction.lexicon import FUNCTION_WORDS
-from sire_core.extraction.names import cached_key
 from sire_core.extraction.titles import WORD, title_forms
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from sire_core.algorithms.text import cached_key
+from sire_core.extraction.headings import base_title
 from sire_core.extraction.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
-from sire_core.extraction.names import cached_key
-from sire_core.extraction.subjects import base_title
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
 __all__ = ["WORD", "TitleLinker", "title_forms"]

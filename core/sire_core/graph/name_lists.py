@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
-from sire_core.extraction.names import cached_key
+from sire_core.algorithms.text import cached_key
 from sire_core.extraction.titles import WORD, title_forms
 from sire_core.graph.ragged import Ragged
 from sire_core.types import hash64

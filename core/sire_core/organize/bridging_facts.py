@@ -9,11 +9,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sire_core.algorithms.bridge_evidence import SourceDocument, SourceFact, gather_evidence
-from sire_core.algorithms.text import name_key
+from sire_core.algorithms.text import cached_key, name_key
 from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import Entry, Group, Item, Output, Row
 from sire_core.derive.step import Context, Step
-from sire_core.extraction.names import cached_key
 from sire_core.settings import check_settings, setting
 from sire_core.types import Failure, Unit, UnitKind, digest, hash64, unit_id
 

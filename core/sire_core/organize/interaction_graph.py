@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sire_core.algorithms.text import name_key
 from sire_core.corpus.media import media_of
 from sire_core.derive.derivation import OrganizerBase
-from sire_core.extraction.subjects import base_title
+from sire_core.extraction.headings import base_title
 from sire_core.graph.interactions.keyword_table import keyword_edges
 from sire_core.graph.interactions.links import PassageLinks, RowMapping
 from sire_core.graph.interactions.phrases import WORDS_NOTE, PassagePhrases

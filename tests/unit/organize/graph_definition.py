@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.aliases import merge_aliases
-from sire_core.extraction.names import cached_key
+from sire_core.algorithms.text import cached_key
 from sire_core.organize.graph.passage_names import PassageNames
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.text import cached_key
 from sire_core.corpus.sections import SEPARATOR
+from sire_core.extraction.headings import base_title
 from sire_core.extraction.languages import has_unspaced_script, language_of
-from sire_core.extraction.names import cached_key
-from sire_core.extraction.subjects import base_title
 from sire_core.extraction.titles import TitleLinker
 from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_texts import opening_name

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from sire_core.algorithms.text import name_key
+from sire_core.algorithms.text import cached_key, name_key
 from sire_core.corpus.sections import title_line
-from sire_core.extraction.names import cached_key
-from sire_core.extraction.subjects import base_title
+from sire_core.extraction.headings import base_title
 
 if TYPE_CHECKING:
     from sire_core.types import Chunk, ExtractionRecord, Unit

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.text import name_key
+from sire_core.algorithms.text import cached_key, name_key
 from sire_core.derive.rows import Entry, Group, Item, Output, Row, document_of
 from sire_core.derive.step import Context, Step
-from sire_core.extraction.names import cached_key
 from sire_core.organize.graph.name_merging import CLAIMS, VALUE, NameMerging
 from sire_core.organize.graph.passage_names import PassageNames
 from sire_core.types import Unit, UnitKind, unit_id

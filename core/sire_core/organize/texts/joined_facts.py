@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from sire_core.algorithms.bridge_evidence import BridgeEvidence, PaddedWords, SourceFact
-from sire_core.algorithms.text import tokenize
+from sire_core.algorithms.text import cached_key, tokenize
 from sire_core.extraction.lexicon import FUNCTION_WORDS
-from sire_core.extraction.names import cached_key
 
 __all__ = ["BridgeFact", "JoinedFacts"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.text import name_key
-from sire_core.extraction.subjects import base_title
+from sire_core.extraction.headings import base_title
 from sire_core.search.chains.scorers import count_bits, newly_covered
 
 if TYPE_CHECKING:

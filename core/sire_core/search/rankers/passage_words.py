@@ -14,8 +14,8 @@ import numpy as np
 
 from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.packed_words import word_keys
+from sire_core.extraction.headings import base_title
 from sire_core.extraction.lexicon import FUNCTION_WORDS
-from sire_core.extraction.subjects import base_title
 from sire_core.models.lexical_features import split_words
 from sire_core.search.rankers.evidence_texts import name_words, opening_name, passage_headings, titled_sentences
 

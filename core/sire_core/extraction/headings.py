@@ -1,0 +1,90 @@
+"""What titles and headings name, and words that name nothing there."""
+
+from __future__ import annotations
+
+import re
+
+from sire_core.corpus.sections import SEPARATOR
+from sire_core.extraction.lexicon import ACTIONS, FUNCTION_WORDS, MONTHS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS, WEEKDAYS
+from sire_core.extraction.words import is_everyday
+
+__all__ = ["CAPTIONS", "STOP_WORDS", "WORD", "acts", "base_title", "heading_term", "is_numbered"]
+
+_STEP = re.compile(
+    r"(?:step|chapter|section|part|appendix|example|figure|table|note|tip|phase|lesson|task)s?\b"
+    r"[ .:]*(?:\d|[ivx]+\b|$)",
+    re.IGNORECASE,
+)
+_NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){0,4}[.)]?|[A-Z]\.)\s+")
+WORD = re.compile(r"[^\W_][\w'\u2019-]*")
+STOP_WORDS = FUNCTION_WORDS | OPENERS | VAGUE_WORDS
+_CALL = re.compile(r"([A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,6})\(")
+_KIND = re.compile(r"(?:class|module|function|method|event|property|command|interface|type):? (?=\S)", re.IGNORECASE)
+_MARKS = re.compile(r"[=<>{}|;]")
+_ENDINGS = FUNCTION_WORDS | frozenset("include includes contain contains provide provides".split())
+_DATES = WEEKDAYS | frozenset(MONTHS)
+CAPTIONS = frozenset("figure fig step table tab note tip example item".split())
+"""Words that open captions and steps of instructions."""
+
+_LEADS = frozenset(
+    "how what why when where who which can do does did is are should will you your i my we our it its if let there "
+    "to with without using from about".split()
+)
+
+
+def base_title(title: str) -> str:
+    """What a title names, without its bracketed part: `Aylwin (film)` becomes `Aylwin`.
+
+    Of a section's path it is the innermost heading that names something: `Queue > queue.claim(names=None)` becomes
+    `queue.claim`, `Lease pool > Options` becomes `Lease pool`; the outermost when none does.
+    """
+    title = " ".join(title.split())
+    if SEPARATOR in title:
+        path = title.split(SEPARATOR)
+        title = next((name for name in map(heading_term, reversed(path)) if name), path[0])
+    opening = title.rfind("(")
+    if not title.endswith(")") or opening < 0 or ")" in title[opening:-1]:
+        return title
+    return title[:opening].rstrip() or title
+
+
+def heading_term(heading: str, *, explained: bool = True) -> str:
+    """What a heading names; empty for headings that say what to do or ask, and for those that any page has.
+
+    `Step 3`, `Get started`, `What to do next?`, `Options` and `Before you begin` name nothing; `Lease pool`,
+    `IBM Cloudant` and `queue.claim()` do. Of a call its name is enough: `store.get(key, default=None)`.
+
+    Args:
+        heading: Without marks.
+        explained: Whether what follows says what the thing is; without that one everyday word (`Script`) is a label.
+    """
+    text = _NUMBERING.sub("", heading.strip(), count=1).strip(" *:#`\"'")
+    text = _KIND.sub("", text, count=1)
+    if call := _CALL.match(text):
+        return call.group(1) if "." in call.group(1) else f"{call.group(1)}()"
+    words = [word.lower().split("'")[0].split("\u2019")[0] for word in WORD.findall(text)]
+    if not words or len(words) > 5 or len(text) > 60 or text.endswith(("?", "!", ".")) or _MARKS.search(text):
+        return ""
+    asks = (
+        any(word in _LEADS for word in words) or words[0] in STOP_WORDS or words[0] in CAPTIONS or words[-1] in _ENDINGS
+    )
+    instructs = _STEP.match(text) or (acts(words[0]) and len(words) > 1 and not text[:1].islower())
+    if len(words) == 1:
+        says = explained or not is_everyday(words[0]) or not text.isalpha()
+    else:  # `Reliability features` of what?
+        says = len(words) > 2 or words[1] not in VAGUE_NOUNS or "(" in text or text[-1].isupper()
+    vague = all(
+        word in STOP_WORDS or word in VAGUE_NOUNS or word in _DATES or word.isdigit() or (acts(word) and len(words) > 1)
+        for word in words
+    )
+    return text if says and not (asks or instructs or vague) else ""
+
+
+def is_numbered(text: str) -> bool:
+    """Whether words are those of `Step 3` or `Table 12`."""
+    return bool(_STEP.match(text))
+
+
+def acts(word: str) -> bool:
+    """Whether a lower-case word says what is done: a verb of instructions, a gerund or a participle."""
+    return word in ACTIONS or (word.endswith(("ing", "ed")) and len(word) > 5 and is_everyday(word))
