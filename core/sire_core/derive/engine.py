@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sire_core.derive.local_runner import LocalRunner, mapped
 from sire_core.derive.passages import ItemChange, changed_passages
 from sire_core.derive.rows import Entry, Item, Output, StoredOutput, encode
-from sire_core.derive.runners import LocalRunner, mapped
 from sire_core.derive.step import PASSAGES, Context
 from sire_core.derive.tables import Table, group
 from sire_core.protocols import Delta

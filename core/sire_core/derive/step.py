@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from sire_core.derive.local_runner import mapped
 from sire_core.derive.rows import Group, Item, Output, Row
-from sire_core.derive.runners import mapped
 
 if TYPE_CHECKING:
     from sire_core.derive.tables import Table

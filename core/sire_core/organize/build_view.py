@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.derive.runners import LocalRunner
+from sire_core.derive.local_runner import LocalRunner
 
 if TYPE_CHECKING:
     from sire_core.protocols import Change, Delta, FloatArray, LanguageModel, Progress, Runner, Summarizer, TableStore

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sire_core.data import demo_documents
 from sire_core.derive.engine import derive
+from sire_core.derive.local_runner import LocalRunner
 from sire_core.derive.passages import ItemChange
 from sire_core.derive.rows import Item, PassageInput, StoredOutput
-from sire_core.derive.runners import LocalRunner
 from sire_core.storage.index_files import IndexFiles
 from sire_core.storage.store import CORPUS
 from sire_core.types import Chunk, Document, Edge, Unit, UnitKind

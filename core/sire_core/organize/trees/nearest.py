@@ -9,7 +9,7 @@ import numpy as np
 
 from sire_core.algorithms.clustering import EXACT_BELOW, NEIGHBORS
 from sire_core.algorithms.neighbors import nearest_neighbors
-from sire_core.derive.runners import mapped
+from sire_core.derive.local_runner import mapped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

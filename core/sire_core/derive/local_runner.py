@@ -1,0 +1,84 @@
+"""`LocalRunner`: parts of a derivation's work in this process; `mapped` cuts into parts and joins what they give."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Runner
+
+__all__ = ["LocalRunner", "mapped"]
+
+S = TypeVar("S")
+P = TypeVar("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+_PART = 2048
+"""Items of a part where a runner does not say: so many passages are read at once."""
+
+
+class LocalRunner:
+    """Works in a thread of this process, one part after the other."""
+
+    part_size: int | None = None
+
+    async def map(
+        self, function: Callable[[S, P], R], shared: S, parts: Sequence[P]
+    ) -> AsyncGenerator[tuple[int, R], None]:
+        """See `sire_core.protocols.Runner`."""
+        import asyncio
+
+        for number in range(len(parts)):
+            # A part may be read only when it is asked for: not on the event loop, and not before its turn.
+            yield number, await asyncio.to_thread(_one, function, shared, parts, number)
+
+
+async def mapped(
+    runner: Runner,
+    function: Callable[[S, Sequence[P]], Sequence[T]],
+    shared: S,
+    items: Sequence[P],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[T]:
+    """Apply a function from parts of some items to lists, and join these in order.
+
+    Args:
+        runner: Does the work.
+        function: From what is shared and a part to a list.
+        shared: What every part is given.
+        items: Cut into parts.
+        progress: Called as `progress(done, total)` in items, where there are several parts.
+    """
+    size = runner.part_size or _PART
+    parts: Sequence[Sequence[P]] = _Parts(items, size)
+    found: dict[int, Sequence[T]] = {}
+    say = progress if progress and len(parts) > 1 else lambda _done, _total: None
+    say(0, len(items))
+    async for number, results in runner.map(function, shared, parts):
+        found[number] = results
+        say(min(len(found) * size, len(items)), len(items))
+    return [result for number in range(len(parts)) for result in found.pop(number)]
+
+
+def _one(function: Callable[[S, P], R], shared: S, parts: Sequence[P], number: int) -> R:
+    return function(shared, parts[number])
+
+
+class _Parts(Sequence[Sequence[P]]):
+    """Items cut into parts, each of which is taken from them when it is asked for.
+
+    Args:
+        items: What is cut.
+        size: Items of a part.
+    """
+
+    def __init__(self, items: Sequence[P], size: int) -> None:
+        self._items, self._size = items, size
+
+    def __len__(self) -> int:
+        return (len(self._items) + self._size - 1) // self._size
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._items[number * self._size : (number + 1) * self._size]
