@@ -1,158 +1,181 @@
-"""Finding the nearest vectors through codes, beside the exact scan: recall, time as a ratio, size.
+"""Finding the nearest vectors through codes, beside the exact scan: recall, time, memory, building.
 
-    OMP_NUM_THREADS=1 python benchmarks/scan.py --rows 100000 1000000 --json scan.json
-    OMP_NUM_THREADS=1 python benchmarks/scan.py --vectors vectors.npy
+    python benchmarks/scan.py --rows 100000 1000000 --json scan.json
+    python benchmarks/scan.py --rows 1000000 --like vectors.npy --methods "PQ" "IVF"
 
-Without `--vectors`, rows and questions are random unit vectors: the worst case, because no row is near any question.
-Every method reads its codes, takes the best few (`depth`) and ranks those by exact float32 products with the rows
-of a memory-mapped file; the exact scan is one matrix product over that file and a partial sort. Times are medians over
-single questions, one thread, asked of all methods in turn, so that a busy machine is as busy for each of them.
+Without `--like`, rows and questions are random unit vectors: the worst case, because no row is near any question. With
+it, rows have the neighbors of those of a file, whose last rows are real questions (`benchmarks/like_real.py`).
 
-- fp16, 8 bit, 4 bit: every number of a vector rounded (faiss.IndexScalarQuantizer; "uniform" has one range for all).
-- pq-N: N products of 4-bit codes, summed in registers (faiss.IndexPQFastScan).
-- rabitq: the sign of every number (faiss.IndexRaBitQFastScan).
-- ivf: float32 rows in sqrt(rows) cells, a tenth of which are read (faiss.IndexIVFFlat); only up to 200,000 rows.
+Every method (`benchmarks/scan_methods.py`) takes the best few of its codes (`re-ranked`) and ranks those by exact
+float32 products with their rows, read from a file; the exact scan is one matrix product over that file, mapped, and a
+partial sort. Each line is measured in a process of its own, on one thread, that opens the codes and asks single
+questions. Milliseconds are CPU time (the median of the questions), so that waiting for a busy machine does not count;
+memory is what the process holds beyond the interpreter and its libraries in the end, mapped pages included.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+
 import faiss
 import numpy as np
+from like_real import Like, nearest
 from numpy.typing import NDArray
+from scan_methods import Method, methods
 
 from sire_core.algorithms.vectors import unit_rows
+from sire_core.search.vectors.row_reader import RowReader
 
 Floats = NDArray[np.float32]
-Search = Callable[[Floats], NDArray[np.int64]]
 
 K = 10
-TRAINED_ON = 20_000
-IP = faiss.METRIC_INNER_PRODUCT
+BLOCK = 50_000
 
 
-def random_file(path: Path, rows: int, dimension: int) -> Floats:
+def random_rows(count: int, dimension: int) -> Iterable[Floats]:
     rng = np.random.default_rng(0)
+    for start in range(0, count, BLOCK):
+        yield unit_rows(rng.standard_normal((min(BLOCK, count - start), dimension), dtype=np.float32))
+
+
+def write(path: Path, blocks: Iterable[Floats], rows: int, dimension: int) -> None:
     matrix = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(rows, dimension))
-    for start in range(0, rows, 50_000):
-        part = matrix[start : start + 50_000]
-        part[:] = unit_rows(rng.standard_normal(part.shape, dtype=np.float32))
+    at = 0
+    for block in blocks:
+        matrix[at : at + len(block)] = block
+        at += len(block)
     matrix.flush()
-    return np.load(path, mmap_mode="r")
 
 
-def best(matrix: Floats, found: NDArray[np.int64], question: Floats) -> NDArray[np.int64]:
-    found = np.sort(found[found >= 0])
-    return found[np.argsort(-(matrix[found] @ question), kind="stable")[:K]]
+def resident() -> float:
+    """Megabytes that this process holds, mapped pages included."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmRSS:"))) / 1024
 
 
-def exact(matrix: Floats) -> Search:
-    def search(question: Floats) -> NDArray[np.int64]:
-        scores = matrix @ question
-        return np.argpartition(-scores, K)[:K]
-
-    return search
+def chosen(rows: int, names: list[str] | None) -> list[Method]:
+    found = [method for method in methods(rows) if rows <= method.most]
+    return [method for method in found if not names or any(method.name.startswith(name) for name in names)]
 
 
-def through(index: Any, matrix: Floats, depth: int) -> Search:
-    return lambda question: best(matrix, index.search(question[None], depth)[1][0], question)
+def build(method: Method, folder: Path) -> None:
+    """In a process of its own: make and write one index."""
+    start = time.process_time()
+    method.build(np.load(folder / "rows.npy", mmap_mode="r"), folder / "codes")
+    print(json.dumps({"build_s": time.process_time() - start}))
 
 
-def indexes(rows: int, d: int) -> Iterator[tuple[str, Any, float, tuple[int, ...]]]:
-    """Name, index, bytes of a row's code, depths."""
-    quantizer = faiss.ScalarQuantizer
-    for name, kind, size, depths in (
-        ("fp16", quantizer.QT_fp16, 2 * d, (4 * K,)),
-        ("8 bit", quantizer.QT_8bit, d, (4 * K,)),
-        ("8 bit uniform", quantizer.QT_8bit_uniform, d, (4 * K,)),
-        ("4 bit", quantizer.QT_4bit, d / 2, (4 * K, 10 * K)),
-    ):
-        yield name, faiss.IndexScalarQuantizer(d, kind, IP), size, depths
-    yield f"pq-{d // 2}", faiss.IndexPQFastScan(d, d // 2, 4, IP), d / 4, (100, 400, 1000, 2000)
-    if hasattr(faiss, "IndexRaBitQFastScan"):
-        yield "rabitq", faiss.IndexRaBitQFastScan(d, IP), d / 8, (1000, 4000)
-    if rows <= 200_000:
-        cells = int(rows**0.5)
-        index = faiss.IndexIVFFlat(faiss.IndexFlatIP(d), d, cells, IP)
-        index.nprobe = max(1, cells // 10)
-        yield "ivf", index, 4 * d, (K,)
-
-
-def measure(matrix: Floats, questions: Floats) -> list[dict[str, Any]]:
-    rows, dimension = matrix.shape
-    sample = np.array(matrix[np.random.default_rng(1).choice(rows, min(rows, TRAINED_ON), replace=False)])
-    searches: dict[tuple[str, int], Search] = {("exact", K): exact(matrix)}
-    facts: dict[str, dict[str, float]] = {"exact": {"megabytes": rows * dimension * 4e-6, "build_s": 0.0}}
-    for name, index, size, depths in indexes(rows, dimension):
-        start = time.perf_counter()
-        index.train(sample)
-        for at in range(0, rows, 50_000):
-            index.add(np.array(matrix[at : at + 50_000]))
-        facts[name] = {"megabytes": rows * size * 1e-6, "build_s": time.perf_counter() - start}
-        searches.update(((name, depth), through(index, matrix, depth)) for depth in depths)
-    seconds: dict[tuple[str, int], list[float]] = {key: [] for key in searches}
-    recall: dict[tuple[str, int], list[float]] = {key: [] for key in searches}
+def ask(method: Method | None, effort: int, depth: int, folder: Path) -> None:
+    """In a process of its own: open and ask; no method is the exact scan."""
+    faiss.omp_set_num_threads(1)
+    questions, borders = np.load(folder / "questions.npy"), np.load(folder / "borders.npy")
+    before = resident()
+    matrix = np.load(folder / "rows.npy", mmap_mode="r")
+    reader = RowReader(matrix)
+    codes = None if method is None else method.open(matrix.shape[1], folder / "codes")
+    seconds, found = [], []
     for number, question in enumerate((questions[0], *questions)):  # the first time round warms up
-        border = np.partition(matrix @ question, -K)[-K] - 1e-6  # rows that score the same are as good
-        for key, search in searches.items():
-            start = time.perf_counter()
-            hits = search(question)
-            if number:
-                seconds[key].append(time.perf_counter() - start)
-                recall[key].append(float((matrix[hits] @ question >= border).sum()) / K)
-    base = statistics.median(seconds["exact", K])
-    return [
-        {
-            "rows": rows,
-            "method": name,
-            "depth": depth,
-            "recall": statistics.fmean(recall[name, depth]),
-            "ms": 1000 * statistics.median(seconds[name, depth]),
-            "speed": base / statistics.median(seconds[name, depth]),
-            **facts[name],
-        }
-        for name, depth in searches
+        start = time.thread_time()
+        if codes is None:
+            hits = np.argpartition(-(matrix @ question), K)[:K]
+        else:
+            near = np.sort(codes.find(question, depth, effort))
+            hits = near[np.argsort(-(reader.rows(near) @ question), kind="stable")[:K]]
+        if number:
+            seconds.append(time.thread_time() - start)
+            found.append(hits)
+    memory = resident() - before
+    right = [
+        float((matrix[hits] @ question >= border).sum()) / K
+        for hits, question, border in zip(found, questions, borders, strict=True)
     ]
+    line = {"recall": statistics.fmean(right), "ms": 1000 * statistics.median(seconds), "memory": memory}
+    print(json.dumps(line))
 
 
-def show(lines: list[dict[str, Any]]) -> None:
-    print("| rows | method | re-ranked | recall@10 | ms | times as fast | codes, MB | build, s |")
-    print("|-----:|--------|----------:|----------:|---:|--------------:|----------:|---------:|")
-    for line in lines:
-        print(
-            f"| {line['rows']:,} | {line['method']} | {line['depth']:,} | {line['recall']:.4f} | {line['ms']:.2f} | "
-            f"{line['speed']:.1f} | {line['megabytes']:.0f} | {line['build_s']:.1f} |"
-        )
+def run(*arguments: object) -> dict[str, Any]:
+    told = subprocess.run(
+        [sys.executable, __file__, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True
+    )
+    line: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
+    return line
+
+
+def measure(folder: Path, rows: int, names: list[str] | None) -> Iterable[dict[str, Any]]:
+    """Lines of all methods on the rows and questions of a folder."""
+    matrix, questions = np.load(folder / "rows.npy", mmap_mode="r"), np.load(folder / "questions.npy")
+    np.save(folder / "borders.npy", nearest(matrix, questions, K)[1][:, -1] - 1e-6)  # who scores the same is as good
+    fact = {"rows": rows, "method": "exact", "effort": 0, "depth": K, "build_s": 0.0, "file": matrix.nbytes * 1e-6}
+    yield {**fact, **run("--folder", folder, "--rows", rows)}
+    for method in chosen(rows, names):
+        told = ("--folder", folder, "--rows", rows, "--one", method.name)
+        fact = {"rows": rows, "method": method.name, **run(*told)}
+        fact["file"] = (folder / "codes").stat().st_size * 1e-6
+        for effort, depth in method.asked:
+            yield {**fact, "effort": effort, "depth": depth, **run(*told, "--effort", effort, "--depth", depth)}
+
+
+def show(line: dict[str, Any]) -> None:
+    effort = f"{line['effort']:,}" if line["effort"] else ""
+    print(
+        f"| {line['rows']:,} | {line['method']} | {effort} | {line['depth']:,} | {line['recall']:.3f} | "
+        f"{line['ms']:.2f} | {line['memory']:.0f} | {line['file']:.0f} | {line['build_s']:.0f} |",
+        flush=True,
+    )
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[5_000, 100_000])
+    parser.add_argument("--dimension", type=int, default=384, help="of random vectors")
+    parser.add_argument("--questions", type=int, default=50)
+    parser.add_argument("--like", type=Path, help="a float32 .npy file; its last rows are the questions")
+    parser.add_argument("--methods", nargs="+", help="only those whose names begin so")
+    parser.add_argument("--json", type=Path)
+    for name, kind in (("folder", Path), ("one", str), ("effort", int), ("depth", int)):
+        parser.add_argument(f"--{name}", type=kind, help=argparse.SUPPRESS)  # what one measuring process is told
+    return parser.parse_args()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=[5_000, 100_000])
-    parser.add_argument("--dimension", type=int, default=384)
-    parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument("--vectors", type=Path, help="A float32 .npy file instead; its last rows are the questions.")
-    parser.add_argument("--json", type=Path)
-    args = parser.parse_args()
-    faiss.omp_set_num_threads(1)
-    lines = []
-    with tempfile.TemporaryDirectory() as folder:
-        if args.vectors:
-            given = unit_rows(np.load(args.vectors).astype(np.float32))
-            lines += measure(given[: -args.questions], given[-args.questions :])
+    args = arguments()
+    if args.folder:
+        method = next((one for one in methods(args.rows[0]) if one.name == args.one), None)
+        if method is not None and args.depth is None:
+            build(method, args.folder)
         else:
-            rng = np.random.default_rng(2)
-            questions = unit_rows(rng.standard_normal((args.questions, args.dimension), dtype=np.float32))
-            for rows in args.rows:
-                lines += measure(random_file(Path(folder) / f"{rows}.npy", rows, args.dimension), questions)
-    show(lines)
+            ask(method, args.effort, args.depth, args.folder)
+        return
+    lines = []
+    names = ("rows", "method", "cells read or list", "re-ranked", "recall@10", "CPU ms", "memory, MB", "codes, MB")
+    print("|".join(("", *(f" {name} " for name in (*names, "build, CPU s")), "")))
+    print("|---:|---|" + "---:|" * len(names[2:]) + "---:|")
+    if args.like:
+        given = unit_rows(np.load(args.like).astype(np.float32))
+        questions, like = given[-args.questions :], Like(given[: -args.questions])
+    else:
+        rng = np.random.default_rng(2)
+        questions, like = unit_rows(rng.standard_normal((args.questions, args.dimension), dtype=np.float32)), None
+    for rows in args.rows:
+        with tempfile.TemporaryDirectory() as name:
+            folder, dimension = Path(name), questions.shape[1]
+            np.save(folder / "questions.npy", questions)
+            write(folder / "rows.npy", like.rows(rows) if like else random_rows(rows, dimension), rows, dimension)
+            for line in measure(folder, rows, args.methods):
+                show(line)
+                lines.append(line)
     if args.json:
         args.json.write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
 

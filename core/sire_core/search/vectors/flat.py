@@ -28,7 +28,8 @@ class Flat:
         instruction: Text appended to the question before it is embedded. Empty by default; the released SiReRAG
             notebooks append the answer instruction (SiReRAG).
         ann_threshold: Pools of at least so many units (and of ten thousand) are searched through codes, which may miss
-            a unit now and then; None always scans. A filtered search always scans.
+            a unit now and then; from 200,000 units on, in cells of which few are read, where the vectors have such. None
+            always scans. A filtered search always scans.
     """
 
     instruction: str = ""
@@ -58,7 +59,7 @@ class Flat:
             import asyncio
 
             codes = await asyncio.to_thread(view.derived, "coded rows", lambda: PQIndex(view))
-            return PQRanking(codes, matrix, question, scan, explain)
+            return PQRanking(codes, question, scan, explain)
         if allowed is None and view.scans:
             return LiftedRanking(await view.similarities(query, question), explain)
         return await scan()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.search.ranking import best_first
+from sire_core.search.vectors.coded_rows import CELLS_FROM, coded
+from sire_core.search.vectors.row_reader import RowReader
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,9 +22,9 @@ __all__ = ["PQIndex", "PQRanking", "pq_pays"]
 
 _REACH = 100
 _DEPTH = 1000
+_DEPTH_READ = 400
+"""Of many rows: reading more from the file takes longer than the search."""
 _FEWEST = 10 * _DEPTH
-_TRAINED_ON = 20_000
-_BLOCK = 65_536
 _FILE = "codes.faiss"
 
 
@@ -32,26 +34,46 @@ def pq_pays(rows: int, dimension: int) -> bool:
 
 
 class PQIndex:
-    """Four bits per two numbers of a vector, summed from tables in registers (product quantisation, fast scan).
+    """Four bits per two numbers of a vector, summed from tables in registers (product quantization, fast scan).
 
-    For 384 numbers 96 bytes instead of 1,536. On random unit vectors, which have no near neighbours and are the worst
-    case, the best 10 are found as `benchmarks/scan.py` shows; see `benchmarks/results/scan.md`.
+    For 384 numbers 96 bytes instead of 1,536. Many rows lie in cells of which few are read, and those that are ranked
+    again are read from their file, so that a search does not bring it into memory; see `coded`. On random unit vectors,
+    which have no near neighbors and are the worst case, and on vectors like real ones the best 10 are found as
+    `benchmarks/scan.py` shows; see `benchmarks/results/scan.md`.
 
     Args:
         view: A snapshot whose matrix is `pq_pays`; it keeps the codes for the next process.
+        cells_from: So many rows get cells, and are read from their file.
     """
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, cells_from: int = CELLS_FROM) -> None:
         self._matrix = view.matrix
-        self._index = view.kept("codes", lambda: _make(view.matrix), _save, _load)
+        large = len(view.matrix) >= cells_from
+        self._reader = RowReader(view.matrix) if large else None
+        self._depth = _DEPTH_READ if large else _DEPTH
+        self._index = view.kept("codes", lambda: coded(view.matrix, cells_from), _save, _load)
 
     def best(self, question: FloatArray, n: int) -> tuple[IntArray, FloatArray]:
         """Positions and exact scores of the best `n` rows, as nearly all of them as the codes can tell; n <= 100."""
-        found = np.sort(self._index.search(question[None], _DEPTH)[1][0])
-        found = found[found >= 0]
-        scores = np.asarray(self._matrix[found] @ question, dtype=np.float32)
+        found = np.sort(self._candidates(question))
+        scores = np.asarray(self.rows(found) @ question, dtype=np.float32)
         order = best_first(scores, n)
         return found[order], scores[order]
+
+    def rows(self, positions: IntArray) -> FloatArray:
+        """Vectors of some rows."""
+        return self._matrix[positions] if self._reader is None else self._reader.rows(positions)
+
+    def _candidates(self, question: FloatArray) -> IntArray:
+        cells = getattr(self._index, "nlist", 0)
+        found = self._index.search(question[None], self._depth)[1][0]
+        if cells and found[-1] < 0:  # the nearest cells hold too few rows
+            import faiss
+
+            every: Any = faiss.SearchParametersIVF()
+            every.nprobe = cells
+            found = self._index.search(question[None], self._depth, params=every)[1][0]
+        return np.asarray(found[found >= 0])
 
 
 class PQRanking:
@@ -59,7 +81,6 @@ class PQRanking:
 
     Args:
         codes: Of the pool.
-        matrix: Unit-length rows, `[n, d]`.
         question: `[d]`.
         scan: Makes the exact ranking.
         explain: Steps that lead to a position.
@@ -68,13 +89,11 @@ class PQRanking:
     def __init__(
         self,
         codes: PQIndex,
-        matrix: FloatArray,
         question: FloatArray,
         scan: Callable[[], Awaitable[ScoredRanking]],
         explain: Callable[[int], tuple[PathStep, ...]],
     ) -> None:
         self._codes = codes
-        self._matrix = matrix
         self._question = question
         self._scan = scan
         self._explain = explain
@@ -95,23 +114,11 @@ class PQRanking:
 
     def scores_at(self, positions: IntArray) -> FloatArray:
         """Exact scores of given positions."""
-        return np.asarray(self._matrix[positions] @ self._question, dtype=np.float32)
+        return np.asarray(self._codes.rows(positions) @ self._question, dtype=np.float32)
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Why a position is where it is."""
         return self._explain(position)
-
-
-def _make(matrix: FloatArray) -> Any:
-    import faiss
-
-    rows, dimension = matrix.shape
-    index = faiss.IndexPQFastScan(dimension, dimension // 2, 4, faiss.METRIC_INNER_PRODUCT)
-    # Evenly spread rows: chunks come first in a pool, and every kind of unit has to be known.
-    index.train(np.ascontiguousarray(matrix[:: max(1, rows // _TRAINED_ON)][:_TRAINED_ON]))
-    for start in range(0, rows, _BLOCK):
-        index.add(np.ascontiguousarray(matrix[start : start + _BLOCK]))
-    return index
 
 
 def _load(directory: Path) -> Any:
