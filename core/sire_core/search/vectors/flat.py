@@ -28,8 +28,8 @@ class Flat:
         instruction: Text appended to the question before it is embedded. Empty by default; the released SiReRAG
             notebooks append the answer instruction (SiReRAG).
         ann_threshold: Pools of at least so many units (and of ten thousand) are searched through codes, which may miss
-            a unit now and then; from 200,000 units on, in cells of which few are read, where the vectors have such. None
-            always scans. A filtered search always scans.
+            a unit now and then; from 200,000 units on, codes lie in cells of which few are read, where the vectors have
+            cells. None always scans. A filtered search always scans.
     """
 
     instruction: str = ""
