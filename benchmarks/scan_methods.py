@@ -119,7 +119,8 @@ def _usearch(dtype: str) -> Callable[[int], Any]:
 
 
 def _prq(d: int) -> Any:
-    return faiss.IndexProductResidualQuantizerFastScan(d, d // 8, 4, 4, IP)
+    without_norms = faiss.AdditiveQuantizer.ST_LUT_nonorm
+    return faiss.IndexProductResidualQuantizerFastScan(d, d // 8, 4, 4, IP, without_norms)
 
 
 def methods(rows: int) -> Iterator[Method]:
