@@ -19,23 +19,23 @@ _MIXTURE_SEED = 0
 _LOCAL_NEIGHBORS = 10
 _DIMENSION = 10
 """Dimensions that UMAP keeps; one point more, or fewer, are one cluster."""
+_THRESHOLD = 0.1
 _MAX_COMPONENTS = 50
 """The largest mixture tried has one component less, and less than there are points."""
 
 
-def soft_labels(posteriors: NDArray[np.float64], threshold: float = 0.1, *, repair: bool = True) -> NDArray[np.bool_]:
-    """Components that a point belongs to: those with a posterior above the threshold.
+def soft_labels(posteriors: NDArray[np.float64], *, repair: bool = True) -> NDArray[np.bool_]:
+    """Components that a point belongs to: those with a posterior above .1.
 
     Args:
         posteriors: `[n, components]`.
-        threshold: Strict lower bound.
         repair: Give points without any such component their most probable one, the first of equals. The reference
             loses these points.
 
     Returns:
         Membership, `[n, components]`.
     """
-    labels = np.asarray(posteriors > threshold)
+    labels = np.asarray(posteriors > _THRESHOLD)
     if repair and posteriors.shape[1]:
         lost = np.flatnonzero(~labels.any(axis=1))
         labels[lost, posteriors[lost].argmax(axis=1)] = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sire_core.clean_text import clean_text, clean_value
@@ -51,12 +51,7 @@ def _checked(document: object, number: int) -> Document:
     if not identifier.strip():
         raise CorpusError(f"Document number {number} has a blank id; give each document an id of its own.")
     where = f"Document {identifier!r} (number {number})"
-    for name in ("text", "title"):
-        value = getattr(document, name)
-        if not isinstance(value, str):
-            raise CorpusError(f"{where}: {name} is {type(value).__name__}, not str.")
-    if not isinstance(document.metadata, Mapping):
-        raise CorpusError(f"{where}: metadata is {type(document.metadata).__name__}, not a mapping.")
+    _check_types(document, ("text", "title"), where)
     return Document(
         id=identifier,
         text=clean_text(document.text),
@@ -64,6 +59,15 @@ def _checked(document: object, number: int) -> Document:
         metadata=clean_metadata(document.metadata, where),
         chunks=_checked_chunks(document.chunks, where),
     )
+
+
+def _check_types(given: Document | Passage, texts: Sequence[str], where: str, of: str = "") -> None:
+    for name in texts:
+        value = getattr(given, name)
+        if not isinstance(value, str):
+            raise CorpusError(f"{where}: {name}{of} is {type(value).__name__}, not str.")
+    if not isinstance(given.metadata, Mapping):
+        raise CorpusError(f"{where}: metadata{of} is {type(given.metadata).__name__}, not a mapping.")
 
 
 def _checked_chunks(chunks: object, where: str) -> tuple[str | Passage, ...]:
@@ -83,12 +87,7 @@ def _passage_id(given: str, where: str) -> str:
 
 
 def _checked_passage(passage: Passage, where: str) -> Passage:
-    for name in ("text", "id", "title"):
-        value = getattr(passage, name)
-        if not isinstance(value, str):
-            raise CorpusError(f"{where}: {name} of a passage is {type(value).__name__}, not str.")
-    if not isinstance(passage.metadata, Mapping):
-        raise CorpusError(f"{where}: metadata of a passage is {type(passage.metadata).__name__}, not a mapping.")
+    _check_types(passage, ("text", "id", "title"), where, " of a passage")
     return Passage(
         text=clean_text(passage.text),
         id=_passage_id(passage.id, where),

@@ -18,6 +18,8 @@ __all__ = ["BASELINE", "Interval", "mean_interval", "paired_bootstrap", "with_in
 BASELINE = "hybrid"
 """The row that others are compared with: what most people would use otherwise."""
 
+_K = 5
+"""Hits whose recall rows are compared by."""
 _BATCH = 500
 
 
@@ -67,7 +69,7 @@ def paired_bootstrap(row: EvalRow, baseline: EvalRow, *, k: int = 5, samples: in
     return _interval(np.array([100.0 * (ours[name] - theirs[name]) for name in ours]), samples, seed)
 
 
-def mean_interval(rates: Sequence[float], *, samples: int = 10_000, seed: int = 0) -> Interval:
+def mean_interval(rates: Sequence[float], *, samples: int = 10_000) -> Interval:
     """A mean of rates (0..1) in points, and its 95 % interval over the questions.
 
     Raises:
@@ -77,11 +79,11 @@ def mean_interval(rates: Sequence[float], *, samples: int = 10_000, seed: int = 
 
     if not rates:
         raise ConfigurationError("An interval needs at least one question.")
-    return _interval(100.0 * np.array(rates), samples, seed)
+    return _interval(100.0 * np.array(rates), samples, 0)
 
 
-def with_intervals(rows: Sequence[EvalRow], *, k: int = 5) -> list[EvalRow]:
-    """Rows with what `EvalRow.interval` holds: the difference of R@k to the row `BASELINE`, where there is one.
+def with_intervals(rows: Sequence[EvalRow]) -> list[EvalRow]:
+    """Rows with what `EvalRow.interval` holds: the difference of R@5 to the row `BASELINE`, where there is one.
 
     The baseline itself has none, nor has a row over other questions or over none with gold passages.
     """
@@ -92,7 +94,7 @@ def with_intervals(rows: Sequence[EvalRow], *, k: int = 5) -> list[EvalRow]:
     return [
         row
         if row is base or {result.id for result in row.with_gold} != asked
-        else replace(row, interval={"baseline": BASELINE, "k": k, **paired_bootstrap(row, base, k=k).as_json()})
+        else replace(row, interval={"baseline": BASELINE, "k": _K, **paired_bootstrap(row, base, k=_K).as_json()})
         for row in rows
     ]
 

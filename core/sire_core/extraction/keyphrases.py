@@ -15,6 +15,7 @@ from sire_core.types import Chunk
 __all__ = ["keyphrases"]
 
 _RUN = re.compile(r"(?<![\w'\u2019-])[a-z][a-z-]+(?: [a-z][a-z-]+)*(?![\w'\u2019])")
+_MOST = 5
 _MAX_RUN = 3
 _NAME_WEIGHT = 1.5  # names are what passages share; found by reading, not tuned
 _LENGTH_EXPONENT = 0.4
@@ -29,7 +30,7 @@ _THEMES = frozenset(
 _STOP = (FUNCTION_WORDS | OPENERS | frozenset(MONTHS)) - _THEMES
 
 
-def keyphrases(chunk: Chunk, sentences: Sequence[str], names: Iterable[str], limit: int = 5) -> tuple[str, ...]:
+def keyphrases(chunk: Chunk, sentences: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
     """The passage's most telling phrases, verbatim, best first; never the title.
 
     A phrase's score is the mean rarity of its words times the square root of how often it occurs;
@@ -39,7 +40,6 @@ def keyphrases(chunk: Chunk, sentences: Sequence[str], names: Iterable[str], lim
         chunk: The passage.
         sentences: Its tidied sentences.
         names: Names as they stand in the passage, with repetition.
-        limit: How many.
     """
     titles = (phrase_words(chunk.title), phrase_words(base_title(chunk.title)))
     found: dict[str, list[float]] = {}  # words -> [count, weight]
@@ -59,7 +59,7 @@ def keyphrases(chunk: Chunk, sentences: Sequence[str], names: Iterable[str], lim
         scored.append((-weight * mean * count**0.5 * len(parts) ** _LENGTH_EXPONENT, order, words))
     scored.sort()
     text = f" {phrase_words(chunk.text)} "  # tidying may have joined what the passage has apart
-    return tuple(islice((forms[words] for _, _, words in scored if f" {words} " in text), limit))
+    return tuple(islice((forms[words] for _, _, words in scored if f" {words} " in text), _MOST))
 
 
 def _runs(sentences: Sequence[str]) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sire_core.filters.conditions import Condition
@@ -29,9 +29,9 @@ TITLE = "title"
 FIELDS = (*DOCUMENT_KEYS, *PASSAGE_KEYS, TITLE)
 
 
-def asks_for_fields(where: Filter, keys: Collection[str] = FIELDS) -> bool:
+def asks_for_fields(where: Filter) -> bool:
     """Whether a filter names a key that may stand for a field."""
-    return any(condition.key in keys for condition in conditions(where))
+    return any(condition.key in FIELDS for condition in conditions(where))
 
 
 def filtered_title(of_document: str, own: str) -> str:

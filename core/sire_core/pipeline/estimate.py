@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -124,9 +124,8 @@ def estimate_extraction(
     *,
     known: Collection[str] = (),
     price: Price | None = None,
-    count: Callable[[str], int] = estimate_tokens,
 ) -> CostRange:
-    """Calls and prompt tokens of extraction: exact in calls, and in prompt tokens as far as `count` is.
+    """Calls and prompt tokens of extraction: exact in calls, and in prompt tokens as far as `estimate_tokens` is.
 
     Prompt tokens range from a server that does not count the JSON schema to one that does. Of native extraction only
     the first step is exact; the later ones hold its answer, and may be half or twice as long.
@@ -136,20 +135,19 @@ def estimate_extraction(
         extractor: Whose prompts are counted.
         known: Content hashes that have a record already.
         price: Price of the extractor's model.
-        count: A tokenizer's count.
     """
     from sire_core.extraction.answers import ExtractionAnswer
     from sire_core.models.prompt_format import render
     from sire_core.models.structured import strict_json_schema
 
     todo = {item.chunk.hash: item for item in items if item.chunk.hash not in known and item.chunk.text.strip()}
-    schema = count(json.dumps(strict_json_schema(ExtractionAnswer), separators=(",", ":")))
+    schema = estimate_tokens(json.dumps(strict_json_schema(ExtractionAnswer), separators=(",", ":")))
     fixed: dict[str, int] = {}
     read = wrote = 0
     groups = list(extractor.groups(todo.values()))
     for group in groups:
         rendered = render(extractor.prompt(*group))
-        read += fixed.setdefault(rendered.system, count(rendered.system)) + count(rendered.user)
+        read += fixed.setdefault(rendered.system, estimate_tokens(rendered.system)) + estimate_tokens(rendered.user)
         wrote += extractor.answer_room(*group)
     calls = len(groups) * extractor.steps
     later = (extractor.steps - 1) * read

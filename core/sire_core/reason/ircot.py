@@ -41,6 +41,8 @@ _MERGE: dict[str, Merge] = {"original": "append", "hipporag": "max_score", "inde
 _STEPS = {"original": 10, "hipporag": 3, "indexrag": 3}
 _SEARCH = re.compile(r"(?:next )?search(?: query)?[^\w:]{0,3}:", re.IGNORECASE)
 
+_ALIKE = 0.9
+"""Share of characters in which two paragraphs agree that are taken for one."""
 _COMPARED = 1000
 """Characters of two texts that are compared; enough to tell passages apart, and it bounds the time."""
 
@@ -196,11 +198,11 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Reasoning
     run.stop = "step_limit"
 
 
-def nearly_equal(one: str, other: str, ratio: float = 0.9) -> bool:
-    """Whether two texts agree in at least that share of their characters (upper case counts as lower case)."""
+def nearly_equal(one: str, other: str) -> bool:
+    """Whether two texts agree in nine of ten characters (upper case counts as lower case)."""
     matcher = SequenceMatcher(None, one.casefold()[:_COMPARED], other.casefold()[:_COMPARED], autojunk=False)
     # Two upper bounds first: they settle almost every comparison.
-    return matcher.real_quick_ratio() >= ratio and matcher.quick_ratio() >= ratio and matcher.ratio() >= ratio
+    return all(share() >= _ALIKE for share in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio))
 
 
 def admit_paragraphs(collected: Sequence[Unit], found: Sequence[Unit], *, most: int, max_words: int) -> list[int]:

@@ -16,6 +16,7 @@ from sire_core.storage.opening import explained, open_database
 
 __all__ = ["Database", "FileStamp"]
 
+_ROWS = 2000  # fetched at once
 _VARIABLES = 900  # SQLite's smallest compiled-in limit on bound variables is 999
 
 FileStamp = tuple[int, ...]
@@ -141,14 +142,14 @@ class Database:
         except sqlite3.Error as error:
             raise explained(error, self.path) from error
 
-    def iterate(self, sql: str, parameters: Sequence[object] = (), batch: int = 2000) -> Iterator[tuple[Any, ...]]:
+    def iterate(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """Run a query and yield rows without holding all of them."""
         try:
             with self._lock:
                 cursor = self._connection.cursor().execute(sql, parameters)
             while True:
                 with self._lock:
-                    rows = cursor.fetchmany(batch)
+                    rows = cursor.fetchmany(_ROWS)
                 if not rows:
                     return
                 yield from rows

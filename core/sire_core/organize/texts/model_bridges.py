@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BridgesAnswer", "ModelBridges"]
 
+_LONGEST = 400
+"""A longer answer, in characters, is no bridging fact."""
 _INSTRUCTIONS = """\
 Several documents name the same entity. Write bridging facts: each is one sentence that joins what at least two of the \
 documents say, so that a question whose answer needs both can be answered from the sentence alone. Name everybody and \
@@ -48,12 +50,10 @@ class ModelBridges:
 
     Args:
         language_model: Who writes. With `with_sources` (see `CachedModel`) it is told the chunks of each entity.
-        max_chars: A longer answer is no bridging fact.
     """
 
-    def __init__(self, language_model: LanguageModel, *, max_chars: int = 400) -> None:
+    def __init__(self, language_model: LanguageModel) -> None:
         self._model = language_model
-        self._max_chars = max_chars
 
     async def write(
         self, evidence: Sequence[BridgeEvidence], progress: Callable[[int, int], None] | None = None
@@ -86,7 +86,7 @@ class ModelBridges:
         kept: dict[str, str] = {}
         for text in texts:
             said = normalize_answer(text)
-            if said not in known and len(text) <= self._max_chars:
+            if said not in known and len(text) <= _LONGEST:
                 kept.setdefault(said, text)
         return list(kept.values())
 
