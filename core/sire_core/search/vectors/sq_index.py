@@ -28,9 +28,11 @@ _FILES = ("codes.faiss", "rounding.npy")
 
 def sq_pays(rows: int, dimension: int) -> bool:
     """Whether bytes pay: a smaller matrix is multiplied as fast as its candidates are ranked again."""
+    if rows * dimension < _FEWEST:
+        return False
     import faiss
 
-    return rows * dimension >= _FEWEST and hasattr(faiss.ScalarQuantizer, "QT_8bit_direct_signed")
+    return hasattr(faiss.ScalarQuantizer, "QT_8bit_direct_signed")
 
 
 @dataclass(frozen=True, slots=True)
