@@ -147,10 +147,15 @@ def _merge_round(now: _Groups, total: float, strictness: float) -> Ints | None:
     best = np.zeros(now.between.size)
     np.maximum.at(best, ends.T.ravel(), np.tile(gains, 2))
     likely = np.flatnonzero(gains >= strictness * best[ends].max(axis=1))
-    likely = likely[np.lexsort((ends[likely, 1], ends[likely, 0], -gains[likely]))]
-    pairs = zip(*(column[likely].tolist() for column in (ends[:, 0], ends[:, 1], gains, weights)), strict=True)
-    parts = (now.inner.tolist(), now.volumes.tolist(), now.ceilings.tolist())
-    return np.array(_pair_up(pairs, *parts, strictness * total), dtype=np.int64)
+    likely = likely[np.argsort(-gains[likely], kind="stable")]  # edges are in order already
+    touched = np.zeros(now.between.size, dtype=np.bool_)
+    touched[ends[likely]] = True
+    groups, labels = np.flatnonzero(touched), np.arange(now.between.size)
+    left, right = (np.cumsum(touched) - 1)[ends[likely]].T
+    pairs = zip(*(column.tolist() for column in (left, right, gains[likely], weights[likely])), strict=True)
+    parts = (now.inner[groups].tolist(), now.volumes[groups].tolist(), now.ceilings[groups].tolist())
+    labels[groups] = groups[_pair_up(pairs, *parts, strictness * total)]
+    return labels
 
 
 def _gains(now: _Groups) -> Floats:

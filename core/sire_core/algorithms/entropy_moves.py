@@ -10,6 +10,7 @@ import numpy as np
 
 from sire_core.algorithms.encoding_tree import canonical_labels
 from sire_core.algorithms.entropy_merging import SMALLEST_GAIN, MergeLevel, worth
+from sire_core.algorithms.grouping import ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,11 +41,13 @@ def move_units(level: MergeLevel, labels: Ints) -> Ints:
         `[n]`, numbered by the smallest unit; never worth less than before.
     """
     rows = level.graph.rows()
-    lists = tuple(column.tolist() for column in (*rows, level.volumes))
 
     def sweep(labels: Ints, scores: Scores) -> Ints:
         units, targets = _best_moves(level, labels, rows, scores)
-        return _made(labels, (units.tolist(), targets.tolist()), lists, scores, SMALLEST_GAIN * level.total)
+        starts, counts = rows[0][units], rows[0][units + 1] - rows[0][units]
+        at = ranges(starts, counts)
+        moves = (units, targets, level.volumes[units], counts, rows[1][at], rows[2][at])
+        return _made(labels, tuple(column.tolist() for column in moves), scores, SMALLEST_GAIN * level.total)
 
     return _swept(level, labels, sweep)
 
@@ -117,11 +120,14 @@ def _best_links(links: _Links, gains: Floats, total: float) -> Ints:
     """Positions of the links with the largest positive gain of their unit, the smaller group first in a tie."""
     rounded = np.round(gains / max(total, 1e-300), _DIGITS)
     good = np.flatnonzero(rounded > SMALLEST_GAIN)
-    order = good[np.lexsort((links.groups[good], -rounded[good], links.units[good]))]
+    most = np.zeros(len(links.own))
+    np.maximum.at(most, links.units[good], rounded[good])
+    good = good[rounded[good] == most[links.units[good]]]
+    order = good[np.lexsort((links.groups[good], links.units[good]))]
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = links.units[order[1:]] != links.units[order[:-1]]
     best = order[first]
-    return best[np.argsort(-rounded[best], kind="stable")]
+    return np.asarray(best[np.argsort(-rounded[best], kind="stable")], dtype=np.int64)
 
 
 def _best_moves(level: MergeLevel, labels: Ints, rows: Rows, scores: Scores) -> tuple[Ints, Ints]:
@@ -142,15 +148,20 @@ def _best_moves(level: MergeLevel, labels: Ints, rows: Rows, scores: Scores) -> 
     return every.units[best], every.groups[best]
 
 
-def _made(labels: Ints, moves: tuple[list[int], list[int]], lists: Lists, scores: Scores, least: float) -> Ints:
-    """Labels after those of the moves, in this order, that still gain something when it is their turn."""
-    starts, neighbors, weights, sizes = lists
+def _made(labels: Ints, moves: Lists, scores: Scores, least: float) -> Ints:
+    """Labels after those of the moves, in this order, that still gain something when it is their turn.
+
+    Moves are units, targets, volumes, how many neighbours, and, all in a row, the neighbours and the weights to them.
+    """
+    *units, neighbors, weights = moves
     inner, volumes, ceilings = (column.tolist() for column in scores)
     home: list[int] = labels.tolist()
-    for unit, target in zip(*moves, strict=True):
+    stop = 0
+    for unit, target, size, count in zip(*units, strict=True):
+        start, stop = stop, stop + count
         own, top = home[unit], ceilings[home[unit]]
         from_own = to_target = 0.0
-        for place in range(starts[unit], starts[unit + 1]):
+        for place in range(start, stop):
             group = home[neighbors[place]]
             if group == own:
                 from_own += weights[place]
@@ -159,8 +170,8 @@ def _made(labels: Ints, moves: tuple[list[int], list[int]], lists: Lists, scores
         group = len(inner) if target < 0 else target
         inside, volume = (0.0, 0.0) if target < 0 else (inner[group], volumes[group])
         before = _value(inner[own], volumes[own], top) + _value(inside, volume, top)
-        left = (inner[own] - 2 * from_own, volumes[own] - sizes[unit])
-        joined = (inside + 2 * to_target, volume + sizes[unit])
+        left = (inner[own] - 2 * from_own, volumes[own] - size)
+        joined = (inside + 2 * to_target, volume + size)
         if _value(left[0], left[1], top) + _value(joined[0], joined[1], top) - before <= least:
             continue
         if target < 0:

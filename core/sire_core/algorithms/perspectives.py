@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -104,7 +105,8 @@ def abstract_greedy(
     if graph.size < _SMALLEST or not len(graph.edges):
         return (Perspective(EncodingTree(graph.size), RELATIONS, 0.0),)
     rng = np.random.default_rng(seed)
-    chance = {name: _share_by_chance(view, levels, rng) for name, view in seen.items()}
+    mixed = {name: rng.permutation(view.edges.ravel()).reshape(-1, 2) for name, view in seen.items()}
+    chance = cache(lambda name: _share_by_chance(seen[name], mixed[name], levels))
     pool = _Pool(seen, chance, graph.largest_component(), diversity, informative)
     for name, view in seen.items():
         pool.add(name, _candidates(view, levels, _RESOLUTIONS if name == RELATIONS else (), rng))
@@ -189,9 +191,8 @@ def information_share(graph: UndirectedGraph, tree: EncodingTree) -> float:
     return decoding_information(graph, tree) / whole if whole > 0 else 0.0
 
 
-def _share_by_chance(view: UndirectedGraph, levels: int, rng: np.random.Generator) -> float:
-    """What merging explains of a graph with these degrees and no structure; below 1."""
-    ends = rng.permutation(view.edges.ravel()).reshape(-1, 2)
+def _share_by_chance(view: UndirectedGraph, ends: NDArray[np.int64], levels: int) -> float:
+    """What merging explains of a graph with the weights of a view and its ends in random order; below 1."""
     mixed = UndirectedGraph.from_edges(view.size, ends, view.weights)
     return min(information_share(mixed, entropy_tree(mixed, levels)), _ALL_BY_CHANCE) if len(mixed.edges) else 0.0
 
@@ -202,7 +203,7 @@ class _Pool:
     def __init__(
         self,
         views: Mapping[str, UndirectedGraph],
-        chance: Mapping[str, float],
+        chance: Callable[[str], float],
         held: NDArray[np.bool_],
         diversity: float,
         informative: bool,
@@ -231,7 +232,17 @@ class _Pool:
     def extend(self, chosen: list[int], only: str | None = None) -> list[int]:
         """The chosen trees and the one that adds most to them, if there is one; the earlier in case of a tie."""
         left = [place for place in self._useful(only) if place not in chosen]
-        return [*chosen, max(left, key=lambda place: self._adds(place, chosen))] if left else chosen
+        if not left:
+            return chosen
+        # What chance explains takes as long as a tree: it is computed where a tree may still be the best without it.
+        most = {place: self._most(place) - self._costs(place, chosen) for place in left}
+        best, added = left[0], -np.inf
+        for place in sorted(left, key=lambda place: -most[place]):
+            if most[place] < added - _ROUNDING:
+                break
+            if (adds := self._adds(place, chosen)) > added or (adds == added and place < best):
+                best, added = place, adds
+        return [*chosen, best]
 
     def exchange(self, chosen: list[int]) -> list[int]:
         """Replace chosen trees by others as long as what all say less what they share grows."""
@@ -253,9 +264,18 @@ class _Pool:
 
     def _adds(self, place: int, others: list[int]) -> float:
         found = self.found[place]
-        chance = self._chance[found.view]
+        chance = self._chance(found.view) if self._gain else 0.0
         worth: float = (found.information - chance) / (1 - chance) * self._covered[found.view]
-        return self._gain * worth - self._diversity * sum(self._share(place, other) for other in others)
+        return self._gain * worth - self._costs(place, others)
+
+    def _most(self, place: int) -> float:
+        """What a tree is worth where chance explains nothing."""
+        found = self.found[place]
+        most: float = self._gain * found.information * self._covered[found.view]
+        return most
+
+    def _costs(self, place: int, others: list[int]) -> float:
+        return self._diversity * sum(self._share(place, other) for other in others)
 
     def _share(self, one: int, two: int) -> float:
         pair = (min(one, two), max(one, two))

@@ -46,7 +46,8 @@ def keyphrases(chunk: Chunk, sentences: Sequence[str], names: Iterable[str]) -> 
     forms: dict[str, str] = {}
     for weight, phrases in ((_NAME_WEIGHT, names), (1.0, _runs(sentences))):
         for phrase in phrases:
-            words = phrase_words(phrase)
+            # A run in lower case is its words; names may be written in many ways.
+            words = phrase if weight == 1.0 and "-" not in phrase else phrase_words(phrase)
             if words in found:
                 found[words][0] += 1
             elif words and words not in titles:

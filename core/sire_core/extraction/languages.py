@@ -75,10 +75,10 @@ def split_unspaced(sentence: str) -> list[str]:
 
 def language_of(text: str) -> str:
     """`de`, `fr` or `es` where the function words of a passage say so; empty for English and everything else."""
-    words = [word.lower() for word in _WORD.findall(text[:_LOOKED_AT])]
-    counts = {language: sum(word in found for word in words) for language, found in _FUNCTION_WORDS.items()}
+    words = list(map(str.lower, _WORD.findall(text[:_LOOKED_AT])))
+    counts = {language: sum(map(found.__contains__, words)) for language, found in _FUNCTION_WORDS.items()}
     best = max(counts, key=lambda language: counts[language])
-    return best if counts[best] > 1 and counts[best] > sum(word in _ENGLISH for word in words) else ""
+    return best if counts[best] > 1 and counts[best] > sum(map(_ENGLISH.__contains__, words)) else ""
 
 
 def without_function_words(span: TextSpan, language: str) -> TextSpan | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Sequence
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from sire_core.algorithms.text import cached_key
@@ -219,11 +220,11 @@ class _Draft:
 
 def _is_statement(sentence: str) -> bool:
     """Four words, or two without a colon behind the first letter of the last."""
-    words = [word for word in sentence.split() if _WORD.search(word)]
-    if len(sentence) >= _SHORTEST_UNSPACED and has_unspaced_script(sentence):
+    words = list(islice(filter(_WORD.search, sentence.split()), 4))
+    if len(words) > 3 or (len(sentence) >= _SHORTEST_UNSPACED and has_unspaced_script(sentence)):
         return True
-    if len(words) != 2 and len(words) != 3:
-        return len(words) > 3
+    if len(words) < 2:
+        return False
     last = _WORD.search(words[-1])
     return last is not None and ":" not in words[-1][last.start() :]
 

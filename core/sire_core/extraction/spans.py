@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from sire_core.algorithms.text import split_sentences
@@ -206,7 +206,7 @@ def _opening(found: str, *, at_start: bool) -> int:
     """Length of a leading word that is no part of a name; 0 when the first word may be one."""
     first, _, rest = found.partition(" ")
     lower = first.lower().rstrip("'\u2019")
-    lower = re.split("['\u2019]", lower, maxsplit=1)[0] or lower
+    lower = lower.replace("\u2019", "'").partition("'")[0] or lower
     return len(first) if lower in FUNCTION_WORDS or (at_start and rest and lower in OPENERS) else 0
 
 
@@ -265,5 +265,6 @@ def _cue(sentence: str, start: int, words: list[str]) -> str:
     return "Name"
 
 
+@lru_cache(1 << 14)
 def _person_mark(word: str) -> bool:
     return bool(_ROMAN.match(word) or _INITIAL.fullmatch(word) or word in ("bin", "ibn", "von", "van", "Jr.", "Sr."))

@@ -25,8 +25,13 @@ _IDENTIFIER = re.compile(
     r"|(?<![\w./-])(?P<code>[A-Z]{2,8}(?:-\d{2,8}){1,3}|[A-Z]{3,8}\d{3,6}[A-Z]?)(?![\w-])"
     r"|(?<![\w./-])(?P<version>v\d{1,4}(?:\.\d{1,5}){1,3}|\d{1,4}\.\d{1,5}\.\d{1,5}[_-]\w{1,12})(?![\w.]\w)"
 )
-# Most sentences hold no identifier, and this is a fraction of the work of looking for one.
-_HINT = re.compile(r"[_/(@$]|\.\w|--|::|[a-z]\d?[A-Z]|[A-Z][A-Z-]*\d|\bv\d")
+# Most sentences hold no identifier. Every one has a mark that takes a fraction of the work to look for, or letters and
+# digits in an order that prose has not.
+_MARKS = ("_", "@", "--", "://", "www.")
+_HINT = re.compile(
+    r"\((?<=[\w$]\()|/[\w.{}*:-]{1,60}/|[.:](?:(?<=\w\.)|:)[a-z_]\w|[A-Z](?:(?<=[a-z\d][A-Z])[a-z]|-\d\d|\d{3})|\.\d{1,5}\.\d"
+    r"|v\d{1,4}\."
+)
 _TICKED = re.compile(r"(`{1,2})(?!`)([^`\n]{1,160})\1(?!`)")
 _PLAIN = re.compile(r"[\w$@./:+#-]+(?: [\w$@./:+#-]+){0,2}$")
 _TICKED_CALL = re.compile(r"(?:new |await |async )?([A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*)\(")
@@ -63,7 +68,7 @@ def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list
         sentence: From `without_backticks`.
         ticked: Likewise: what stands there is an identifier even where its form does not tell.
     """
-    if not ticked and not _HINT.search(sentence):
+    if not (ticked or any(mark in sentence for mark in _MARKS) or _HINT.search(sentence)):
         return [], []
     found = {span.start: span for start, end in ticked if (span := _ticked(sentence, start, end))}
     taken = [(span.start, span.end) for span in found.values()]

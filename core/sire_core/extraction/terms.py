@@ -34,6 +34,9 @@ _DEFINITION = re.compile(
 )
 _LONG_FORM = re.compile(r"((?:[A-Za-z][\w'-]*[ -]){1,8})\((?P<short>[A-Z][A-Za-z]{0,2}[A-Z]{1,5})s?\)")
 _SHORT_FIRST = re.compile(r"\b(?P<short>[A-Z]{2,7})s? \((?P<long>[A-Za-z][a-z]+(?:[ -][A-Za-z][\w-]*){1,7})\)")
+# What stands in brackets, or right in front of them: most brackets need no closer look.
+_SHORT_BEHIND = re.compile(r"\([A-Z][A-Za-z]{0,2}[A-Z]")
+_SHORT_BEFORE = re.compile(r"\((?<=[A-Zs] \()[A-Za-z][a-z]")
 _RUN = re.compile(r"(?<![\w'\u2019.@/$-])[a-z][a-z0-9-]+(?: [a-z][a-z0-9-]+)+(?![\w'\u2019])")
 _LONGEST = 3
 _MOST = 6
@@ -76,7 +79,7 @@ def long_forms(sentence: str) -> list[TextSpan]:
     found: list[TextSpan] = []
     if "(" not in sentence:
         return found
-    for match in _LONG_FORM.finditer(sentence):
+    for match in _LONG_FORM.finditer(sentence) if _SHORT_BEHIND.search(sentence) else ():
         words = [(word.start(), word.group()) for word in re.finditer(r"[A-Za-z][\w']*", match.group(1))]
         initials = match["short"].lower()
         for first in range(len(words)):
@@ -88,7 +91,7 @@ def long_forms(sentence: str) -> list[TextSpan]:
                 end = match.start() + words[-1][0] + len(words[-1][1])
                 found.append(TextSpan(start, end, sentence[start:end], TERM))
                 break
-    for match in _SHORT_FIRST.finditer(sentence):
+    for match in _SHORT_FIRST.finditer(sentence) if _SHORT_BEFORE.search(sentence) else ():
         letters = "".join(word[0].lower() for word in re.findall(r"[A-Za-z][\w']*", match["long"]))
         joined = "".join(
             word[0].lower() for word in re.findall(r"[A-Za-z]\w*", match["long"]) if word not in ("of", "and")

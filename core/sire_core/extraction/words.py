@@ -39,6 +39,7 @@ def is_everyday(word: str) -> bool:
     return _rank(word.lower()) is not None
 
 
+@lru_cache(1 << 16)
 def rarity(word: str) -> float:
     """How much a lower-case word tells: an inverse document frequency of English at large, from 0 for `the` to about 9.
 
