@@ -45,7 +45,6 @@ class _PassageItems(Sequence[Item]):
 
     def __init__(self, view: BuildView, units: Sequence[Unit]) -> None:
         self._view, self._units = view, units
-        self._chunks = {chunk.id: chunk for chunk in view.chunks}
 
     def __len__(self) -> int:
         return len(self._units)
@@ -56,7 +55,7 @@ class _PassageItems(Sequence[Item]):
     def _items(self, units: Sequence[Unit]) -> list[Item]:
         records = self._view.records({unit.id for unit in units})
         places = [place_of(*self._view.place(unit.chunk_ids[0])) for unit in units]
-        chunks = [tuple(self._chunks[chunk] for chunk in unit.chunk_ids) for unit in units]
+        chunks = [tuple(map(self._view.chunk, unit.chunk_ids)) for unit in units]
         return [
             Item(unit.id, place, 0, PassageInput(unit, own, records.get(unit.id)))
             for unit, place, own in zip(units, places, chunks, strict=True)

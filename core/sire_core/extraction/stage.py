@@ -14,6 +14,7 @@ from sire_core.protocols import ChunkInContext
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
+    from sire_core.corpus.stored_corpus import CorpusUpdate, StoredCorpus
     from sire_core.extraction.titles import TitleLinker
     from sire_core.protocols import Extractor, Progress, Runner
     from sire_core.types import Chunk, ExtractionRecord
@@ -30,7 +31,7 @@ class RecordStore(Protocol):
     def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> Mapping[str, bytes]:
         """Records that did not fail, as stored, by chunk hash: some or (None) all."""
 
-    def known(self, fingerprint: str, hashes: Sequence[str]) -> set[str]:
+    def known(self, fingerprint: str, hashes: Collection[str]) -> set[str]:
         """Hashes that have a record that did not fail."""
 
     def put_records(self, fingerprint: str, records: Sequence[ExtractionRecord]) -> None:
@@ -65,7 +66,7 @@ async def extract_missing(
     """
     hashes = {chunk.id: chunk.hash for chunk in chunks} if hashes is None else hashes
     distinct = set(hashes.values())
-    todo = missing_chunks(chunks, store.known(extractor.fingerprint, sorted(distinct)), hashes)
+    todo = missing_chunks(chunks, store.known(extractor.fingerprint, distinct), hashes)
     failures: list[Failure] = []
     fresh: set[str] = set()
     if todo:
@@ -118,16 +119,13 @@ class RecordReader:
     """Records of a corpus by chunk id, with its titles linked as entities where the extractor asks for it.
 
     Args:
-        chunks: All chunks, in corpus order.
+        corpus: All passages.
         extractor: Made the records.
         store: Keeps them.
-        hashes: Content hashes by chunk id.
     """
 
-    def __init__(
-        self, chunks: Sequence[Chunk], extractor: Extractor, store: RecordStore, hashes: Mapping[str, str]
-    ) -> None:
-        self._chunks, self._extractor, self._store, self._hashes = chunks, extractor, store, hashes
+    def __init__(self, corpus: StoredCorpus, extractor: Extractor, store: RecordStore) -> None:
+        self._corpus, self._extractor, self._store = corpus, extractor, store
         self._all: Mapping[str, ExtractionRecord] | None = None
         self._asked = 0
 
@@ -135,9 +133,8 @@ class RecordReader:
         """Records of some chunks, or of all, which are then kept for the next request."""
         if self._all is not None:
             return self._all
-        chosen = None if only is None else sorted(self._places[chunk] for chunk in only)
-        wanted = self._chunks if chosen is None else [self._chunks[place] for place in chosen]
-        hashes = self._hashes
+        wanted = self._corpus.chunks if only is None else self._corpus.in_order(only)
+        hashes = self._corpus.hashes
         stored = self._store.records(self._extractor.fingerprint, [hashes[chunk.id] for chunk in wanted])
         found = {chunk.id: stored[hashes[chunk.id]] for chunk in wanted if hashes[chunk.id] in stored}
         linked = self._linked(found, wanted) if self._extractor.links_titles else found
@@ -153,17 +150,13 @@ class RecordReader:
         from sire_core.extraction.titles import TitleLinker
 
         self._asked += len(wanted)
-        if self._asked > len(self._chunks) // 32:
+        if self._asked > len(self._corpus.chunks) // 32:
             return self._linker.link(records, wanted)
         return TitleLinker(titles_in_reach(self._titles, records.values())).link(records, wanted)
 
     @cached_property
-    def _places(self) -> Mapping[str, int]:
-        return {chunk.id: place for place, chunk in enumerate(self._chunks)}
-
-    @cached_property
     def _titles(self) -> Sequence[str]:
-        return list(dict.fromkeys(map(_title, self._chunks)))
+        return list(dict.fromkeys(map(_title, self._corpus.chunks)))
 
     @cached_property
     def _linker(self) -> TitleLinker:
@@ -172,27 +165,20 @@ class RecordReader:
         return TitleLinker(self._titles)
 
 
-def chunks_with_stale_links(
-    before: Sequence[Chunk],
-    after: Sequence[Chunk],
-    extractor: Extractor,
-    store: RecordStore,
-    hashes: Mapping[str, str],
-) -> frozenset[str]:
+def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: RecordStore) -> frozenset[str]:
     """Ids of chunks whose records may link other titles after a change of the corpus than before it.
 
     Args:
-        before: All chunks before the change, in corpus order.
-        after: And after it.
+        update: The change.
         extractor: Made the records.
         store: Keeps them.
-        hashes: Content hashes of the chunks after it by id.
     """
     if not extractor.links_titles:
         return frozenset()
     from sire_core.extraction.title_changes import changed_wordings, likely_passages, touched_records
 
-    wordings = changed_wordings(list(map(_title, before)), list(map(_title, after)))
+    after, hashes = update.after.chunks, update.after.hashes
+    wordings = changed_wordings(list(map(_title, update.before.chunks)), list(map(_title, after)))
     if not wordings:
         return frozenset()
     verbatim = getattr(extractor, "verbatim", False)
@@ -222,6 +208,8 @@ def missing_chunks(
         known: Content hashes that have a record.
         hashes: Content hashes by chunk id; None computes them.
     """
+    if hashes is not None and known.issuperset(hashes.values()):
+        return []
     todo: dict[str, ChunkInContext] = {}
     previous: Chunk | None = None
     for chunk in chunks:

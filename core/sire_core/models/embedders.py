@@ -133,7 +133,7 @@ def fit_once(thing: T, role: str, fingerprint: str, store: FittedStore, texts: S
     fittable = cast("Fittable", known)
     grown = refit and 0 < 2 * int(getattr(known, "fitted_on", 0)) <= len(texts)
     if texts and (not fittable.fitted or grown):
-        fittable = cast("Fittable", thing).fit(texts)
+        fittable = cast("Fittable", thing).fit(list(texts))
     name = f"{role}:{cast('Any', fittable).fingerprint}"
     restored = known is not thing and fittable is known  # it is stored, then
     if fittable.fitted and not restored and store.fitted(name) is None:

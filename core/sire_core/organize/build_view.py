@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from sire_core.derive.local_runner import LocalRunner
 
 if TYPE_CHECKING:
+    from sire_core.corpus.stored_corpus import StoredCorpus
     from sire_core.protocols import Change, Delta, FloatArray, LanguageModel, Progress, Runner, Summarizer, TableStore
     from sire_core.storage.store import Store
     from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
@@ -20,15 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["Corpus", "OrganizerView"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Corpus:
     """The corpus after a change, and the means to work on it; shared by all organizers of a build.
 
     Attributes:
-        chunks: In corpus order.
-        chunk_units: One unit per distinct passage.
+        after: Documents and passages.
         load_records: Extraction records by chunk id, of some chunks or (None) of all.
-        sequences: Sequence number of every document by id.
         touched: Ids of chunk units that come, change or go.
         stale_links: Old chunks whose records may link other titles now.
         embed: Vectors of units or of ids of stored units, reusing what is stored.
@@ -41,10 +40,8 @@ class Corpus:
         runner: Does work that falls into parts.
     """
 
-    chunks: Sequence[Chunk]
-    chunk_units: Sequence[Unit]
+    after: StoredCorpus
     load_records: Callable[[Collection[str] | None], Mapping[str, ExtractionRecord]]
-    sequences: Mapping[str, int]
     touched: Collection[str]
     stale_links: Callable[[], Collection[str]]
     embed: Callable[[Sequence[Unit | str]], Awaitable[FloatArray]]
@@ -55,11 +52,6 @@ class Corpus:
     progress: Progress
     failures: Sequence[Failure] = ()
     runner: Runner = field(default_factory=LocalRunner)
-
-    @cached_property
-    def chunk_by_id(self) -> Mapping[str, Chunk]:
-        """All chunks by id."""
-        return {chunk.id: chunk for chunk in self.chunks}
 
 
 class OrganizerView:
@@ -88,12 +80,12 @@ class OrganizerView:
     @property
     def chunks(self) -> Sequence[Chunk]:
         """All chunks after the change, in corpus order."""
-        return self._corpus.chunks
+        return self._corpus.after.chunks
 
     @property
     def chunk_units(self) -> Sequence[Unit]:
         """One unit per distinct passage, in corpus order."""
-        return self._corpus.chunk_units
+        return self._corpus.after.units
 
     @property
     def language_model(self) -> LanguageModel | None:
@@ -114,16 +106,20 @@ class OrganizerView:
         """Extraction records by chunk id, of some chunks or of all."""
         return self._corpus.load_records(chunk_ids)
 
+    def chunk(self, chunk: str) -> Chunk:
+        """A chunk by its id."""
+        return self._corpus.after.chunk_by_id[chunk]
+
     def place(self, chunk: str) -> tuple[int, int]:
         """Sequence number of a chunk's document, and the chunk's position in it."""
-        found = self._corpus.chunk_by_id[chunk]
-        return self._corpus.sequences[found.doc_id], found.position
+        sequence, position, _ = self._corpus.after.place(self.chunk(chunk))
+        return sequence, position
 
     def touched(self, change: Change) -> Collection[str]:
         """Ids of chunk units that come, change or go with a change, and of those whose records changed."""
         again = {chunk.id for chunk in change.added}.union(self.stale_links())
-        named = {unit.id for unit in self._corpus.chunk_units if not again.isdisjoint(unit.chunk_ids)}
-        return named.union(self._corpus.touched)
+        units = self._corpus.after.unit_by_chunk
+        return {units[chunk].id for chunk in again if chunk in units}.union(self._corpus.touched)
 
     def tables(self) -> TableStore:
         """Tables of the organizer's steps, as of the last commit."""

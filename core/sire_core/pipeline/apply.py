@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sire_core.corpus.changes import CorpusChange, StoredDocument
-from sire_core.corpus.units import CorpusUpdate, chunks_after
+from sire_core.corpus.stored_corpus import CorpusUpdate
 from sire_core.models.embedders import fit_once
 from sire_core.pipeline.build_models import build_models
 from sire_core.pipeline.build_settings import BuildSettings
 from sire_core.pipeline.builder import Builder
 from sire_core.pipeline.planning import Fingerprints
-from sire_core.storage.corpus_reads import hashes_after
 from sire_core.types import BuildReport, Chunk
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: BuildContext) -> 
 
     corpus = await asyncio.to_thread(_read, library, plan)
     manifest = library.manifest()
-    models = build_models(library, workers, corpus.hashes)
+    models = build_models(library, workers, corpus.after.hashes)
     embedder, extractor = await asyncio.to_thread(_fit, library, corpus, workers, models.extractor)
     model = workers.language_model
     settings = BuildSettings(
@@ -67,17 +66,32 @@ async def apply_plan(library: IndexFiles, plan: Plan, workers: BuildContext) -> 
 def _read(library: IndexFiles, plan: Plan) -> CorpusUpdate:
     library.require_sound()  # what is committed next is computed from it
     corpus = library.store.corpus()
-    change = plan(corpus.documents, corpus.chunks)
-    chunks = chunks_after(corpus.chunks, change, corpus.documents)
-    hashes = hashes_after(corpus.hashes, chunks, change)
-    return CorpusUpdate(corpus.documents, change, corpus.chunks, chunks, hashes)
+    return corpus.updated(plan(corpus.documents, corpus.chunks))
+
+
+class _Texts(Sequence[str]):
+    """What passages are embedded by, made when it is asked for: mostly it is not.
+
+    Args:
+        chunks: The passages.
+    """
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._chunks = chunks
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self._chunks[place]
+        return [chunk.index_text for chunk in found] if isinstance(place, slice) else found.index_text
 
 
 def _fit(
     library: IndexFiles, corpus: CorpusUpdate, workers: BuildContext, extractor: Extractor
 ) -> tuple[Embedder, Extractor]:
     manifest = library.manifest()
-    texts = [chunk.index_text for chunk in corpus.chunks]
+    texts = _Texts(corpus.after.chunks)
     changed = bool(corpus.change)
     fitted = fit_once(workers.embedder, "embedder", manifest.embedder, library.calls, texts, refit=changed)
     if not (workers.recipe.needs_records or any(built.extraction for built in manifest.recipes)):

@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.corpus.units import CorpusUpdate, PassageChange, documents_after, passage_change
 from sire_core.errors import EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
 from sire_core.models.embedding import UnitEmbedder
@@ -26,6 +25,7 @@ from sire_core.storage.store import CORPUS
 from sire_core.types import BuildReport, Failure
 
 if TYPE_CHECKING:
+    from sire_core.corpus.stored_corpus import CorpusUpdate
     from sire_core.pipeline.build_settings import BuildSettings
     from sire_core.protocols import Recipe
     from sire_core.storage.index_files import IndexFiles
@@ -46,7 +46,6 @@ class _Work:
 
     before: Manifest
     corpus: CorpusUpdate
-    passages: PassageChange
     target: BuiltRecipe
     following: Sequence[tuple[Recipe, BuiltRecipe]]
     stale: Sequence[BuiltRecipe]
@@ -105,9 +104,8 @@ class Builder:
 
     def _commit(self, commit: Commit, manifest: Manifest, work: _Work) -> None:
         self._store.commit(commit)
-        documents = documents_after(work.corpus.change, work.corpus.stored)
         # The first pools follow from none: nothing has to be kept until they are made.
-        change = PoolChange(manifest.generation, commit, work.corpus.chunks, documents)
+        change = PoolChange(manifest.generation, commit, work.corpus.after)
         self._library.pools.committed(change if work.before.generation else None)
         self._calls.clear_vectors()
         self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])
@@ -127,9 +125,7 @@ class Builder:
         ]
         owners = [owner for built in work.before.recipes for owner in built.owners]
         recipes = [*following, (self._settings.recipe, work.target)]
-        return jobs_for(
-            recipes, owners, work.corpus.old_chunks, work.corpus.chunks, repaired, work.again, work.passages.regrouped
-        )
+        return jobs_for(recipes, owners, work.corpus, repaired, work.again)
 
     def _plan(self, corpus: CorpusUpdate) -> _Work:
         settings = self._settings
@@ -145,7 +141,6 @@ class Builder:
         work = _Work(
             before=before,
             corpus=corpus,
-            passages=passage_change(corpus),
             target=target,
             following=following,
             stale=stale,
@@ -174,19 +169,19 @@ class Builder:
             return (), frozenset(), ()
         with self._timed("extraction"):
             _, failures, _ = await extract_missing(
-                work.corpus.chunks,
+                work.corpus.after.chunks,
                 settings.extractor,
                 self._calls,
                 settings.progress,
                 settings.max_failure_ratio,
-                work.corpus.hashes,
+                work.corpus.after.hashes,
                 settings.runner,
             )
         extractor = settings.extractor.fingerprint
-        hashes = set(work.corpus.hashes.values())
+        hashes = set(work.corpus.after.hashes.values())
         # Not just what was extracted now: a build that did not finish may have repaired more.
         repaired = self._calls.known(extractor, sorted(hashes.intersection(work.before.failed.get(extractor, ()))))
-        failed = hashes - self._calls.known(extractor, sorted(hashes)) if failures else set()
+        failed = hashes - self._calls.known(extractor, hashes) if failures else set()
         return failures, frozenset(repaired), tuple(sorted(failed))
 
     async def _organize(self, work: _Work, jobs: Sequence[Job], stale: Sequence[BuiltRecipe]) -> Commit:
@@ -198,28 +193,28 @@ class Builder:
         embedder = UnitEmbedder(
             settings.embedder, self._calls, load, read, settings.progress, settings.workers, width, settings.runner
         )
-        corpus = shared_corpus(work.corpus, work.passages.delta, settings, self._calls, embedder)
+        passages = work.corpus.passages.delta
+        corpus = shared_corpus(work.corpus, settings, self._calls, embedder)
         with self._timed("embedding"):
-            await embedder.embed(corpus.chunk_units if refitted else work.passages.delta.put_units)
+            await embedder.embed(work.corpus.after.units if refitted else passages.put_units)
         with self._timed("organizing"):
             deltas = dict(await organize_all(jobs, corpus, self._store))
         log_failures([failure for delta in deltas.values() for failure in delta.failures])
         names = {job.fingerprint: job.organizer.name for job in jobs}
         check_deltas(deltas, names, self._store, settings.max_failure_ratio)
-        check_units(deltas, names, work.corpus.hashes)
-        deltas[CORPUS] = work.passages.delta
+        check_units(deltas, names, work.corpus.after.hashes)
+        deltas[CORPUS] = passages
         busy = {job.fingerprint for job in jobs}
         gone = [owner for built in stale for owner in built.owners if owner not in busy]
         with self._timed("embedding"):
             new = [unit for delta in deltas.values() for unit in delta.put_units]
             vectors = await embedder.by_id(new)
             revectors = await self._revectors(embedder, deltas, gone) if refitted else {}
-        staying = {chunk.id for chunk in work.corpus.chunks}
         return Commit(
             put_documents=work.corpus.change.put_documents,
             drop_documents=work.corpus.change.drop_documents,
             put_chunks=work.corpus.change.put_chunks,
-            drop_chunks=[chunk.id for chunk in work.corpus.old_chunks if chunk.id not in staying],
+            drop_chunks=[chunk.id for chunk in work.corpus.removed],
             deltas=deltas,
             vectors=vectors,
             revectors=revectors,
@@ -246,14 +241,14 @@ class Builder:
         before = work.before
         manifest = Manifest(
             generation=before.generation + 1,
-            embedder=settings.embedder.fingerprint if work.corpus.chunks else before.embedder,
+            embedder=settings.embedder.fingerprint if work.corpus.after.chunks else before.embedder,
             embedder_spec=str(getattr(settings.embedder, "spec", "")),
-            dimension=settings.embedder.dimension if work.corpus.chunks else before.dimension,
+            dimension=settings.embedder.dimension if work.corpus.after.chunks else before.dimension,
             extractor=extractor if work.needs_records else before.extractor,
             chunker=settings.chunker,
             seed=settings.seed,
             recipes=(*stale, *(built for _, built in work.following)),
-            counts={"documents": work.corpus.documents, "chunks": len(work.corpus.chunks)},
+            counts={"documents": len(work.corpus.after.documents), "chunks": len(work.corpus.after.chunks)},
         )
         manifest = manifest.with_recipe(work.target)
         gone = {owner for built in before.recipes for owner in built.owners}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from sire_core.algorithms.wording import count
 from sire_core.corpus.changes import plan_build
-from sire_core.corpus.units import chunks_after
+from sire_core.corpus.stored_corpus import StoredCorpus
 from sire_core.extraction.stage import missing_chunks
 from sire_core.models.prices import CostRange
 from sire_core.models.usage import estimate_tokens
@@ -103,7 +103,7 @@ async def estimate_build(
         stored = library.store.documents() if library else {}
         old = library.store.chunks(stored) if library else []
     change = plan_build(stored, documents, workers.chunker)
-    chunks = chunks_after(old, change, stored)
+    chunks = StoredCorpus.of(stored, old).updated(change).after.chunks
     if workers.language_model is None:
         return Estimate(len(chunks), 0, CostRange(price=(0.0, 0.0)), CostRange(price=(0.0, 0.0)))
     price = price or price_of(workers.language_model.fingerprint, load_prices())

@@ -13,7 +13,7 @@ from sire_core.recipes.base import recipe_as_built, registered_recipe
 from sire_core.storage.manifest import BuiltRecipe, Manifest
 
 if TYPE_CHECKING:
-    from sire_core.types import Chunk
+    from sire_core.corpus.stored_corpus import CorpusUpdate
 
 __all__ = ["Fingerprints", "check_no_loss", "jobs_for", "plan_recipe", "split_compatible"]
 
@@ -103,37 +103,34 @@ def check_no_loss(stale: Sequence[BuiltRecipe], fingerprints: Fingerprints) -> N
 def jobs_for(
     recipes: Sequence[tuple[Recipe, BuiltRecipe]],
     known_owners: Sequence[str],
-    old: Sequence[Chunk],
-    new: Sequence[Chunk],
-    repaired: frozenset[str],
+    corpus: CorpusUpdate,
+    repaired: Collection[str],
     again: Collection[str] = (),
-    regrouped: Collection[str] = (),
 ) -> list[Job]:
     """One job per organizer.
 
     Args:
         recipes: What is brought up to date.
         known_owners: Build fingerprints that have output already; everyone else starts from nothing.
-        old: Chunks before the change.
-        new: Chunks after it.
+        corpus: The change of the corpus.
         repaired: Hashes of chunks whose extraction failed before and is there now.
         again: Build fingerprints whose output is made again from all chunks.
-        regrouped: Ids of chunks that stand in one unit with others than before.
     """
-    old_ids = {chunk.id for chunk in old}
-    new_ids = {chunk.id for chunk in new}
-    added = [chunk for chunk in new if chunk.id not in old_ids]
-    removed = [chunk for chunk in old if chunk.id not in new_ids]
-    staying = [chunk for chunk in new if chunk.id in old_ids]
-    moved = [chunk for chunk in staying if chunk.id in regrouped]
-    mended = [chunk for chunk in staying if chunk.id in regrouped or (repaired and chunk.hash in repaired)]
+    before, after = corpus.before.chunk_by_id, corpus.after
+    moved = after.in_order(corpus.passages.regrouped)
+    mended = moved
+    if repaired:
+        found = (chunk for chunk, own in after.hashes.items() if own in repaired and chunk in before)
+        mended = after.in_order(corpus.passages.regrouped.union(found))
     jobs = []
     for recipe, built in recipes:
         for organizer, owner in zip(recipe.organizers, built.owners, strict=True):
             if owner not in known_owners:
-                change = Change(added=tuple(new))
+                change = Change(added=tuple(after.chunks))
             else:
-                redone = staying if owner in again else mended if organizer.needs_records else moved
-                change = Change(added=(*added, *redone), removed=(*removed, *redone))
+                redone = mended if organizer.needs_records else moved
+                if owner in again:
+                    redone = [chunk for chunk in after.chunks if chunk.id in before]
+                change = Change(added=(*corpus.added, *redone), removed=(*corpus.removed, *redone))
             jobs.append(Job(organizer, owner, change))
     return jobs

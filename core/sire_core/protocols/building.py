@@ -193,6 +193,9 @@ class BuildView(Protocol):
             chunk_ids: Whose; None reads all.
         """
 
+    def chunk(self, chunk: str) -> Chunk:
+        """A chunk by its id."""
+
     def place(self, chunk: str) -> tuple[int, int]:
         """Sequence number of a chunk's document, which a document keeps, and the chunk's position in it."""
 

@@ -76,21 +76,17 @@ class CallStore:
         """Stored records, some or all, as UTF-8 JSON by chunk hash; failed ones are left out. For searching."""
         return {row[1]: unpacked(row[3]) for row in self._good(fingerprint, hashes)}
 
-    def known(self, fingerprint: str, hashes: Sequence[str]) -> set[str]:
+    def known(self, fingerprint: str, hashes: Collection[str]) -> set[str]:
         """Which of the hashes have a record that did not fail."""
-        if len(hashes) <= _MANY:
-            return {row[1] for row in self._good(fingerprint, hashes)}
-        # Going through all of them is faster than looking each one up. What was right once is not read again, unless
-        # somebody else has touched the file.
+        # What was right once is not read again, unless somebody else has touched the file.
         if not self._db.trusted():
             self._right.clear()
         stamp, right = self._db.stamp(), self._right.setdefault(fingerprint, set())
-        sql = "SELECT hash FROM records WHERE fingerprint=? AND status!='failed'"
-        there = {str(row[0]) for row in self._db.iterate(sql, [fingerprint])}
-        new = there - right
+        new = set(hashes) - right
+        # Going through many is faster than looking each one up.
         right.update([row[1] for row in self._good(fingerprint, None if len(new) > _MANY else sorted(new))])
         self._db.trust(stamp)
-        return (there & right).intersection(hashes)
+        return right.intersection(hashes)
 
     def _good(self, fingerprint: str, hashes: Sequence[str] | None) -> Iterator[tuple[Any, ...]]:
         """Rows of records that did not fail."""

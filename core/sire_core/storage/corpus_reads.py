@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sire_core.corpus.changes import CorpusChange
-from sire_core.corpus.units import chunks_after, documents_after
+from sire_core.corpus.stored_corpus import StoredCorpus
 from sire_core.errors import StorageError
 
 if TYPE_CHECKING:
@@ -16,27 +15,12 @@ if TYPE_CHECKING:
     from sire_core.storage.commit import Commit
     from sire_core.types import Chunk
 
-__all__ = ["CorpusReads", "StoredCorpus", "hashes_after"]
+__all__ = ["CorpusReads"]
 
 _MOST = 200_000
-"""Passages that are kept between two changes: 1.3 kB each; reading more takes long, but less than a change of these."""
+"""Passages that are kept between two changes: 1.7 kB each; reading more takes long, but less than a change of these."""
 _FEW = 1000
 """Documents of a commit that are read again behind it; after larger ones the next change reads all."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredCorpus:
-    """Documents and passages of one commit.
-
-    Attributes:
-        documents: By id, in corpus order.
-        chunks: In corpus order.
-        hashes: Content hash of every chunk by id.
-    """
-
-    documents: Mapping[str, StoredDocument]
-    chunks: Sequence[Chunk]
-    hashes: Mapping[str, str]
 
 
 class CorpusTables(Protocol):
@@ -82,7 +66,7 @@ class CorpusReads:
                 return kept[1]
             documents = self._store.documents()
             chunks = self._store.chunks(documents)
-        found = StoredCorpus(documents, chunks, {chunk.id: chunk.hash for chunk in chunks})
+        found = StoredCorpus.of(documents, chunks)
         self._keep(commit, found)
         return found
 
@@ -98,25 +82,7 @@ class CorpusReads:
                 change = CorpusChange(
                     tuple(put.values()), tuple(self._store.chunks_of(put)), tuple(commit.drop_documents)
                 )
-                self._keep(name, _after(kept[1], change))
+                self._keep(name, kept[1].updated(change).after)
 
     def _keep(self, commit: str, corpus: StoredCorpus) -> None:
         self._kept = (commit, corpus) if len(corpus.chunks) <= _MOST else None
-
-
-def _after(corpus: StoredCorpus, change: CorpusChange) -> StoredCorpus:
-    documents = {document.id: document for document in documents_after(change, corpus.documents)}
-    chunks = chunks_after(corpus.chunks, change, corpus.documents)
-    return StoredCorpus(documents, chunks, hashes_after(corpus.hashes, chunks, change))
-
-
-def hashes_after(hashes: Mapping[str, str], chunks: Sequence[Chunk], change: CorpusChange) -> dict[str, str]:
-    """Content hashes of all chunks after a change; those that stay are not computed again.
-
-    Args:
-        hashes: Before it.
-        chunks: After it.
-        change: The change.
-    """
-    known = {**hashes, **{chunk.id: chunk.hash for chunk in change.put_chunks}}
-    return {chunk.id: known[chunk.id] for chunk in chunks}

@@ -15,9 +15,9 @@ from sire_core.storage.store import CORPUS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.corpus.changes import StoredDocument
+    from sire_core.corpus.stored_corpus import StoredCorpus
     from sire_core.storage.commit import Commit
-    from sire_core.types import Chunk, Unit
+    from sire_core.types import Unit
 
 __all__ = ["PoolChange", "updated"]
 
@@ -29,14 +29,12 @@ class PoolChange:
     Attributes:
         generation: Of the index after it.
         commit: What was committed.
-        chunks: All chunks after it, in corpus order.
-        documents: All documents after it, in corpus order.
+        corpus: Documents and chunks after it.
     """
 
     generation: int
     commit: Commit
-    chunks: Sequence[Chunk]
-    documents: Sequence[StoredDocument]
+    corpus: StoredCorpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +65,36 @@ def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> dict[str, 
             units = {unit.id: unit for unit in delta.put_units}
             new.units.extend(units.values())
             new.ranks.extend([rank] * len(units))
-    number = {chunk.id: i for i, chunk in enumerate(change.chunks)}
-    gone = {unit.encode() for unit in touched}
-    kept = np.flatnonzero([unit not in gone for unit in pool.ids.tolist()]).astype(np.int64)
+    kept = np.flatnonzero(~_among(pool.ids, touched)).astype(np.int64)
     if commit.revectors or not len(kept):
         return None
-    renumber = np.array(
-        [number.get(chunk, -1) for chunk in np.char.decode(pool.chunk_ids, "ascii").tolist()], dtype=np.int64
-    )
+    number = {chunk.id: i for i, chunk in enumerate(change.corpus.chunks)}
+    renumber = _renumbered(pool, commit, number)
     lengths = np.diff(pool.indptr)[kept]
     indices = renumber[pool.indices[ranges(pool.indptr[:-1][kept], lengths)]]
     dimension = pool.matrix.shape[1]
     if (indices < 0).any() or any(len(commit.vectors[unit.id]) != dimension for unit in new.units):
         return None
     return _merged(pool, kept, lengths, indices, new, number, change)
+
+
+def _renumbered(pool: Pool, commit: Commit, number: Mapping[str, int]) -> NDArray[np.int64]:
+    """Number after a commit of every chunk of a pool; -1 for one that is gone."""
+    put = [chunk.id for chunk in commit.put_chunks]
+    staying = ~_among(pool.chunk_ids, {*put, *commit.drop_chunks})
+    others = np.ones(len(number), dtype=bool)
+    others[[number[chunk] for chunk in put]] = False
+    found = np.full(len(pool.chunk_ids), -1, dtype=np.int64)
+    found[staying] = np.flatnonzero(others)  # these keep their order
+    for place in np.flatnonzero(~staying).tolist():
+        found[place] = number.get(pool.chunk_ids[place].decode(), -1)
+    return found
+
+
+def _among(ids: NDArray[np.bytes_], wanted: set[str]) -> NDArray[np.bool_]:
+    """Which ids are some of a few."""
+    raw = {found.encode() for found in wanted}
+    return np.fromiter((found in raw for found in ids.tolist()), dtype=bool, count=len(ids))
 
 
 def _merged(
@@ -106,7 +120,8 @@ def _merged(
     order = np.lexsort((columns["ids"], firsts, columns["levels"], columns["ranks"]))
     arrays: dict[str, Any] = {name: column[order] for name, column in columns.items()}
     runs = _runs(np.concatenate([kept, np.full(len(new.units), -1)])[order], order - len(kept))
-    doc_of = {chunk.id: chunk.doc_id for chunk in change.chunks}
+    by_id = change.corpus.chunk_by_id
+    doc_of = {chunk: by_id[chunk].doc_id for unit in new.units for chunk in unit.chunk_ids}
     rows = [np.frombuffer(pool_row(unit, doc_of), dtype=np.uint8) for unit in new.units]
     vectors = [np.asarray(change.commit.vectors[unit.id], dtype=np.float32)[None] for unit in new.units]
     sizes = np.concatenate([np.diff(pool.offsets)[kept], np.array([len(row) for row in rows], dtype=np.int64)])[order]
@@ -120,7 +135,7 @@ def _merged(
         "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         "rows": np.concatenate([_slice(pool, start, stop) if stop else rows[start] for start, stop in runs]),
         "kind_names": tuple(codes),
-        **corpus_columns(change.chunks, change.documents),
+        **corpus_columns(change.corpus.chunks, list(change.corpus.documents.values())),
     }
 
 

@@ -1,0 +1,211 @@
+"""`StoredCorpus`: documents, passages and what they say, of one commit; brought along with a change of documents."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TYPE_CHECKING, TypeVar
+
+from sire_core.corpus.units import PassageChange, chunk_units, differs
+from sire_core.protocols import Delta
+
+if TYPE_CHECKING:
+    from sire_core.corpus.changes import CorpusChange
+    from sire_core.corpus.stored import StoredDocument
+    from sire_core.types import Chunk, Unit
+
+__all__ = ["CorpusUpdate", "StoredCorpus"]
+
+T = TypeVar("T")
+Place = tuple[int, int, str]
+"""Sequence of a chunk's document, the chunk's position in it, and its id: what chunks and units are ordered by."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCorpus:
+    """Documents and passages of one commit. Nothing in it is ever changed.
+
+    Attributes:
+        documents: By id, in corpus order.
+        chunks: In corpus order.
+        hashes: Content hash of every chunk by id.
+        units: One unit per distinct passage, in corpus order.
+        chunk_by_id: The chunks by id.
+        unit_by_chunk: The unit of every chunk, by its id.
+        units_by_hash: Ids of the units with the same title and text, by content hash.
+    """
+
+    documents: Mapping[str, StoredDocument] = field(default_factory=dict)
+    chunks: Sequence[Chunk] = ()
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    units: Sequence[Unit] = ()
+    chunk_by_id: Mapping[str, Chunk] = field(default_factory=dict)
+    unit_by_chunk: Mapping[str, Unit] = field(default_factory=dict)
+    units_by_hash: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, documents: Mapping[str, StoredDocument], chunks: Sequence[Chunk]) -> StoredCorpus:
+        """From documents and all of their chunks, both in corpus order."""
+        units = chunk_units(chunks)
+        hashes = {chunk.id: chunk.hash for chunk in chunks}
+        return cls(
+            documents,
+            chunks,
+            hashes,
+            units,
+            {chunk.id: chunk for chunk in chunks},
+            {chunk: unit for unit in units for chunk in unit.chunk_ids},
+            _by_hash(units, hashes),
+        )
+
+    def place(self, chunk: Chunk) -> Place:
+        """What a chunk is ordered by."""
+        return self.documents[chunk.doc_id].sequence, chunk.position, chunk.id
+
+    def number(self, chunk: str) -> int:
+        """Place among `chunks` of the chunk with an id."""
+        return bisect_left(self.chunks, self.place(self.chunk_by_id[chunk]), key=self.place)
+
+    def in_order(self, chunks: Iterable[str]) -> list[Chunk]:
+        """Chunks by their ids, in corpus order."""
+        return sorted((self.chunk_by_id[chunk] for chunk in chunks), key=self.place)
+
+    def of_documents(self, ids: Iterable[str]) -> list[Chunk]:
+        """Chunks of some documents, in corpus order; unknown ids are left out."""
+        found: list[Chunk] = []
+        for document in sorted((self.documents[name] for name in ids if name in self.documents), key=_in_order):
+            start = bisect_left(self.chunks, (document.sequence, -1, ""), key=self.place)
+            end = bisect_left(self.chunks, (document.sequence + 1, -1, ""), key=self.place)
+            found += [chunk for chunk in self.chunks[start:end] if chunk.doc_id == document.id]
+        return found
+
+    def updated(self, change: CorpusChange) -> CorpusUpdate:
+        """The corpus after a change. What stays is carried over: the work is proportional to what changes."""
+        documents = _documents_after(self.documents, change)
+        gone = self.of_documents({*(document.id for document in change.put_documents), *change.drop_documents})
+        put = sorted(change.put_chunks, key=lambda chunk: (documents[chunk.doc_id].sequence, chunk.position, chunk.id))
+        by_id = _replaced(self.chunk_by_id, (chunk.id for chunk in gone), {chunk.id: chunk for chunk in put})
+        hashes = _replaced(self.hashes, (chunk.id for chunk in gone), {chunk.id: chunk.hash for chunk in put})
+        said = dict.fromkeys([*(self.hashes[chunk.id] for chunk in gone), *(hashes[chunk.id] for chunk in put)])
+        old = [self.unit_by_chunk[unit] for found in said for unit in self.units_by_hash.get(found, ())]
+        before = [chunk for unit in old for chunk in unit.chunk_ids]
+        left = set(before).difference(chunk.id for chunk in gone)
+        after = StoredCorpus(documents, (), hashes, (), by_id)
+        new = chunk_units(after.in_order(left.union(chunk.id for chunk in put)))
+        own = {chunk: unit for unit in new for chunk in unit.chunk_ids}
+        after = StoredCorpus(
+            documents,
+            _spliced(self.chunks, self.place, map(self.place, gone), [(after.place(chunk), chunk) for chunk in put]),
+            hashes,
+            _spliced(
+                self.units,
+                lambda unit: self.place(self.chunk_by_id[unit.id]),
+                (self.place(self.chunk_by_id[unit.id]) for unit in old),
+                [(after.place(by_id[unit.id]), unit) for unit in new],
+            ),
+            by_id,
+            _replaced(self.unit_by_chunk, before, own),
+            _replaced(self.units_by_hash, said, _by_hash(new, hashes)),
+        )
+        return CorpusUpdate(self, change, after, tuple(gone), tuple(put), _passage_change(old, new))
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusUpdate:
+    """A corpus before and after one change.
+
+    Attributes:
+        before: The corpus before.
+        change: What changes.
+        after: The corpus after.
+        old_chunks: Chunks of changed documents and of those that go, as they were; in corpus order.
+        new_chunks: Chunks of documents that come or change; in corpus order.
+        passages: What the change does to the chunk units.
+    """
+
+    before: StoredCorpus
+    change: CorpusChange
+    after: StoredCorpus
+    old_chunks: tuple[Chunk, ...]
+    new_chunks: tuple[Chunk, ...]
+    passages: PassageChange
+
+    @property
+    def added(self) -> list[Chunk]:
+        """Chunks that were not there."""
+        return [chunk for chunk in self.new_chunks if chunk.id not in self.before.chunk_by_id]
+
+    @property
+    def removed(self) -> list[Chunk]:
+        """Chunks that are not there any more."""
+        return [chunk for chunk in self.old_chunks if chunk.id not in self.after.chunk_by_id]
+
+
+def _passage_change(old: Sequence[Unit], new: Sequence[Unit]) -> PassageChange:
+    """From the units before and after of everything that changed documents say."""
+    known = {unit.id: unit for unit in old}
+    staying = {unit.id for unit in new}
+    was, now = ({chunk: unit.chunk_ids for unit in units for chunk in unit.chunk_ids} for units in (old, new))
+    delta = Delta(
+        put_units=tuple(unit for unit in new if unit.id not in known or differs(unit, known[unit.id])),
+        drop_units=tuple(unit for unit in known if unit not in staying),
+    )
+    return PassageChange(delta, frozenset(chunk for chunk in now if chunk in was and was[chunk] != now[chunk]))
+
+
+def _documents_after(documents: Mapping[str, StoredDocument], change: CorpusChange) -> dict[str, StoredDocument]:
+    found = _replaced(documents, change.drop_documents, {document.id: document for document in change.put_documents})
+    last = next(reversed(documents.values())).sequence if documents else -1  # type: ignore[call-overload] # a dict's
+    for document in change.put_documents:
+        known = documents.get(document.id)
+        if document.sequence != known.sequence if known else document.sequence <= last:
+            return {found.id: found for found in sorted(found.values(), key=_in_order)}
+        last = max(last, document.sequence)
+    return found
+
+
+def _in_order(document: StoredDocument) -> tuple[int, str]:
+    return document.sequence, document.id
+
+
+def _by_hash(units: Iterable[Unit], hashes: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for unit in units:
+        found[hashes[unit.id]] = (*found.get(hashes[unit.id], ()), unit.id)
+    return found
+
+
+def _replaced(known: Mapping[str, T], gone: Iterable[str], put: Mapping[str, T]) -> dict[str, T]:
+    """A mapping without some keys, and with others; what it has keeps its place."""
+    found = dict(known)
+    for key in gone:
+        if key not in put:
+            found.pop(key, None)
+    found.update(put)
+    return found
+
+
+def _spliced(
+    items: Sequence[T], key: Callable[[T], Place], gone: Iterable[Place], new: Sequence[tuple[Place, T]]
+) -> list[T]:
+    """Sorted items without some and with others, by slices: those that stay are not looked at.
+
+    Args:
+        items: By their keys, ascending.
+        key: Of an item.
+        gone: Keys of the items that go; each is there.
+        new: Keys and items that come.
+    """
+    edits: list[tuple[Place, int, T | None]] = [(place, 0, None) for place in gone]
+    edits += [(place, 1, item) for place, item in new]
+    found: list[T] = []
+    start = 0
+    for place, comes, item in sorted(edits, key=itemgetter(0, 1)):
+        stop = bisect_left(items, place, lo=start, key=key)
+        found += items[start:stop]
+        start = stop if comes else stop + 1
+        if item is not None:
+            found.append(item)
+    return [*found, *items[start:]]
