@@ -35,6 +35,7 @@ class StoredCorpus:
         chunk_by_id: The chunks by id.
         unit_by_chunk: The unit of every chunk, by its id.
         units_by_hash: Ids of the units with the same title and text, by content hash.
+        made: What `of_texts` has made, by content hash; handed on from change to change.
     """
 
     documents: Mapping[str, StoredDocument] = field(default_factory=dict)
@@ -44,6 +45,7 @@ class StoredCorpus:
     chunk_by_id: Mapping[str, Chunk] = field(default_factory=dict)
     unit_by_chunk: Mapping[str, Unit] = field(default_factory=dict)
     units_by_hash: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    made: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, documents: Mapping[str, StoredDocument], chunks: Sequence[Chunk]) -> StoredCorpus:
@@ -81,6 +83,14 @@ class StoredCorpus:
             found += [chunk for chunk in self.chunks[start:end] if chunk.doc_id == document.id]
         return found
 
+    def of_texts(self, make: Callable[[Chunk], bytes]) -> list[bytes]:
+        """What a function, always the same, makes of the title and text of every chunk; carried over changes."""
+        made, known = self.made, self.units_by_hash
+        for found in made.keys() - known.keys():
+            del made[found]
+        made.update((found, make(self.chunk_by_id[known[found][0]])) for found in known.keys() - made.keys())
+        return [made[self.hashes[chunk.id]] for chunk in self.chunks]
+
     def updated(self, change: CorpusChange) -> CorpusUpdate:
         """The corpus after a change. What stays is carried over: the work is proportional to what changes."""
         documents = _documents_after(self.documents, change)
@@ -108,6 +118,7 @@ class StoredCorpus:
             by_id,
             _replaced(self.unit_by_chunk, before, own),
             _replaced(self.units_by_hash, said, _by_hash(new, hashes)),
+            self.made,
         )
         return CorpusUpdate(self, change, after, tuple(gone), tuple(put), _passage_change(old, new))
 

@@ -123,9 +123,9 @@ async def derive(
         if step.merged_by == step.name:
             table.names = Table(f"{step.name}/names", stored, table.is_new)
             table.names.resolve(await step.resolve(table, context))
-        if step.merged_by:
-            dirty = await asyncio.to_thread(_regrouped, step, table, dirty, context)
-        dirty |= await asyncio.to_thread(_near_limit, step, table, (limits or {}).get(step.name), context)
+        other = await asyncio.to_thread(_moved, step, table, context) if step.merged_by else set[str]()
+        other |= await asyncio.to_thread(_near_limit, step, table, (limits or {}).get(step.name), context)
+        dirty = other | await asyncio.to_thread(_unsettled, step, table, dirty, other, context)
         changed[step.name] = await _reduce(step, table, dirty, context, units) if step.reduces else []
     delta = Delta(
         put_units=tuple(units.put.values()),
@@ -181,13 +181,38 @@ def _rows(step: Step, items: Sequence[Item]) -> list[Entry]:
     return entries
 
 
-def _regrouped(step: Step, table: Table, dirty: set[str], context: Context) -> set[str]:
-    """Groups of the keys whose rows differ, and of those that are resolved in another way than before."""
+def _moved(step: Step, table: Table, context: Context) -> set[str]:
+    """Groups, before and now, of the keys that are resolved in another way than before."""
     names = context.tables[step.merged_by]
     before, after = names.merged_before, names.merged
     moved = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    raw = dirty.union(step.renamed(moved, table, context) if moved and not table.is_new else ())
+    raw = step.renamed(moved, table, context) if moved and not table.is_new else moved
     return {step.group_of(key, merged) for key in raw for merged in (before, after)}
+
+
+def _unsettled(step: Step, table: Table, keys: Collection[str], moved: Collection[str], context: Context) -> set[str]:
+    """Groups of the keys whose rows differ, but for those whose outputs are the same for certain.
+
+    Args:
+        step: The step.
+        table: Its table.
+        keys: Keys whose rows differ.
+        moved: Groups that other reasons make dirty.
+        context: Earlier steps' tables.
+    """
+    names = context.tables[step.merged_by] if step.merged_by else None
+    merges = (names.merged_before, names.merged) if names else ()
+    found = {step.group_of(key, merged) for key in keys for merged in merges} if merges else set(keys)
+    if table.is_new or not step.settles:
+        return found
+    sides: list[dict[str, list[Entry]]] = [{}, {}]
+    for rows, side in zip((table.came, table.went), sides, strict=True):
+        for key, entries in rows.items():
+            group = step.group_of(key, merges[1]) if merges else key
+            if group not in moved:
+                side.setdefault(group, []).extend(entries)
+    stored = table.stored_outputs({*sides[0], *sides[1]})
+    return found.difference(step.settled(sides[0], sides[1], stored))
 
 
 def _near_limit(step: Step, table: Table, before: int | None, context: Context) -> set[str]:

@@ -25,12 +25,16 @@ class Table:
         store: What is stored.
         is_new: Whether nothing is stored, so that nothing has to be read.
         names: What keys were resolved to, where the step does that.
+        came: Rows by key that a change has brought, where something was stored.
+        went: Rows by key that it has taken away; their numbers are not kept.
     """
 
     name: str
     store: TableStore
     is_new: bool
     names: Table | None = None
+    came: dict[str, list[Entry]] = field(default_factory=dict)
+    went: dict[str, list[Entry]] = field(default_factory=dict)
     resolved: Mapping[str, str] = field(default_factory=dict)
     resolved_before: Mapping[str, str] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
@@ -86,6 +90,11 @@ class Table:
         for entry in entries:
             if entry.item in changed:
                 self._rows.setdefault(entry.key, []).append(entry)
+            if (entry.item, entry.key) in differing:
+                self.came.setdefault(entry.key, []).append(entry)
+        for item, key in differing.intersection(before):
+            gone = (Entry(place, 0, item, key, decode(body)) for place, body in before[item, key])
+            self.went.setdefault(key, []).extend(gone)
         return {key for _, key in differing}
 
     def entries(self, keys: Collection[str]) -> dict[str, list[Entry]]:

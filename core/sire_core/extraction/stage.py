@@ -175,7 +175,7 @@ def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: R
     """
     if not extractor.links_titles:
         return frozenset()
-    from sire_core.extraction.title_changes import changed_wordings, likely_passages, touched_records
+    from sire_core.extraction.title_changes import changed_wordings, folded, likely_passages, touched_records
 
     after, hashes = update.after.chunks, update.after.hashes
     wordings = changed_wordings(list(map(_title, update.before.chunks)), list(map(_title, after)))
@@ -185,7 +185,8 @@ def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: R
     if len(wordings) > len(after) // (8 if verbatim else 32):  # linking everything is faster then
         return frozenset(chunk.id for chunk in after)
     if verbatim:  # the passages are at hand, and shorter than what is stored of them
-        after = [after[place] for place in likely_passages([chunk.index_text for chunk in after], wordings)]
+        texts = update.after.of_texts(lambda chunk: folded(chunk.index_text))
+        after = [after[place] for place in likely_passages(texts, wordings)]
         bodies = store.bodies(extractor.fingerprint, [hashes[chunk.id] for chunk in after])
     else:
         bodies = store.bodies(extractor.fingerprint)

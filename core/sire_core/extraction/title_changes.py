@@ -17,7 +17,7 @@ from sire_core.extraction.titles import WORD, title_forms
 if TYPE_CHECKING:
     from sire_core.types import ExtractionRecord
 
-__all__ = ["changed_wordings", "likely_passages", "titles_in_reach", "touched_records"]
+__all__ = ["changed_wordings", "folded", "likely_passages", "titles_in_reach", "touched_records"]
 
 _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
 
@@ -59,17 +59,17 @@ def touched_records(bodies: Mapping[str, bytes], wordings: Sequence[str]) -> set
     keys = list(bodies)
     texts = [body.decode("utf-8", "surrogatepass") for body in bodies.values()]
     found: set[str] = set()
-    for number, wording in _candidates(texts, wordings):
+    for number, wording in _candidates(list(map(folded, texts)), wordings):
         if keys[number] not in found and wording.occurs(_ESCAPED.sub(" ", texts[number])):
             found.add(keys[number])
     return found
 
 
-def likely_passages(texts: Sequence[str], wordings: Sequence[str]) -> list[int]:
+def likely_passages(texts: Sequence[bytes], wordings: Sequence[str]) -> list[int]:
     """Positions of the texts that hold all words of a wording, ascending: only their verbatim records may link it.
 
     Args:
-        texts: Titles and texts of passages.
+        texts: Titles and texts of passages, as `folded` gives them.
         wordings: From `changed_wordings`.
     """
     return sorted({number for number, _ in _candidates(texts, wordings)})
@@ -107,9 +107,13 @@ def _row(words: Sequence[str]) -> str:
     return row
 
 
-def _candidates(texts: Sequence[str], wordings: Sequence[str]) -> Iterator[tuple[int, _Wording]]:
-    """Positions of texts that hold all words of a wording, and the wording."""
-    bodies = [_folded(text).encode("utf-8", "surrogatepass") for text in texts]
+def folded(text: str) -> bytes:
+    """A text as words of wordings are looked for in it."""
+    return _folded(text).encode("utf-8", "surrogatepass")
+
+
+def _candidates(bodies: Sequence[bytes], wordings: Sequence[str]) -> Iterator[tuple[int, _Wording]]:
+    """Positions of folded texts that hold all words of a wording, and the wording."""
     everything = b"\0".join(bodies)
     starts = list(accumulate((len(body) + 1 for body in bodies), initial=0))
     for piece, alike in _by_piece(wordings).items():

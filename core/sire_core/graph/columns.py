@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from sire_core.graph.kinds import MENTIONS
 from sire_core.graph.name_lists import NameLists, list_hash
+from sire_core.graph.ragged import pack_arrays, unpack_arrays
 from sire_core.types import Edge
 
 if TYPE_CHECKING:
@@ -113,7 +113,6 @@ class EdgeColumns:
 
     def to_bytes(self) -> bytes:
         """As a block."""
-        buffer = io.BytesIO()
         arrays: dict[str, NDArray[Any]] = {
             "sources": self.sources,
             "targets": self.targets,
@@ -121,14 +120,12 @@ class EdgeColumns:
             "numbers": self.numbers.astype(np.int32),
             **self.lists.arrays(),
         }
-        np.savez(buffer, **arrays)  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
-        return buffer.getvalue()
+        return pack_arrays(arrays)
 
     @classmethod
     def from_bytes(cls, block: bytes) -> EdgeColumns:
         """What `to_bytes` wrote."""
-        with np.load(io.BytesIO(block), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = unpack_arrays(block)
         numbers = arrays["numbers"].astype(np.int64)
         return cls(arrays["sources"], arrays["targets"], arrays["titles"], numbers, NameLists.from_arrays(arrays))
 

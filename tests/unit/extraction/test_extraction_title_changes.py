@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from sire_core.data import demo_documents
 from sire_core.extraction.record import to_json
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.extraction.title_changes import changed_wordings, likely_passages, titles_in_reach, touched_records
+from sire_core.extraction.title_changes import (
+    changed_wordings,
+    folded,
+    likely_passages,
+    titles_in_reach,
+    touched_records,
+)
 from sire_core.extraction.titles import WORD, TitleLinker
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
@@ -98,7 +104,7 @@ def test_titles_out_of_reach_change_nothing(rows, titles):
 def test_spellings_that_mean_the_same_are_found(title, text):
     wordings = changed_wordings([], [title])
     assert touched_records({"a": to_json(record(0, [text], "Ann")).encode()}, wordings) == {"a"}
-    assert likely_passages(["Nothing.", text], wordings) == [1]
+    assert likely_passages([folded("Nothing."), folded(text)], wordings) == [1]
 
 
 def test_only_whole_words_are_found():

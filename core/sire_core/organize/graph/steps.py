@@ -8,7 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import cached_key, name_key
-from sire_core.derive.rows import Entry, Group, Item, Output, Row, document_of
+from sire_core.derive.rows import Entry, Group, Item, Output, Row, StoredOutput, document_of
 from sire_core.derive.step import Context, Step
 from sire_core.organize.graph.name_merging import CLAIMS, VALUE, NameMerging
 from sire_core.organize.graph.passage_names import PassageNames
@@ -81,6 +81,31 @@ class Entities(Step):
     def keys_of(self, group: str, members: Mapping[str, Sequence[str]]) -> Sequence[str]:
         """The names of an entity."""
         return [name for name in members.get(group, (group,)) if not name.startswith(VALUE)]
+
+    @property
+    def settles(self) -> bool:  # type: ignore[override] # a unit names all of its passages
+        """Whether some entities need not be looked at again."""
+        return not self.index_units
+
+    def settled(
+        self,
+        came: Mapping[str, Sequence[Entry]],
+        went: Mapping[str, Sequence[Entry]],
+        stored: Mapping[str, StoredOutput],
+    ) -> Iterable[str]:
+        """Entities above the limit that title no passage, and names of skipped types: both may have many rows."""
+        for group in {*came, *went}:
+            rows, output = [*came.get(group, ()), *went.get(group, ())], stored.get(group)
+            if group == CLAIMS:
+                yield group  # these rows are for `resolve` and have no output
+                continue
+            titled = any(row.body[2] for row in rows) or any(edge[3] for edge in (output.data if output else ()))
+            if titled or (output is not None and min(row.place for row in rows) <= output.place):
+                continue
+            # Without edges an output can only be of an entity above the limit.
+            above = output is not None and not output.data and group not in went
+            if above or all(row.body[1] in self.skip_types for row in rows):
+                yield group
 
     def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
         """The entity's name, and the passages that keep their edge: id, document, names, whether it is the title."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -164,11 +165,6 @@ class SpelledNames:
         self.lists = lists
         self.numbers = numbers
         self._titles = titles
-        self._first = _Sorted(lists.forms["first"])
-        self._keys = _Sorted(lists.forms["keys"])
-        self._owners = lists.forms.groups()
-        self._starts = lists.forms.starts()
-        self._mentions = _Sorted(numbers)
 
     @classmethod
     def of(cls, names: Sequence[Sequence[str]], titles: BoolArray) -> SpelledNames:
@@ -178,6 +174,28 @@ class SpelledNames:
         hashes = np.array([list_hash(found) for found in names], dtype=np.uint64)
         lists = NameLists().updated(np.unique(hashes), dict(zip(hashes.tolist(), names, strict=True)))
         return cls(lists, lists.places(hashes), titles)
+
+    # Made for the first question that is looked through for names: not every ranker does that.
+
+    @cached_property
+    def _first(self) -> _Sorted:
+        return _Sorted(self.lists.forms["first"])
+
+    @cached_property
+    def _keys(self) -> _Sorted:
+        return _Sorted(self.lists.forms["keys"])
+
+    @cached_property
+    def _owners(self) -> IntArray:
+        return self.lists.forms.groups()
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        return self.lists.forms.starts()
+
+    @cached_property
+    def _mentions(self) -> _Sorted:
+        return _Sorted(self.numbers)
 
     def names(self, mention: int) -> list[str]:
         """Names of a mention."""
