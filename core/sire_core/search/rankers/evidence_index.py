@@ -11,6 +11,7 @@ import numpy as np
 from sire_core.algorithms.grouping import by_appearance, distinct, ranges
 from sire_core.algorithms.lists import Lists
 from sire_core.search.rankers.entity_graph import EntityGraph
+from sire_core.search.rankers.evidence_mentions import SentenceNames
 from sire_core.search.rankers.evidence_names import EvidenceNames
 from sire_core.search.rankers.name_keys import NameKeys
 from sire_core.search.rankers.passage_words import PassageWords, stem_keys
@@ -113,7 +114,9 @@ class EvidenceIndex:
         graph = EntityGraph.of(view)
         passages = PassageWords.of(view, graph.chunk_positions)
         names = EvidenceNames.of(passages, graph, NameKeys.of(view, graph.names.lists))
-        return _made(passages, graph, names, _sources(view, graph.chunk_positions))
+        text = SpelledText.of(passages)
+        mentions = SentenceNames.of(view, passages, graph, names, text).mentions
+        return _made(passages, graph, names, text, mentions, _sources(view, graph.chunk_positions))
 
     def stems(self, words: Sequence[str]) -> Ints:
         """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks."""
@@ -182,10 +185,14 @@ def _cut(metadata: Mapping[str, Any]) -> tuple[str, int] | None:
 
 
 def _made(
-    passages: PassageWords, graph: EntityGraph, names: EvidenceNames, sources: tuple[Ints, Ints]
+    passages: PassageWords,
+    graph: EntityGraph,
+    names: EvidenceNames,
+    text: SpelledText,
+    mentions: Lists,
+    sources: tuple[Ints, Ints],
 ) -> EvidenceIndex:
     size = len(graph.chunk_positions)
-    text = SpelledText.of(passages)
     stems = passages.vocabulary.stems
     words = distinct(stems[stems != 0])
     number = np.where(stems == 0, -1, np.searchsorted(words, stems)).astype(np.int32)
@@ -198,7 +205,6 @@ def _made(
     place = np.empty(size, dtype=np.int64)
     place[in_order] = np.arange(size) - members.starts[source[in_order]]
     sentences = int(passages.sentences.sum())
-    mentions = names.mentions(text, graph)
     entities = names.entities(text, graph, mentions)
     lists = graph.names.lists
     labels = [label.encode("utf-8", "surrogatepass") for label in names.labels[len(graph.entity_ids) :]]

@@ -1,17 +1,17 @@
-"""`EvidenceNames`: the names that a pool's passages spell out, and where its sentences name them."""
+"""`EvidenceNames`: the names that a pool's passages spell out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import distinct
+from sire_core.algorithms.grouping import distinct, ranges
 from sire_core.algorithms.lists import Lists
 from sire_core.search.rankers.evidence_texts import LONGEST_NAME
 from sire_core.search.rankers.name_keys import beginnings
-from sire_core.search.rankers.spelled_text import Spelling, stands_alone
+from sire_core.search.rankers.spelled_text import Spelling
 from sire_core.types import digest
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from sire_core.search.rankers.spelled_text import SpelledText
 
     Keys = NDArray[np.uint64]
-    Numbers = NDArray[np.int32]
 
 __all__ = ["EvidenceNames"]
 
@@ -40,6 +39,8 @@ class EvidenceNames:
         owners: Entity of each name.
         lengths: Words of each name.
         begun: Keys of what names begin with, and of how many words each is.
+        rows: Keys of the beginnings of names, word by word; the last of each is the name.
+        ends: Row of each name.
         own: Entity that each passage is about, -1 for none.
         labels: Names of the entities that only texts open with; empty for the graph's.
         ids: Of the entities.
@@ -49,6 +50,8 @@ class EvidenceNames:
     owners: Ints
     lengths: Ints
     begun: tuple[Keys, Ints]
+    rows: Keys
+    ends: Ints
     own: Ints
     labels: Sequence[str]
     ids: Sequence[str]
@@ -64,12 +67,13 @@ class EvidenceNames:
         begins = np.flatnonzero(~rows["whole"])
         keys, lengths, owners = rows["keys"][whole], rows["lengths"][whole], (pairs // width).repeat(rows.counts)[whole]
         opened = _opened(passages, graph, keys, owners)
+        ends = np.concatenate([whole, len(rows["keys"]) + opened.ends])
         keys, lengths, owners = (
             np.concatenate(found) for found in ((keys, opened.keys), (lengths, opened.lengths), (owners, opened.owners))
         )
         order = np.lexsort((owners, keys))
         order = order[lengths[order] <= LONGEST_NAME]
-        keys, lengths, owners = keys[order], lengths[order], owners[order]
+        keys, lengths, owners, ends = keys[order], lengths[order], owners[order], ends[order]
         first = np.ones(len(keys), dtype=bool)
         first[1:] = (keys[1:] != keys[:-1]) | (owners[1:] != owners[:-1])
         return cls(
@@ -80,36 +84,30 @@ class EvidenceNames:
                 np.concatenate([rows["keys"][begins], opened.begun[0]]),
                 np.concatenate([rows["lengths"][begins], opened.begun[1]]),
             ),
+            rows=np.concatenate([rows["keys"], opened.rows]),
+            ends=ends[first],
             own=opened.own,
             labels=[*[""] * len(graph.entity_ids), *opened.labels],
             ids=[*graph.entity_ids, *opened.ids],
         )
 
-    def mentions(self, texts: SpelledText, graph: EntityGraph) -> Lists:
-        """Entities that sentences name: those that the passage's record has, and what other passages are about."""
-        about = np.zeros(len(self.labels), dtype=bool)
-        about[self.own[self.own >= 0]] = True
-        width = max(1, len(self.labels))
-        recorded = np.append(distinct(graph.passages * width + graph.entities), -1)
-        spelling = Spelling.of(self.keys, self.owners, self.lengths, self.begun, texts.vocabulary)
-        found: list[tuple[Numbers, Ints]] = []
-        for part in texts.parts():
-            covered = np.zeros(len(part.keys), dtype=bool)
-            for length, (starts, entities) in reversed(list(enumerate(spelling.places(part), start=1))):
-                apart = np.flatnonzero(about[entities])
-                inside = starts[apart, None] + np.arange(length)
-                apart = apart[part.capital[inside].any(axis=1) & ~covered[inside].any(axis=1)]
-                if length == 1:
-                    apart = apart[stands_alone(part, starts[apart])]
-                codes = part.passages[starts].astype(np.int64) * width + entities
-                keep = recorded[np.searchsorted(recorded[:-1], codes)] == codes
-                keep[apart] = True
-                covered[starts[apart, None] + np.arange(length)] = True
-                found.append((part.sentences[starts[keep]], entities[keep]))
-        if not found:
-            return Lists.of_lengths(np.zeros(len(texts.sentence_passages), dtype=np.int64), ())
-        sentences, entities = (np.concatenate(column) for column in zip(*found, strict=True))
-        return Lists.of_pairs(sentences, entities, len(texts.sentence_passages))
+    def chosen(self, names: Ints) -> EvidenceNames:
+        """Some of the names, which are looked for as all are."""
+        lengths, ends = self.lengths[names], self.ends[names]
+        begun = self.rows[ranges(ends - lengths + 1, lengths - 1)]
+        places = ranges(np.ones(len(names), dtype=np.int64), lengths - 1)
+        return replace(
+            self,
+            keys=self.keys[names],
+            owners=self.owners[names],
+            lengths=lengths,
+            begun=(begun, places),
+            ends=ends,
+        )
+
+    def spelling(self, texts: SpelledText) -> Spelling:
+        """What finds the names in some texts."""
+        return Spelling.of(self.keys, self.owners, self.lengths, self.begun, texts.vocabulary)
 
     def entities(self, texts: SpelledText, graph: EntityGraph, mentions: Lists) -> Lists:
         """Entities of every passage."""
@@ -152,6 +150,8 @@ def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints
         owners=entities[new],
         lengths=lengths[at],
         begun=begun,
+        rows=begun[0],
+        ends=words.starts[1:][at] - 1,
         own=own,
         labels=[" ".join(passages.names[row].split()) for row in rows[at].tolist()],
         ids=[digest("opening", name) for name in spelled],

@@ -71,6 +71,12 @@ class SpelledText:
             vocabulary=passages.vocabulary,
         )
 
+    def of_passages(self, wanted: NDArray[np.bool_]) -> SpelledText:
+        """The words of some passages; passages and sentences keep their numbers."""
+        inside = wanted[self.passages]
+        arrays = {name: getattr(self, name)[inside] for name in _OF_WORDS}
+        return replace(self, **arrays)
+
     def parts(self) -> Iterator[SpelledText]:
         """The words of some passages after the other."""
         size = int(self.passages[-1]) + 1 if len(self.passages) else 0
