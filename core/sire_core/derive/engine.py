@@ -186,7 +186,7 @@ def _moved(step: Step, table: Table, context: Context) -> set[str]:
     names = context.tables[step.merged_by]
     before, after = names.merged_before, names.merged
     moved = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    raw = step.renamed(moved, table, context) if moved and not table.is_new else moved
+    raw = step.renamed(moved, table, context) if moved and not table.is_new else ()
     return {step.group_of(key, merged) for key in raw for merged in (before, after)}
 
 

@@ -16,6 +16,7 @@ from sire_core.search.rankers import name_keys, spelled_text
 from sire_core.search.rankers.evidence_index import EvidenceIndex
 from sire_core.search.rankers.evidence_texts import name_words, opening_name, passage_headings, passage_sentences
 from sire_core.search.rankers.passage_words import PassageWords
+from sire_core.search.rankers.spelled_text import SpelledText
 from sire_core.testing.hash_embedder import HashEmbedder
 
 if TYPE_CHECKING:
@@ -181,6 +182,37 @@ def test_words_and_names_of_unchanged_passages_are_not_read_again(
             mine, whole_value = getattr(one, field.name), getattr(other, field.name)
             for a, b in zip(parts(mine), parts(whole_value), strict=True):
                 np.testing.assert_array_equal(a, b, err_msg=field.name)
+
+
+def test_names_are_looked_for_in_passages_that_may_name_others_than_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    whole = SpelledText.of_passages
+
+    def counted(self: SpelledText, wanted: NDArray[np.bool_]) -> SpelledText:
+        looked.append(int(wanted.sum()))
+        return whole(self, wanted)
+
+    monkeypatch.setattr(SpelledText, "of_passages", counted)
+    settings: dict[str, Any] = {"recipe": "sire", "embedder": HashEmbedder()}
+    steps = [
+        [Document("leith", "Leith is a harbour. Few organs are built there.", title="Leith")],  # `tobin` names it
+        [Document("grey", "A grey day.", title="Grey")],
+        [Document("tobin", "Nobody knows of him.", title="T. Marsh")],  # `orla` named him
+    ]
+    with Index(**settings) as grown:
+        grown.build(PAGES)
+        for put in steps:
+            looked.clear()
+            grown.update(put)
+            grown.search(QUESTION)
+            assert 0 < sum(looked) <= 3
+            with Index(**settings) as fresh:
+                fresh.build(grown.documents())
+                one, other = (EvidenceIndex.of(index.snapshot().view) for index in (grown, fresh))
+                for field in fields(EvidenceIndex):
+                    both = (parts(getattr(index, field.name)) for index in (one, other))
+                    for a, b in zip(*both, strict=True):
+                        np.testing.assert_array_equal(a, b, err_msg=field.name)
 
 
 def parts(value: Lists | NDArray[Any]) -> tuple[NDArray[Any], ...]:

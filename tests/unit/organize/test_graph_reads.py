@@ -1,0 +1,44 @@
+"""What a change of the corpus reads of a knowledge graph."""
+
+from sire_core import Document, Index
+from sire_core.storage.step_tables import StepTables
+from sire_core.testing.hash_embedder import HashEmbedder
+
+PAGES = [
+    Document(f"p{i}", f"Mill {i} was built in 1931 by Orla Venn. It stands near Tobin Marsh.", title=f"Mill {i}")
+    for i in range(30)
+]
+NEW = [Document("new", "Kiln Lane was paved in 1931 by Orla Venn.", title="Kiln Lane")]
+SETTINGS = {"hub_floor": 5, "max_df": 0.0}
+
+
+def graph(index):
+    files = index._session.files()
+    edges = files.store.edges(files.manifest().find(None).owners)
+    return [(edge.kind, edge.source, edge.target, edge.metadata) for edge in edges]
+
+
+def test_rows_of_entities_above_the_limit_and_of_skipped_types_are_not_read(monkeypatch):
+    asked = set()
+    rows_of_keys = StepTables.rows_of_keys
+
+    def noted(self, name, keys):
+        asked.update(keys)
+        return rows_of_keys(self, name, keys)
+
+    from sire_core.recipes import sire
+
+    with Index(recipe=sire(**SETTINGS), embedder=HashEmbedder()) as grown:
+        grown.build(PAGES)
+        monkeypatch.setattr(StepTables, "rows_of_keys", noted)
+        grown.add(NEW)
+        assert "kiln lane" in asked
+        assert not asked & {"orla venn", "1931"}
+        grown.update(
+            [Document("new", "Orla Venn was a painter.", title="Orla Venn")]
+        )  # a title, which the limit spares
+        assert "orla venn" in asked
+        grown.delete(["new", *(page.id for page in PAGES[5:])])
+        with Index(recipe=sire(**SETTINGS), embedder=HashEmbedder()) as fresh:
+            fresh.build(PAGES[:5])
+            assert graph(grown) == graph(fresh)
