@@ -107,7 +107,7 @@ class SQIndex:
         error = float(np.linalg.norm(question - rounded)) + float(np.linalg.norm(rounded)) * self.error + _ROUNDING
         reach = _REACH * n
         while reach * _SHARE <= rows:
-            products, found = (of_all[0] for of_all in self.codes.search(levels[None], reach))
+            products, found = self._nearest(levels, reach)
             highest = products * (level * self.scale) + error
             first = self.matrix[found[:n]] @ question
             near = np.searchsorted(-highest, -float(first.min()), side="right")  # no later row is above all of these
@@ -119,6 +119,18 @@ class SQIndex:
                 return positions[order].astype(np.int64), scores[order].astype(np.float32)
             reach *= _WIDER
         return None
+
+    def _nearest(self, levels: FloatArray, n: int) -> tuple[FloatArray, IntArray]:
+        """Products and rows, best first. One question is for one thread: others would only wait, and burn their CPU."""
+        import faiss
+
+        threads = faiss.omp_get_max_threads()
+        faiss.omp_set_num_threads(1)  # of the thread that says so, no other
+        try:
+            products, found = self.codes.search(levels[None], n)
+        finally:
+            faiss.omp_set_num_threads(threads)
+        return products[0], found[0]
 
 
 def _save(index: SQIndex, directory: Path) -> None:
