@@ -31,7 +31,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 
 import faiss
 import numpy as np
-from like_real import Like, nearest
+from like_real import QUESTIONS, Like, nearest
 from numpy.typing import NDArray
 from scan_methods import Method, methods
 
@@ -141,7 +141,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, nargs="+", default=[5_000, 100_000])
     parser.add_argument("--dimension", type=int, default=384, help="of random vectors")
     parser.add_argument("--questions", type=int, default=50)
-    parser.add_argument("--like", type=Path, help="a float32 .npy file; its last rows are the questions")
+    parser.add_argument("--like", type=Path, help="a file of benchmarks/like_real.py")
     parser.add_argument("--methods", nargs="+", help="only those whose names begin so")
     parser.add_argument("--json", type=Path)
     for name, kind in (("folder", Path), ("one", str), ("effort", int), ("depth", int)):
@@ -164,7 +164,7 @@ def main() -> None:
     print("|---:|---|" + "---:|" * len(names[2:]) + "---:|")
     if args.like:
         given = unit_rows(np.load(args.like).astype(np.float32))
-        questions, like = given[-args.questions :], Like(given[: -args.questions])
+        questions, like = given[-QUESTIONS:][: args.questions], Like(given[:-QUESTIONS])
     else:
         rng = np.random.default_rng(2)
         questions, like = unit_rows(rng.standard_normal((args.questions, args.dimension), dtype=np.float32)), None
