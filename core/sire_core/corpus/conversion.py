@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sire_core.clean_text import clean_text
+from sire_core.corpus.pdf_lines import with_words_apart
 from sire_core.errors import CorpusError
 
 __all__ = ["CONVERTED", "convert_file", "refuse_expanding"]
@@ -46,26 +47,33 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
         CorpusError: The extra is missing or too old, or the file cannot be converted; the message is the reason alone.
     """
     try:
-        from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_file_sync
+        from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_bytes_sync, extract_file_sync
     except ImportError as error:  # before 4.8 it has no ContentFilterConfig
         raise CorpusError(
             f'files of type {path.suffix.lower()} need the extra "files" with kreuzberg 4.8 or newer: '
             'pip install -U "sire-rag[files]"'
         ) from error
     refuse_expanding(path, max_bytes)
+    # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays.
+    everything = ContentFilterConfig(
+        include_headers=True, include_footers=True, include_watermarks=True, strip_repeating_text=False
+    )
+
+    def pdf_as(raw: bytes, form: str) -> str:
+        config = ExtractionConfig(output_format=form, content_filter=everything)
+        return str(extract_bytes_sync(raw, "application/pdf", config=config).content)
+
     try:
-        # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays.
-        everything = ContentFilterConfig(
-            include_headers=True, include_footers=True, include_watermarks=True, strip_repeating_text=False
-        )
-        found = extract_file_sync(
-            str(path), config=ExtractionConfig(output_format="markdown", content_filter=everything)
-        )
+        config = ExtractionConfig(output_format="markdown", content_filter=everything)
+        found = extract_file_sync(str(path), config=config)
+        text = found.content
+        if path.suffix.lower() == ".pdf" and text.strip():
+            text = with_words_apart(text, path.read_bytes(), pdf_as)
     except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
         raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300]}") from error
-    if len(found.content) > max_bytes:
+    if len(text) > max_bytes:
         raise CorpusError(f"its text is longer than max_bytes={max_bytes:,}; raise max_bytes or split the file")
-    text = clean_text(found.content).replace("\r\n", "\n").replace("\r", "\n")
+    text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
     text = _BYTE_ORDER_MARK.sub(r"\1", text)  # Excel begins "CSV UTF-8" with one, and it stays in the first cell
     if not text.strip():
         raise CorpusError("holds no text; a scanned document needs text recognition first")

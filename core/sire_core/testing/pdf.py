@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["one_line_pdf"]
+from collections.abc import Sequence
+
+__all__ = ["one_line_pdf", "tagged_pdf"]
+
+_FONTS = b"<< /Font << /F1 5 0 R >> >>"
 
 
 def one_line_pdf(text: str) -> bytes:
@@ -11,15 +15,38 @@ def one_line_pdf(text: str) -> bytes:
     Args:
         text: Latin-1, without brackets.
     """
-    stream = f"BT /F1 12 Tf 60 760 Td ({text}) Tj ET".encode("latin-1")
-    fonts = b"<< /Font << /F1 5 0 R >> >>"
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
+    return _file(_page(f"BT /F1 12 Tf 60 760 Td ({text}) Tj ET".encode("latin-1")))
+
+
+def tagged_pdf(lines: Sequence[str], *, root: bytes = b"StructTreeRoot") -> bytes:
+    """A page with one paragraph, which the tree of the file's structure names, as browsers print pages.
+
+    Args:
+        lines: Of the paragraph: Latin-1, without brackets.
+        root: How the key of the tree is written: any letter of a name can be `#` and its code.
+    """
+    shown = "".join(f"({line}) Tj 0 -16 Td " for line in lines)
+    stream = f"/P << /MCID 0 >> BDC BT /F1 12 Tf 60 760 Td {shown}ET EMC".encode("latin-1")
+    tree = [
+        b"<< /Type /%s /K 7 0 R /ParentTree << /Nums [0 [8 0 R]] >> >>" % root,
+        b"<< /Type /StructElem /S /Document /P 6 0 R /K [8 0 R] >>",
+        b"<< /Type /StructElem /S /P /P 7 0 R /Pg 3 0 R /K [0] >>",
+    ]
+    marked = b" /MarkInfo << /Marked true >> /%s 6 0 R" % root
+    return _file([*_page(stream, marked, b" /StructParents 0"), *tree])
+
+
+def _page(stream: bytes, catalog: bytes = b"", page: bytes = b"") -> list[bytes]:
+    return [
+        b"<< /Type /Catalog /Pages 2 0 R%s >>" % catalog,
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 842] /Contents 4 0 R /Resources %s >>" % fonts,
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 842] /Contents 4 0 R /Resources %s%s >>" % (_FONTS, page),
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
+
+
+def _file(objects: Sequence[bytes]) -> bytes:
     out, places = b"%PDF-1.4\n", []
     for number, content in enumerate(objects, 1):
         places.append(len(out))

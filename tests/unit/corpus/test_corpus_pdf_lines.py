@@ -1,0 +1,41 @@
+"""Words at the ends of the lines of PDF files with tags are words of their own."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from sire_core.corpus.readers import read_documents
+from sire_core.testing.pdf import tagged_pdf
+
+pytest.importorskip("kreuzberg")
+
+LINES = [
+    "The crane that stands in the northern terminal of the",
+    "harbour was delivered by the yard of Nordvik in",
+    "to its place, in the summer of a year that nobody remembers",
+    "well, and it has stood there, as everyone in the harbour knows,",
+    "through every storm.",
+]
+PARAGRAPH = " ".join(LINES)
+PAGE = f"<h1>The cranes of the yard</h1><div style='column-count: 3'><p>{PARAGRAPH}</p><p>{PARAGRAPH}</p></div>"
+
+
+@pytest.mark.parametrize("root", [b"StructTreeRoot", b"Struct#54reeRoot"], ids=["plain name", "hidden name"])
+def test_the_last_word_of_a_line_is_not_joined_to_the_next(tmp_path, root):
+    (tmp_path / "a.pdf").write_bytes(tagged_pdf(LINES, root=root))
+    (document,) = read_documents(tmp_path).documents
+    assert document.text.split() == PARAGRAPH.split()
+
+
+def test_a_page_printed_by_a_browser_keeps_its_words_and_its_heading(tmp_path):
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("needs Chromium")
+    (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
+    printing = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
+    printing += [f"--print-to-pdf={tmp_path / 'a.pdf'}", str(tmp_path / "page.html")]
+    subprocess.run(printing, capture_output=True, timeout=60, check=True)
+    (document,) = read_documents(tmp_path / "a.pdf").documents
+    assert document.title == "The cranes of the yard"
+    assert document.text.split() == ["#", *document.title.split(), *PARAGRAPH.split(), *PARAGRAPH.split()]
