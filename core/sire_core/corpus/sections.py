@@ -36,11 +36,11 @@ _BEGINS_NO_PROSE = "|-*+#>`=_~"
 
 
 class MarkdownSection(NamedTuple):
-    """A heading and the text up to the next one.
+    """A heading and the text up to the next one, or headings right below each other and the text of the last.
 
     Attributes:
-        path: Headings from the outermost to the section's own; empty in front of the first.
-        text: The text, its heading line included.
+        path: Headings from the outermost to the one that the text stands under; empty in front of the first.
+        text: The text, its heading lines included.
     """
 
     path: tuple[str, ...]
@@ -78,15 +78,23 @@ def sections_of_markdown(text: str) -> list[MarkdownSection]:
     """Cut a text at its headings.
 
     A heading is a line of `#` with a blank line before or behind it, or a line underlined by `=` or `-`, outside of
-    code. Text without headings is one section with an empty path.
+    code. One with nothing below it but a heading of a lower level begins the section of that. Text without headings is
+    one section with an empty path.
     """
     found: list[MarkdownSection] = []
     path: list[tuple[int, str]] = []
     part: list[str] = []
+    bare = False
     for level, heading, lines in _runs(text.split("\n")):
         if level:
-            _close(found, path, part)
+            if bare and level > path[-1][0]:
+                part[:] = ["\n".join(part).strip("\n"), ""]
+            else:
+                _close(found, path, part)
             path = [(above, name) for above, name in path if above < level] + [(level, heading)]
+            bare = True
+        else:
+            bare = bare and not any(line.strip() for line in lines)
         part += lines
     _close(found, path, part)
     return found

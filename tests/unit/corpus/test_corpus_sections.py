@@ -161,7 +161,6 @@ def test_a_number_is_no_title(tmp_path):
 def test_headings_make_paths_outside_of_code():
     paths = [section.path for section in sections_of_markdown(clean_markdown(PAGE))]
     assert paths == [
-        ("Queue",),
         ("Queue", "queue.claim(*, wait=10)"),
         ("Queue", "Order"),
         ("Queue", "Setext"),
@@ -197,12 +196,25 @@ def test_what_reads_pieces_leaves_out_the_same_comments():
 
 def test_chunks_carry_the_path_that_all_of_their_text_stands_under():
     assert [title for title, _ in titles(PAGE, max_tokens=40, overlap_tokens=0)] == [
-        "Queue",
         "Queue > queue.claim(*, wait=10)",
         "Queue > Order",
         "Queue > Setext",
     ]
     assert [title for title, _ in titles(PAGE, max_tokens=512)] == ["Queue"]
+
+
+def test_a_heading_with_nothing_but_another_below_it_stays_with_that():
+    text = "\n\n".join(
+        ["# Changes", "Of the queue."] + [f"## 2.{n}.0\n### Fixed\n\n- Leak {n} is closed." for n in range(20)]
+    )
+    found = titles(text, max_tokens=80, overlap_tokens=0)
+    assert len(found) > 5
+    assert all(part.startswith(("# Changes", "## 2.")) and part.endswith("closed.") for _, part in found)
+    assert titles("# A\n\n# B\n\n## C\n\nIt ends.\n\n## D", max_tokens=8, overlap_tokens=0) == [
+        ("Queue > A", "# A"),
+        ("Queue > B > C", "# B\n\n## C\n\nIt ends."),
+        ("Queue > B > D", "## D"),
+    ]
 
 
 def test_code_and_tables_stay_whole():
