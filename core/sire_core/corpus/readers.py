@@ -23,6 +23,7 @@ from sire_core.corpus.files import (
 )
 from sire_core.corpus.front_matter import front_matter
 from sire_core.corpus.html import html_to_markdown
+from sire_core.corpus.hyphens import without_hyphenation
 from sire_core.corpus.markdown_cleaning import clean_markdown
 from sire_core.corpus.merging import DocumentPool
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
@@ -86,6 +87,7 @@ def read_documents(
     A file of prose is one document: the id is its path below the folder that was given (or one of `roots`), the title
     that of its page, else the first heading or the file's name; `metadata["source"]` is the path again, for filters
     (a field `source` in the front matter of a page becomes `page_source`).
+    In text files words that a hyphen cuts at the end of a line are put together again.
     Markdown loses comments, front matter, anchors and lines of navigation, HTML whatever is not content. PDF, DOCX,
     PPTX, XLSX, CSV, RST, EPUB, EML and others are converted (`sire_core.corpus.conversion.CONVERTED`); page numbers of
     PDF, and headers and footers of the pages of DOCX, are left out. Lines of a JSON
@@ -174,7 +176,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
             fields.setdefault("page_source", fields.pop("source"))
         title, text = str(fields.pop("title", "")), clean_markdown(text)
     else:
-        return _titled(file, text, "", headings=False)
+        return _titled(file, without_hyphenation(text), "", headings=False)
     if not text.strip():
         raise CorpusError("holds nothing but markup")
     return _titled(file, text, title, fields)
