@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import weakref
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.errors import IndexLockedError, StorageError
+from sire_core.storage.forks import leaves_to_parent, left_to_parent
 from sire_core.storage.opening import explained, open_database
 
 __all__ = ["Database", "FileStamp"]
@@ -57,7 +57,7 @@ class Database:
         self._opened = self._open()
         # Python warns of connections that are not closed; an `Index` does not have to be.
         self._finalizer = weakref.finalize(self, self._opened.close)
-        _databases.add(self)
+        leaves_to_parent(self)
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -78,7 +78,7 @@ class Database:
         self._lock = threading.RLock()
         self._known = ()
         if self.path is not None and self._finalizer.detach():
-            _left.append(self._opened)
+            left_to_parent(self._opened)
             self._forked = True
 
     def close(self) -> FileStamp:
@@ -234,16 +234,3 @@ class Database:
                 f"Another process is reading {self.path}, so that what was deleted is not overwritten yet. "
                 "Nothing is lost; purge again when it has finished."
             )
-
-
-_databases: weakref.WeakSet[Database] = weakref.WeakSet()
-_left: list[sqlite3.Connection] = []
-
-
-def _after_fork() -> None:
-    for database in list(_databases):
-        database.leave_to_parent()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
+from sire_core.storage.forks import leaves_to_parent
 from sire_core.stores.client_calls import check_width, in_turn, made_again, valid_text
 from sire_core.stores.facts import Joined, Number, facts_of, narrow
 
@@ -29,7 +30,8 @@ class LanceStore:
 
     It compares all vectors, which LanceDB does quickly up to some 100,000 of them; beyond,
     `LanceStore.table().create_index(metric="dot")` makes an approximate index (of another metric none would be used).
-    Ranges of numbers in filters are left to the caller.
+    Ranges of numbers in filters are left to the caller. After `os.fork` it works as well as LanceDB does, which warns;
+    versions that would stall are refused there.
 
     Args:
         place: A folder, or what else `lancedb.connect` takes (`s3://...`).
@@ -48,6 +50,8 @@ class LanceStore:
         self._db = lancedb.connect(self._place)
         self._name = table
         self._lock = threading.Lock()
+        self._stalled = False
+        leaves_to_parent(self)
 
     @property
     def name(self) -> str:
@@ -109,8 +113,20 @@ class LanceStore:
         """Ids of the `n` nearest units; see `VectorIndex`."""
         return await self._run(lambda: self._top(vector, n, where))
 
+    def leave_to_parent(self) -> None:
+        """In a process that was just forked: nobody holds the lock. LanceDB starts its own threads again, if it can."""
+        from lancedb import background_loop
+
+        self._lock = threading.Lock()
+        self._stalled = not hasattr(background_loop, "_reset_after_fork")
+
     def _open(self, name: str) -> Any:
         """A table as it is now: opening one costs as much as asking whether an open one is still there, and current."""
+        if self._stalled:
+            raise ConfigurationError(
+                "This LanceDB stalls in processes that are forked after it was imported. Update it (pip install -U "
+                "lancedb), or open the index after the fork (gunicorn without --preload)."
+            )
         try:
             return self._db.open_table(name)
         except (ValueError, FileNotFoundError) as error:

@@ -10,6 +10,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, StorageError
+from sire_core.storage.forks import leaves_to_parent, left_to_parent
 from sire_core.stores.client_calls import check_width, made_again, valid_text
 from sire_core.stores.facts import Has, Joined, Number, facts_of, narrow, numbers_of
 
@@ -37,7 +38,8 @@ class PostgresStore:
     """A table of units with an HNSW index, made when the first units come; `Index(store=PostgresStore(place))`.
 
     What the index finds too few of, for example because a filter lets little through, is found by comparing all that
-    the filter lets through. Thread-safe. Pickles hold no password: PGPASSWORD or .pgpass gives it on the other side.
+    the filter lets through. Thread-safe; a process that is forked connects anew. Pickles hold no password: PGPASSWORD
+    or .pgpass gives it on the other side.
 
     Args:
         place: `postgresql://user:password@host:port/database`, whose server has the extension pgvector.
@@ -60,6 +62,7 @@ class PostgresStore:
         self._table = f'"{table}"'  # names may be words of SQL
         self._width = width
         self._free: list[psycopg.Connection[Any]] = []
+        leaves_to_parent(self)
 
     @property
     def name(self) -> str:
@@ -105,6 +108,11 @@ class PostgresStore:
     async def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Sequence[str]:  # noqa: ARG002 - the vector says it
         """Ids of the `n` nearest units; see `VectorIndex`."""
         return await self._run(lambda db: self._top(db, vector, n, where))
+
+    def leave_to_parent(self) -> None:
+        """In a process that was just forked: forget the parent's connections without a word to the server."""
+        left_to_parent(self._free)
+        self._free = []
 
     def close(self) -> None:
         """Close the connections."""

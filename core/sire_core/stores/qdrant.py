@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
+from sire_core.storage.forks import leaves_to_parent, left_to_parent
 from sire_core.storage.uuids import from_uuid, to_uuid
 from sire_core.stores.client_calls import check_width, in_turn, made_again, valid_text
 from sire_core.stores.facts import Has, Joined, facts_of, narrow, numbers_of
@@ -32,7 +33,8 @@ class QdrantStore:
     """A collection, made when the first units come; `Index(store=QdrantStore(QdrantClient("http://..."))`.
 
     Args:
-        client: Of a server, of a folder (`path=`) or in memory.
+        client: Of a server, of a folder (`path=`) or in memory. A process that is forked makes one like it for itself
+            if it is of a server.
         collection: Its name; one collection for each index.
         width: Candidates that the HNSW keeps at least while it searches (`hnsw_ef`).
 
@@ -46,11 +48,12 @@ class QdrantStore:
                 f'{type(client).__name__} is no QdrantClient. pip install "sire-rag[qdrant]", then '
                 "QdrantStore(QdrantClient(url))."
             )
-        self._client = client
+        self._opened = client
+        self._forked = False
         self._collection = collection
         self._width = width
         self._checked = 0
-        self._lock = _locks.setdefault(client, threading.Lock())
+        leaves_to_parent(self)
 
     @property
     def name(self) -> str:
@@ -157,8 +160,24 @@ class QdrantStore:
             check_width(self.description, int(getattr(held, "size", width)), width)
             self._checked = width
 
+    def leave_to_parent(self) -> None:
+        """In a process that was just forked: forget the parent's client of a server, and who held the lock."""
+        _locks.pop(self._opened, None)
+        self._forked = self._is_remote()
+
+    @property
+    def _client(self) -> QdrantClient:
+        if self._forked:
+            left_to_parent(self._opened)
+            self._opened, self._forked = type(self._opened)(**self._opened.init_options), False
+        return self._opened
+
+    @property
+    def _lock(self) -> threading.Lock:
+        return _locks.setdefault(self._opened, threading.Lock())
+
     def _is_remote(self) -> bool:
-        return "Remote" in type(getattr(self._client, "_client", None)).__name__
+        return "Remote" in type(getattr(self._opened, "_client", None)).__name__
 
     def _top(self, vector: FloatArray, n: int, where: Filter | None) -> list[str]:
         from qdrant_client import models

@@ -1,0 +1,36 @@
+"""What a process has from the one that forked it: connections that only the parent may use, locks of lost threads."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Protocol
+
+__all__ = ["leaves_to_parent", "left_to_parent"]
+
+
+class _Holder(Protocol):
+    def leave_to_parent(self) -> None: ...
+
+
+_holders: weakref.WeakSet[_Holder] = weakref.WeakSet()
+_left: list[object] = []
+
+
+def leaves_to_parent(holder: _Holder) -> None:
+    """From now on, in every process that is forked from this one, `holder.leave_to_parent` is called first."""
+    _holders.add(holder)
+
+
+def left_to_parent(connection: object) -> None:
+    """Keep a connection that the parent uses for as long as the process lives: letting go of it might close it."""
+    _left.append(connection)
+
+
+def _after_fork() -> None:
+    for holder in list(_holders):
+        holder.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
