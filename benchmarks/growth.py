@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -74,14 +74,27 @@ class Timed:
 
 
 def fit(folder: Path, data: Path, size: int) -> None:
-    """Fit the embedder, in a process of its own: its memory is not a build's."""
+    """Write the documents and fit the embedder, in a process of its own: its memory is not a build's."""
     from generated import generated
 
     from sire_core.models.lexical_embedder import LexicalEmbedder
 
+    with (folder / "documents.jsonl").open("w", encoding="utf-8") as file:
+        for document in generated(data, size + AGAIN * CHANGED):
+            file.write(json.dumps([document.id, document.text, document.title]) + "\n")
     step = max(1, size // 20_000)
-    texts = [f"{d.title}\n{d.text}" for d in islice(generated(data, size), 0, None, step)]
+    texts = [f"{d.title}\n{d.text}" for d in islice(documents(folder), 0, size, step)]
     np.savez(folder / "embedder.npz", **LexicalEmbedder().fit(texts).state())
+
+
+def documents(folder: Path) -> Iterator[Any]:
+    """The documents that `fit` wrote, one after the other."""
+    from sire_core import Document
+
+    with (folder / "documents.jsonl").open(encoding="utf-8") as file:
+        for line in file:
+            name, text, title = json.loads(line)
+            yield Document(name, text, title=title)
 
 
 def fitted(folder: Path) -> Timed:
@@ -92,14 +105,12 @@ def fitted(folder: Path) -> Timed:
         return Timed(LexicalEmbedder().from_state(dict(state)))
 
 
-def build(folder: Path, data: Path, size: int, recipe: str) -> dict[str, float]:
+def build(folder: Path, size: int, recipe: str) -> dict[str, float]:
     """Build all but ten, ask once, add the ten, ask once; and then the same with three times ten more."""
-    from generated import generated
-
     from sire_core import Index
 
     embedder = fitted(folder)
-    given = generated(data, size + AGAIN * CHANGED)
+    given = documents(folder)
     with Index(folder / "index", recipe=recipe, embedder=embedder, chunker=None) as index:
         start = time.process_time()
         report = index.build(islice(given, size - CHANGED))
@@ -207,7 +218,7 @@ def main() -> None:
         size, recipe = given.sizes[0], given.recipes[0]
         steps = {
             "fit": lambda: fit(given.folder, given.data, size),
-            "build": lambda: build(given.folder, given.data, size, recipe),
+            "build": lambda: build(given.folder, size, recipe),
             "ask": lambda: ask(given.folder, given.data),
         }
         print(json.dumps(steps[given.step]() or {}))

@@ -104,7 +104,7 @@ def name_key(name: str, mode: str = "norm") -> str:
     return key
 
 
-cached_key = lru_cache(1 << 16)(name_key)
+cached_key = lru_cache(1 << 13)(name_key)
 """`name_key`, which is asked of the same names again and again."""
 
 

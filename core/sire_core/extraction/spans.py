@@ -265,6 +265,6 @@ def _cue(sentence: str, start: int, words: list[str]) -> str:
     return "Name"
 
 
-@lru_cache(1 << 14)
+@lru_cache(1 << 13)
 def _person_mark(word: str) -> bool:
     return bool(_ROMAN.match(word) or _INITIAL.fullmatch(word) or word in ("bin", "ibn", "von", "van", "Jr.", "Sr."))

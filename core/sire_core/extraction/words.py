@@ -28,7 +28,7 @@ def _stemmer() -> object:
     return Stemmer.Stemmer("english")
 
 
-@lru_cache(1 << 16)
+@lru_cache(1 << 13)
 def _rank(word: str) -> int | None:
     stem: str = _stemmer().stemWord(word)  # type: ignore[attr-defined] # PyStemmer has no type information
     return _ranks().get(stem)
@@ -39,7 +39,7 @@ def is_everyday(word: str) -> bool:
     return _rank(word.lower()) is not None
 
 
-@lru_cache(1 << 16)
+@lru_cache(1 << 13)
 def rarity(word: str) -> float:
     """How much a lower-case word tells: an inverse document frequency of English at large, from 0 for `the` to about 9.
 
