@@ -28,8 +28,9 @@ def front_matter(text: str) -> dict[str, Value | list[Value]]:
     """Values of the front matter of a Markdown page (`title: Queues`), by name, and flat lists of them.
 
     Lists stand in brackets (`tags: [red, blue]`, without commas in their items) or, in YAML, in lines of their own
-    (`- red`). Whatever is nested is left out. Whole numbers, decimal numbers and true or false become such; everything
-    else is text, without its quotes.
+    (`- red`). Whatever is nested is left out. Whole and decimal numbers become such if they
+    would be written as they stand (`3.10` would not), and so do true and false; everything else is text, without its
+    quotes.
     """
     lines = text.split("\n", _LONGEST + 1)
     end = front_matter_end(lines)
@@ -115,5 +116,6 @@ def _plain_value(value: str) -> str | int | float | bool:
     if value in ("true", "false"):
         return value == "true"
     if _NUMBER.fullmatch(value):
-        return float(value) if "." in value else int(value)
+        number = float(value) if "." in value else int(value)
+        return number if str(number) == value else value  # "3.10" is a version, "007" a code
     return value

@@ -90,10 +90,10 @@ def read_documents(
     In text files words that a hyphen cuts at the end of a line are put together again.
     Markdown loses comments, front matter, anchors and lines of navigation, HTML whatever is not content. PDF, DOCX,
     PPTX, XLSX, CSV, RST, EPUB, EML and others are converted (`sire_core.corpus.conversion.CONVERTED`); page numbers of
-    PDF, and headers and footers of the pages of DOCX, are left out. Lines of a JSON
-    Lines file (items of a JSON list) are documents `{"id", "title", "text" or "chunks", "metadata"}`; further
-    scalar keys become metadata; without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and
-    MuSiQue files give their pooled passages. Files must be UTF-8, or HTML that declares its encoding. What cannot
+    PDF, and headers and footers of the pages of DOCX, are left out. Lines of a JSON Lines file (items of a JSON list)
+    are documents `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata;
+    without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
+    passages. Files must be UTF-8, or HTML that declares its encoding. What cannot
     be used is listed in `failures` and the rest is read.
 
     Args:

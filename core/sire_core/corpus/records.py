@@ -41,7 +41,8 @@ def record_documents(record: Any, origin: str, default_id: str) -> Iterator[Foun
 
     Accepted are `{"id", "title", "text", "metadata"}`, the same with `"chunks": [...]` in place of the text, and the
     official HotpotQA, 2WikiMultiHopQA and MuSiQue records. Other top-level keys become metadata if they hold a string,
-    number or truth value. `_id` may stand for `id`.
+    number or truth value, or a list of strings, whole numbers or truth values (vectors are left out). `_id` may stand
+    for `id`.
 
     Args:
         record: The value.
@@ -120,9 +121,14 @@ def _metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     extra = {
         key: value
         for key, value in record.items()
-        if key not in _OWN_KEYS and isinstance(value, (str, int, float, bool))
+        if key not in _OWN_KEYS
+        and (all(isinstance(item, (str, int)) for item in value) if isinstance(value, list) else _is_scalar(value))
     }
     return clean_metadata({**extra, **(given or {})}, "the record")
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, (str, int, float))
 
 
 class OfficialPassage(NamedTuple):

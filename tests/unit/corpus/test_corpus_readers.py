@@ -288,6 +288,20 @@ def test_real_sets(name, count):
     assert not corpus.duplicates
 
 
+def test_flat_lists_of_a_record_become_metadata(tmp_path):
+    record = {
+        "text": "It jams.",
+        "tags": ["hr", 2],
+        "year": 1990,
+        "vector": [0.5, 0.25],
+        "deep": [["a"]],
+        "by": {"a": 1},
+    }
+    (tmp_path / "a.jsonl").write_text(json.dumps(record), encoding="utf-8")
+    (document,) = read_documents(tmp_path).documents
+    assert document.metadata == {"tags": ["hr", 2], "year": 1990}
+
+
 def test_a_file_that_is_no_text_is_called_so(tmp_path):
     (tmp_path / "noise.txt").write_bytes(random.Random(1).randbytes(5_000))
     (tmp_path / "image.md").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20) + b"\xff" * 40)

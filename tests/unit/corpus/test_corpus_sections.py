@@ -142,6 +142,9 @@ def test_lists_of_front_matter_can_be_filtered(tmp_path):
         ('+++\n# of Hugo\ntitle = "Queues"\nweight = 3\ndraft = false\ntags = ["a"]\n[params]\nx = 1\n+++', "Queues", {
             "weight": 3, "draft": False, "tags": ["a"],
         }),
+        ("---\ntitle: Queues\nversion: 3.10\ncode: 007\nratio: -0.5\nyears: [1990, 08]\n---", "Queues", {
+            "version": "3.10", "code": "007", "ratio": -0.5, "years": [1990, "08"],
+        }),
         ("---\ntitle: Queues\nsource: https://heron.example\n---", "Queues", {"page_source": "https://heron.example"}),
     ],
 )  # fmt: skip
