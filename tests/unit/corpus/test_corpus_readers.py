@@ -76,14 +76,16 @@ def test_jsonl_documents(tmp_path):
         tmp_path / "c.jsonl",
         {"id": "a", "title": "T", "text": "x", "metadata": {"n": [1]}},
         {"id": 7, "title": None, "chunks": ["p", " ", "q"], "metadata": None},
-        {"text": "no id", "year": 1990, "tags": ["dropped"], "lang": "en", "void": None, "metadata": {"lang": "de"}},
+        {"text": "no id", "year": 1990, "lang": "en", "void": None, "metadata": {"lang": "de"}},
         {"_id": "beir", "title": 1984, "text": "x"},
+        {"text": "lists", "tags": ["hr", 2], "vector": [0.5, 0.25], "deep": [["a"]], "by": {"a": 1}},
     )
-    a, seven, unnamed, beir = read_documents([path]).documents
+    a, seven, unnamed, beir, lists = read_documents([path]).documents
     assert (a.id, a.title, a.text, a.metadata) == ("a", "T", "x", {"n": [1]})
     assert (seven.id, seven.title, seven.text, seven.chunks, seven.metadata) == ("7", "", "", ("p", "q"), {})
     assert (unnamed.id, unnamed.metadata) == ("c.jsonl:3", {"year": 1990, "lang": "de"})
     assert (beir.id, beir.title) == ("beir", "1984")
+    assert lists.metadata == {"tags": ["hr", 2]}
 
 
 def test_jsonl_with_bom_crlf_blank_lines_and_no_last_newline(tmp_path):
@@ -286,20 +288,6 @@ def test_real_sets(name, count):
     assert len(corpus.documents) == count
     assert not corpus.failures
     assert not corpus.duplicates
-
-
-def test_flat_lists_of_a_record_become_metadata(tmp_path):
-    record = {
-        "text": "It jams.",
-        "tags": ["hr", 2],
-        "year": 1990,
-        "vector": [0.5, 0.25],
-        "deep": [["a"]],
-        "by": {"a": 1},
-    }
-    (tmp_path / "a.jsonl").write_text(json.dumps(record), encoding="utf-8")
-    (document,) = read_documents(tmp_path).documents
-    assert document.metadata == {"tags": ["hr", 2], "year": 1990}
 
 
 def test_a_file_that_is_no_text_is_called_so(tmp_path):
