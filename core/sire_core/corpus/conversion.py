@@ -17,7 +17,7 @@ __all__ = ["CONVERTED", "convert_file", "refuse_expanding"]
 
 CONVERTED = (
     *(".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".ppt", ".odp", ".xlsx", ".xls", ".ods", ".csv", ".tsv"),
-    *(".rst", ".org", ".tex", ".typ", ".epub", ".fb2", ".eml", ".msg", ".ipynb", ".xml", ".opml", ".djot"),
+    *(".rst", ".org", ".tex", ".typ", ".epub", ".fb2", ".msg", ".ipynb", ".xml", ".opml", ".djot"),
 )
 """Suffixes that need the extra `files`."""
 

@@ -24,6 +24,7 @@ from sire_core.corpus.files import (
 from sire_core.corpus.front_matter import front_matter
 from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.hyphens import without_hyphenation
+from sire_core.corpus.mail import read_mail
 from sire_core.corpus.markdown_cleaning import clean_markdown
 from sire_core.corpus.merging import DocumentPool
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
@@ -88,8 +89,9 @@ def read_documents(
     that of its page, else the first heading or the file's name; `metadata["source"]` is the path again, for filters
     (a field `source` in the front matter of a page becomes `page_source`).
     In text files words that a hyphen cuts at the end of a line are put together again.
-    Markdown loses comments, front matter, anchors and lines of navigation, HTML whatever is not content. PDF, DOCX,
-    PPTX, XLSX, CSV, RST, EPUB, EML and others are converted (`sire_core.corpus.conversion.CONVERTED`); page numbers of
+    Markdown loses comments, front matter, anchors and lines of navigation, HTML whatever is not content. Mails (EML)
+    bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are named in `failures`. PDF,
+    DOCX, PPTX, XLSX, CSV, RST, EPUB and others are converted (`sire_core.corpus.conversion.CONVERTED`); page numbers of
     PDF, and headers and footers of the pages of DOCX, are left out. Lines of a JSON Lines file (items of a JSON list)
     are documents `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata;
     without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
@@ -155,6 +157,8 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
             yield from _read_records(file, _items(file, max_bytes))
         elif suffix in _SUFFIXES:
             yield _read_prose(file, max_bytes)
+        elif suffix == ".eml":
+            yield from _read_mail(file, max_bytes)
         elif suffix in CONVERTED:
             yield _convert(file, max_bytes)
         else:
@@ -180,6 +184,13 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
     if not text.strip():
         raise CorpusError("holds nothing but markup")
     return _titled(file, text, title, fields)
+
+
+def _read_mail(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
+    mail = read_mail(file.path, max_bytes)
+    yield _titled(file, mail.text, mail.title, mail.fields, headings=False)
+    for name, kind in mail.unread:
+        yield Failure(f"{_place(file)}: {name}", f"an attachment of type {kind} is not read; save it as a file")
 
 
 def _convert(file: SourceFile, max_bytes: int) -> FoundRecord:

@@ -1,0 +1,138 @@
+"""Mails (`.eml`): who wrote what to whom and when, the text, and the attachments that are text, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from email import message_from_bytes
+from email.errors import MessageError
+from email.header import decode_header, make_header
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sire_core.clean_text import clean_text
+from sire_core.corpus.declared_encoding import decode_as
+from sire_core.corpus.files import check_readable
+from sire_core.corpus.html import html_to_markdown
+from sire_core.errors import CorpusError
+
+__all__ = ["Mail", "read_mail"]
+
+_SHOWN = ("from", "to", "cc", "date")
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """What a mail says.
+
+    Attributes:
+        title: Its subject.
+        text: Sender, recipients and date, a line each; the text; then each attachment that is text, under a heading.
+        fields: `from`, `to`, `cc` and `date` (ISO 8601), those that it has.
+        unread: Names and types of its other attachments.
+    """
+
+    title: str
+    text: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+    unread: tuple[tuple[str, str], ...] = ()
+
+
+class _Part(NamedTuple):
+    name: str
+    kind: str
+    text: str | None
+
+
+def read_mail(path: Path, max_bytes: int) -> Mail:
+    """Read a mail. Of a text that is there in several forms the plain one is taken; inline pictures are left out.
+
+    Args:
+        path: The file.
+        max_bytes: Larger files are refused.
+
+    Raises:
+        CorpusError: It is no mail, or none that can be read; the message is the reason alone.
+    """
+    check_readable(path, max_bytes)
+    try:
+        message = message_from_bytes(path.read_bytes())
+        headers = _headers(message)
+        parts = list(_parts(message))
+    except OSError as error:
+        raise CorpusError(f"cannot be read: {error.strerror}") from error
+    except (MessageError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise CorpusError(f"cannot be read as a mail: {' '.join(str(error).split())[:300]}") from error
+    if not headers:
+        raise CorpusError("no mail: it has none of the headers From, To, Date and Subject")
+    read = [part for part in parts if part.text is not None and part.text.strip()]
+    said = [f"## {part.name}\n\n{part.text}" if part.name else f"{part.text}" for part in read]
+    return Mail(
+        title=headers.get("subject", ""),
+        text="\n\n".join(text.strip("\n") for text in (_shown(headers), *said) if text),
+        fields={name: _date(headers[name]) if name == "date" else headers[name] for name in _SHOWN if name in headers},
+        unread=tuple((part.name or "without a name", part.kind) for part in parts if part.text is None),
+    )
+
+
+def _headers(message: Message[Any, Any]) -> dict[str, str]:
+    """The first of each header that has words, in lower case."""
+    found: dict[str, str] = {}
+    for name, value in message.raw_items():
+        if words := _words(str(value)):
+            found.setdefault(name.lower(), words)
+    return {name: found[name] for name in ("subject", *_SHOWN) if name in found}
+
+
+def _shown(headers: Mapping[str, str]) -> str:
+    return "\n".join(f"{name.capitalize()}: {headers[name]}" for name in _SHOWN if name in headers)
+
+
+def _words(value: str) -> str:
+    """Words of a header, also of one that is written in UTF-8 without saying so."""
+    plain = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    with suppress(MessageError, LookupError, ValueError):  # what only looks like an encoded word stays as it is
+        plain = str(make_header(decode_header(plain)))
+    return " ".join(clean_text(plain).split())
+
+
+def _date(value: str) -> str:
+    try:
+        return parsedate_to_datetime(value).isoformat()
+    except ValueError:
+        return value
+
+
+def _parts(message: Message[Any, Any]) -> Iterator[_Part]:
+    kind = message.get_content_type()
+    payload: Any = message.get_payload()
+    name = _words(message.get_filename() or "")
+    if kind == "message/rfc822" and isinstance(payload, list):
+        for forwarded in payload:
+            headers = _headers(forwarded)
+            yield _Part(headers.get("subject", "") or name, kind, _shown(headers))
+            yield from _parts(forwarded)
+    elif isinstance(payload, list) and kind.startswith("multipart/"):
+        forms = [list(_parts(part)) for part in payload]
+        if kind == "multipart/alternative":
+            plain = (place for place, part in enumerate(payload) if part.get_content_type() == "text/plain")
+            best = next((place for place in plain if any((part.text or "").strip() for part in forms[place])), -1)
+            forms = forms[best:][:1]
+        for form in forms:
+            yield from form
+    elif kind.startswith("text/"):
+        yield _Part(name, kind, _text(message, kind))
+    elif not (kind.endswith("-signature") or (kind.startswith("image/") and message["Content-ID"])):
+        yield _Part(name, kind, None)
+
+
+def _text(part: Message[Any, Any], kind: str) -> str:
+    raw = part.get_payload(decode=True)
+    content = raw if isinstance(raw, bytes) else b""
+    text = decode_as(content, part.get_content_charset() or "utf-8")
+    text = clean_text(content.decode("utf-8", "replace") if text is None else text)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return html_to_markdown(text)[1] if kind == "text/html" else text

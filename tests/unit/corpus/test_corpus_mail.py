@@ -1,0 +1,92 @@
+"""Mails keep their lines, say who wrote them when, and bring the attachments that are text."""
+
+from email.message import EmailMessage
+
+import pytest
+
+from sire_core.corpus.readers import read_documents
+from sire_core.errors import CorpusError
+
+BODY = "Hallo,\n\ndas Lager zieht um.\nDie Kosten trägt Wismar.\n\n> Wohin?\n> Und wann?\n\n-- \nPetra"
+
+
+def read(tmp_path, raw):
+    (tmp_path / "m.eml").write_bytes(raw)
+    found = read_documents(tmp_path / "m.eml")
+    (document,) = found.documents
+    return document, found.failures
+
+
+def mail(body=BODY, **headers):
+    message = EmailMessage()
+    for name, value in {
+        "From": "Petra Holm <petra@ex.com>",
+        "To": "ops@ex.com",
+        "Subject": "Umzüge",
+        **headers,
+    }.items():
+        message[name] = value
+    message.set_content(body)
+    return message
+
+
+def test_lines_and_quotes_stay_and_headers_are_metadata(tmp_path):
+    raw = bytes(mail(Date="Mon, 04 Mar 2024 09:12:00 +0100"))
+    document, failures = read(tmp_path, raw)
+    assert document.title == "Umzüge"
+    assert document.metadata == {
+        "source": "m.eml",
+        "from": "Petra Holm <petra@ex.com>",
+        "to": "ops@ex.com",
+        "date": "2024-03-04T09:12:00+01:00",
+    }
+    head = "From: Petra Holm <petra@ex.com>\nTo: ops@ex.com\nDate: Mon, 04 Mar 2024 09:12:00 +0100"
+    assert document.text == f"{head}\n\n{BODY}"
+    assert not failures
+
+
+def test_attachments_of_text_are_read_and_others_are_named(tmp_path):
+    message = mail()
+    message.add_alternative("<p>Only in <b>HTML</b>.</p>", subtype="html")
+    message.add_attachment("remise de 7 pour cent", filename="annexe.txt")
+    message.add_attachment("<p>The <b>terms</b>.</p>", subtype="html", filename="terms.html")
+    message.add_attachment(b"%PDF-1.4", maintype="application", subtype="pdf", filename="plan.pdf")
+    message.add_attachment(mail("Wohin?", Subject="Frage", To="petra@ex.com"))
+    document, failures = read(tmp_path, bytes(message))
+    assert "## annexe.txt\n\nremise de 7 pour cent" in document.text
+    assert "## terms.html\n\nThe terms." in document.text
+    assert "## Frage\n\nFrom: Petra Holm <petra@ex.com>\nTo: petra@ex.com\n\nWohin?" in document.text
+    assert "Only in" not in document.text
+    (failure,) = failures
+    assert failure.where.endswith("m.eml: plan.pdf")
+    assert "application/pdf" in failure.reason
+
+
+@pytest.mark.parametrize(
+    ("raw", "title", "text"),
+    [
+        ("Subject: Größe\n\nCafé".encode(), "Größe", "Café"),
+        (b"Subject: A\nContent-Type: text/plain; charset=windows-1251\n\n" + "Завод".encode("cp1251"), "A", "Завод"),
+        (b"Subject: A\nContent-Type: text/plain; charset=nonsense\n\nIt ends.", "A", "It ends."),
+        (b"Subject: A\nContent-Type: text/html\n\n<p>It <i>ends</i> here.", "A", "It ends here."),
+        (b"Subject: =?utf-8?Q?Umz=C3=BCge?= =?bad?Q?x\nDate: soon\n\nx", "Umzüge =?bad?Q?x", "Date: soon\n\nx"),
+        (b"Subject: A\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nNever closed.", "A", "Never closed."),
+    ],
+)  # fmt: skip
+def test_mails_as_programs_write_them(tmp_path, raw, title, text):
+    document, failures = read(tmp_path, raw)
+    assert (document.title, document.text) == (title, text)
+    assert not failures
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x00\x01 no mail at all",
+        b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(5000)),
+    ],
+    ids=["noise", "nested"],
+)
+def test_what_is_no_mail_is_refused(tmp_path, raw):
+    with pytest.raises(CorpusError, match="mail"):
+        read(tmp_path, raw)
