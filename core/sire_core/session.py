@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import BuiltRecipe, Manifest
+    from sire_core.storage.pools import Pools
     from sire_core.types import Document, Failure
 
 __all__ = ["Session"]
@@ -38,6 +39,7 @@ class Session:
         self.began: BuiltRecipe | None = None
         """The recipe of the first use, where none was given as an object: what others build later changes nothing."""
         self._library: IndexFiles | None = None
+        self._pools: Pools | None = None
         self._lock = threading.RLock()
         self._pool = PoolReader(configuration, self.files, self.open_files, self.built, lambda: self.vectors)
         if configuration.recipe_object is not None:
@@ -46,13 +48,19 @@ class Session:
             remember(configuration.recipe_object)
 
     def files(self, *, create: bool = False) -> IndexFiles:
-        """The open index.
+        """The open index; the one that has taken its place on disk, where one has.
 
         Raises:
             IndexMissingError: There is none, and `create` is off.
         """
-        if self._opened is not None:
-            return self._opened.files(create=create)
+        library = self._open(create=create) if self._opened is None else self._opened.files(create=create)
+        library.follow()
+        before, self._pools = self._pools, library.pools
+        if before is not None and before is not library.pools:  # what was derived is of an index that is gone
+            self._pool.forget()
+        return library
+
+    def _open(self, *, create: bool) -> IndexFiles:
         with self._lock:
             if self._library is None:
                 from sire_core.storage.index_files import IndexFiles
@@ -189,6 +197,6 @@ class Session:
         """Let go of files."""
         self._pool.forget()
         with self._lock:
-            library, self._library = self._library, None
+            library, self._library, self._pools = self._library, None, None
         if library is not None:  # without the lock: a reader that holds the database may be waiting for it
             library.close()

@@ -41,6 +41,10 @@ class CallStore:
         """Close the file."""
         self._db.close()
 
+    def replaced(self) -> bool:
+        """Whether another file has taken the place of this one."""
+        return self._db.replaced()
+
     def copy_to(self, path: Path) -> None:
         """Write a copy of the file."""
         self._db.copy_to(path)

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sire_core.errors import IndexLockedError, StorageError
+from sire_core.errors import IndexLockedError, SnapshotExpiredError, StorageError
 from sire_core.storage.forks import leaves_to_parent, left_to_parent
 from sire_core.storage.opening import explained, open_database
 
@@ -54,6 +54,8 @@ class Database:
         self._lock = threading.RLock()
         self._forked = False
         self._known: FileStamp = ()
+        self._fixed = False
+        self._file: FileStamp = ()
         self._opened = self._open()
         # Python warns of connections that are not closed; an `Index` does not have to be.
         self._finalizer = weakref.finalize(self, self._opened.close)
@@ -61,9 +63,36 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         try:
-            return open_database(self.path, self._mode, self._schema, self._upgrade)
+            while True:
+                before = self._place()
+                connection, self._fixed = open_database(self.path, self._mode, self._schema, self._upgrade)
+                self._file = self._place()
+                if not before or before[: len(self._file)] == self._file:  # else another took its place meanwhile
+                    return connection
+                connection.close()
         except sqlite3.Error as error:
             raise explained(error, self.path) from error
+
+    def _place(self) -> FileStamp:
+        """Which file lies at the path; of one that is read as if it never changed, in which state."""
+        if self.path is not None:
+            with suppress(OSError):
+                status = self.path.stat()
+                return (status.st_dev, status.st_ino, *(self.stamp() if self._fixed else ()))
+        return ()
+
+    def replaced(self) -> bool:
+        """Whether there is a file at the path that this connection does not see: it has to be opened again."""
+        if self.path is None or self._place() == self._file:
+            return False
+        with suppress(OSError):
+            return self.path.stat().st_size > 0  # else somebody begins to copy one here
+        return False
+
+    def reading(self) -> bool:
+        """Whether this thread is inside a `snapshot`; waits for others that are."""
+        with self._lock:
+            return self._in_transaction()
 
     @property
     def _connection(self) -> sqlite3.Connection:
@@ -138,9 +167,17 @@ class Database:
         """Run a query and return all rows. SQLite does not know their types, so neither do we."""
         try:
             with self._lock:
-                return self._connection.execute(sql, parameters).fetchall()
+                rows = self._connection.execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
+            self._require_fixed()
             raise explained(error, self.path) from error
+        self._require_fixed()
+        return rows
+
+    def _require_fixed(self) -> None:
+        """Where SQLite reads a file as if it never changed, what was read is of one state only if it did not."""
+        if self._fixed and self._place() != self._file:
+            raise SnapshotExpiredError(f"{self.path} has changed since it was opened. Ask again: it is opened again.")
 
     def iterate(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """Run a query and yield rows without holding all of them."""
@@ -150,10 +187,12 @@ class Database:
             while True:
                 with self._lock:
                     rows = cursor.fetchmany(_ROWS)
+                self._require_fixed()
                 if not rows:
                     return
                 yield from rows
         except sqlite3.Error as error:
+            self._require_fixed()
             raise explained(error, self.path) from error
 
     def read_in(self, sql: str, values: Sequence[object], fixed: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
@@ -176,6 +215,7 @@ class Database:
                 self._connection.execute("BEGIN IMMEDIATE")
                 known = self._known and self._known == self.stamp()
                 yield self._connection
+                self._require_place()
                 self._connection.execute("COMMIT")
                 self._known = self.stamp() if known else ()
             except BaseException as error:
@@ -184,6 +224,13 @@ class Database:
                 if isinstance(error, sqlite3.Error):
                     raise explained(error, self.path) from error
                 raise
+
+    def _require_place(self) -> None:
+        if self._place() != self._file:
+            raise StorageError(
+                f"{self.path} was removed or replaced while it was being changed. Nothing was written; open the index "
+                "again and repeat the change."
+            )
 
     def _in_transaction(self) -> bool:
         return not self._forked and self._finalizer.alive and self._opened.in_transaction

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from sire_core.errors import IndexLockedError, StorageError
@@ -25,16 +25,30 @@ def file_lock(folder: Path, name: str, timeout: float = 0.0) -> Iterator[None]:
         IndexLockedError: Somebody else holds it.
         StorageError: The folder cannot be written.
     """
-    try:
-        connection = sqlite3.connect(str(folder / name), timeout=timeout, isolation_level=None)
-    except sqlite3.Error as error:
-        raise _failed(folder, error) from error
-    with closing(connection):
+    while True:
+        before = _identity(folder / name)
         try:
-            connection.execute("BEGIN EXCLUSIVE")
+            connection = sqlite3.connect(str(folder / name), timeout=timeout, isolation_level=None)
         except sqlite3.Error as error:
             raise _failed(folder, error) from error
-        yield
+        with closing(connection):
+            try:
+                connection.execute("BEGIN EXCLUSIVE")
+            except sqlite3.Error as error:
+                if before == _identity(folder / name):
+                    raise _failed(folder, error) from error
+                continue
+            if before is not None and before == _identity(folder / name):
+                yield
+                return
+        # The file is new, or another folder has taken the place of this one: what is held may be the lock of that.
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    with suppress(OSError):
+        status = file.stat()
+        return status.st_dev, status.st_ino
+    return None
 
 
 def _failed(folder: Path, error: sqlite3.Error) -> StorageError:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from sire_core.storage.store import CORPUS, Store
 from sire_core.storage.verification import Verified
 
 __all__ = ["IndexFiles"]
+
+_LOOKS, _PAUSE = 10, 0.01
 
 
 class IndexFiles:
@@ -45,6 +48,7 @@ class IndexFiles:
                 self.folder.require()
         self._manifest = Manifest()
         self._published = ""
+        self._seen: tuple[Store | None, int] = (None, 0)
         self.pools = Pools(self.folder, lambda: self.store)
         self.refresh()
 
@@ -64,6 +68,37 @@ class IndexFiles:
                 self._calls = CallStore(self.folder.calls_file if self.folder else None)
             return self._calls
 
+    def follow(self) -> None:
+        """Use the files that have taken the place of those that are open: of a backup, or with another embedder.
+
+        Who still reads the old ones may go on; SQLite closes them when nobody does. They stay in use while a change is
+        being made here, and while this thread reads a `snapshot` of the store.
+        """
+        for _ in range(_LOOKS):
+            if self.folder is None or self._store is None or self.folder.exists():
+                break
+            time.sleep(_PAUSE)  # somebody may just be moving another folder here
+        if any(self._replaced()) and self._busy.acquire(blocking=False):
+            try:
+                self._let_go()
+            finally:
+                self._busy.release()
+
+    def _replaced(self) -> tuple[bool, bool]:
+        store, calls = self._store, self._calls
+        return store is not None and store.replaced(), calls is not None and calls.replaced()
+
+    def _let_go(self) -> None:
+        """Forget what is open of files that others have taken the place of."""
+        old_store, old_calls = self._replaced()
+        old_store = old_store and not self.store.reading()  # not with the lock: another reader may wait for it
+        with self._lock:
+            if old_calls:
+                self._calls = None
+            if old_store:
+                self._store = None
+                self.pools = Pools(self.folder, lambda: self.store)
+
     def manifest(self) -> Manifest:
         """What the index says of itself, as of the last `refresh`."""
         return self._manifest
@@ -79,20 +114,33 @@ class IndexFiles:
             StorageError: The index is damaged, or another format version wrote it.
         """
         if self.folder is not None:
-            shown = self.folder.read_manifest()
-            committed = self.store.manifest() if self.folder.exists() else {}
+            there = self.folder.exists()
+            store, seen = self._seen  # before the file is read: the generation in there only grows
+            shown = self.folder.read_manifest().get("generation", 0)
+            committed = self.store.manifest() if there else {}
             check_format(committed, self.folder.path)
-            if shown.get("generation", 0) > committed.get("generation", 0) and self.folder.exists():
-                raise StorageError(
-                    f"{self.folder.index_file} has lost "
-                    f"{'its last changes' if committed else 'its content'}. Restore it, or delete that file and build "
-                    "again: what was extracted and answered is kept in calls.sqlite. (If you have put an older one "
-                    "there on purpose, delete manifest.json.)"
-                )
+            if there and not self.store.replaced():  # else the next use opens the other one
+                self._require_latest(shown, committed, seen if store is self._store else 0)
+                self._seen = (self._store, shown)
             self._manifest = Manifest.from_json(committed)
         else:
             self._manifest = Manifest.from_json(self.store.manifest())
         return self._manifest
+
+    def _require_latest(self, shown: int, committed: Mapping[str, Any], seen: int) -> None:
+        assert self.folder is not None
+        if shown > committed.get("generation", 0):
+            raise StorageError(
+                f"{self.folder.index_file} has lost "
+                f"{'its last changes' if committed else 'its content'}. Restore it, or delete that file and build "
+                "again: what was extracted and answered is kept in calls.sqlite. (If you have put an older one "
+                "there on purpose, delete manifest.json.)"
+            )
+        if 0 < shown < seen:
+            raise StorageError(
+                f"Older files were copied over those of {self.folder.path} while it was open, which may have damaged "
+                "it. Close all that uses it, remove the folder, and put the copy in its place; then open it again."
+            )
 
     def require_sound(self) -> None:
         """Make sure of everything in the store before anything is computed from it and written.
@@ -128,6 +176,7 @@ class IndexFiles:
                 yield
             else:
                 with self.folder.writing():
+                    self._let_go()
                     self.publish()  # what a process that died between commit and publication left undone
                     yield
         finally:
@@ -143,15 +192,25 @@ class IndexFiles:
         if committed.generation == shown.get("generation", 0):
             # Another recipe is the latest now; pools are as they were. Of what was never built there is no manifest.
             if committed.generation and committed.to_json() != shown:
-                self.folder.write_manifest(committed.to_json())
+                self._show(committed)
             return
         pools = {self.folder.pool(built.pool, committed.generation).name for built in committed.recipes}
         if committed.recipes:
             with self.store.snapshot():
                 self.pools.get(committed.recipes[-1], committed.generation)
         self.pools.committed(None)
-        self.folder.write_manifest(committed.to_json())
+        self._show(committed)
         self.folder.clean(lambda name: name not in pools)
+
+    def _show(self, committed: Manifest) -> None:
+        assert self.folder is not None
+        if self.store.replaced():
+            raise StorageError(
+                f"{self.folder.path} was replaced by another index during a change, which went into the old one. Open "
+                "the index again and repeat the change."
+            )
+        self.folder.write_manifest(committed.to_json())
+        self._seen = (self.store, committed.generation)
 
     def purge(self) -> None:
         """Leave no word of documents that are gone in any file; call it while `writing`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Union
 
@@ -12,6 +13,7 @@ from sire_core.errors import StorageError
 
 __all__ = ["explained", "open_database"]
 
+_TRIES = 5
 _UNWRITABLE = ("readonly", "unable to open", "full", "disk I/O")
 _ADVICE = {
     ("full",): "has no space left. What was committed before is safe: free some space and run it again.",
@@ -28,8 +30,11 @@ _ADVICE = {
 Upgrade = Union[Callable[[sqlite3.Connection], None], None]
 
 
-def open_database(path: Path | None, mode: str, schema: str, upgrade: Upgrade) -> sqlite3.Connection:
+def open_database(path: Path | None, mode: str, schema: str, upgrade: Upgrade) -> tuple[sqlite3.Connection, bool]:
     """A connection to a file that is ours, with its tables; one that only reads, where nothing can be written.
+
+    Returns:
+        The connection, and whether it takes the file for one that never changes and sees no change of it.
 
     Args:
         path: The file; None keeps everything in memory.
@@ -42,17 +47,44 @@ def open_database(path: Path | None, mode: str, schema: str, upgrade: Upgrade) -
         StorageError: It is the database of another program.
     """
     if path is None:
-        return _prepared(_connect(":memory:"), mode, schema, path, upgrade)
+        return _prepared(_connect(":memory:"), mode, schema, path, upgrade), False
     try:
-        return _prepared(_connect(str(path)), mode, schema, path, upgrade)
+        return _prepared(_connect(str(path)), mode, schema, path, upgrade), False
     except sqlite3.OperationalError as error:
         if not path.exists() or not any(word in str(error) for word in _UNWRITABLE):
             raise
     # A read-only folder, or a full disk. A log that a killed process left behind still counts; without one, SQLite has
     # to know that it needs no files of its own.
-    log = path.with_name(path.name + "-wal")
-    options = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
-    connection = _connect(f"{path.absolute().as_uri()}?{options}", uri=True)
+    for _ in range(_TRIES):
+        fixed = not _has_log(path)
+        try:
+            return _reading(path, schema, fixed=fixed), fixed
+        except sqlite3.OperationalError as error:
+            if fixed is _has_log(path):  # a writer has begun or finished
+                continue
+            shared = _beside(path, "-shm")
+            if fixed or "unable to open" not in str(error) or shared.exists():
+                raise
+            raise StorageError(
+                f"{path} has a log, {_beside(path, '-wal').name}, that cannot be read without {shared.name}, which is "
+                "missing and cannot be made here. Make the folder writable, or copy that file too; a copy that "
+                "`sire backup` writes needs neither."
+            ) from error
+    raise StorageError(f"{path} is opened and closed by writers all the time. Ask again.")
+
+
+def _beside(path: Path, end: str) -> Path:
+    return path.with_name(path.name + end)
+
+
+def _has_log(path: Path) -> bool:
+    with suppress(OSError):
+        return _beside(path, "-wal").stat().st_size > 0
+    return False
+
+
+def _reading(path: Path, schema: str, *, fixed: bool) -> sqlite3.Connection:
+    connection = _connect(f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if fixed else ''}", uri=True)
     try:
         _check_tables(connection, schema, path)
     except BaseException:

@@ -73,6 +73,14 @@ class Store:
         """Close the file; what is known of it, if all that it holds is known to be right."""
         return self._verification.of(self._db.close())
 
+    def replaced(self) -> bool:
+        """Whether another file has taken the place of this one."""
+        return self._db.replaced()
+
+    def reading(self) -> bool:
+        """Whether this thread is inside a `snapshot`; waits for others that are."""
+        return self._db.reading()
+
     def copy_to(self, path: Path) -> None:
         """Write a copy of the file."""
         self._db.copy_to(path)
