@@ -167,14 +167,13 @@ class Folder:
             check_format(manifest, self.path)
         return manifest if noted == checksum(manifest) else {}
 
-    def stamp(self) -> tuple[int, ...]:
-        """Changes whenever a commit replaces the manifest, or somebody the index; cheap enough for every search."""
-        found: tuple[int, ...] = ()
-        for file in (self.manifest_file, self.index_file):
-            with suppress(OSError):
-                status = file.stat()
-                found += (status.st_ino, status.st_mtime_ns if file is self.manifest_file else status.st_dev)
-        return found
+    def stamp(self) -> tuple[int, int]:
+        """Changes whenever a commit replaces the manifest; cheap enough to look at before every search."""
+        try:
+            status = self.manifest_file.stat()
+        except OSError:
+            return (0, 0)
+        return (status.st_mtime_ns, status.st_ino)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace the manifest file atomically.

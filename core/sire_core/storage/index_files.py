@@ -48,6 +48,7 @@ class IndexFiles:
                 self.folder.require()
         self._manifest = Manifest()
         self._published = ""
+        self._opening = 0
         self._seen: tuple[Store | None, int] = (None, 0)
         self.pools = Pools(self.folder, lambda: self.store)
         self.refresh()
@@ -97,6 +98,7 @@ class IndexFiles:
                 self._calls = None
             if old_store:
                 self._store = None
+                self._opening += 1
                 self.pools = Pools(self.folder, lambda: self.store)
 
     def manifest(self) -> Manifest:
@@ -104,8 +106,11 @@ class IndexFiles:
         return self._manifest
 
     def stamp(self) -> tuple[object, ...]:
-        """Changes whenever any process publishes a commit."""
-        return self.folder.stamp() if self.folder else (self._published,)
+        """Changes whenever any process publishes a commit, or what is open has to be opened again, and when it was."""
+        if self.folder is None:
+            return (self._published,)
+        store = self._store
+        return (*self.folder.stamp(), self._opening, store is not None and store.replaced())
 
     def refresh(self) -> Manifest:
         """Read the manifest of the last commit. The file beside the store is a copy that may lag behind.

@@ -18,7 +18,9 @@ READER = """
     index = Index(sys.argv[1], embedder=HashEmbedder())
     for line in sys.stdin:
         try:
-            hits = index.search("Who lives in Drava 3?", 4)
+            if line.strip():
+                index.view()
+            hits = [] if line.strip() else index.search("Who lives in Drava 3?", 4)
             print(index.stats()["generation"], len(index.documents()), "x" in {hit.doc_ids[0] for hit in hits})
         except Exception as error:
             print(type(error).__name__, error)
@@ -58,8 +60,8 @@ def read_only(tmp_path):
         )
         started.append(process)
 
-        def ask():
-            process.stdin.write("\n")
+        def ask(what=""):
+            process.stdin.write(f"{what}\n")
             process.stdin.flush()
             return process.stdout.readline().strip()
 
@@ -94,6 +96,16 @@ def test_a_reader_on_a_read_only_mount_follows_writers_that_have_closed_already(
         with opened(folder) as writer:
             writer.update([Document("x", f"Drava 3 is where Xenia lives, {generation}.")])
         assert ask() == f"{generation} 6 True"
+
+
+def test_what_a_reader_on_a_read_only_mount_reads_later_may_be_written_anew(folder, opened, read_only, documents):
+    with opened(folder, recipe="pagerank") as writer:
+        writer.build(documents)
+    ask = read_only(folder)
+    assert ask("open") == "2 5 False"
+    with opened(folder) as writer:
+        writer.purge()  # another file, of the same generation
+    assert ask() == "2 5 False"
 
 
 def test_a_copy_whose_log_cannot_be_read_says_what_is_missing(folder, tmp_path, opened, read_only):
