@@ -8,6 +8,7 @@ import struct
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,10 +42,13 @@ class Ragged:
             types: Type of every column, by name.
         """
         rows = [row for group in groups for row in group]
-        columns = zip(*rows, strict=True) if rows else [()] * len(types)
         return cls(
             np.array([len(group) for group in groups], dtype=np.int64),
-            {name: np.array(column, dtype=kind) for (name, kind), column in zip(types.items(), columns, strict=True)},
+            # Column by column: rows side by side would need an iterator each, for the collector of garbage to follow.
+            {
+                name: np.fromiter(map(itemgetter(place), rows), dtype=kind, count=len(rows))
+                for place, (name, kind) in enumerate(types.items())
+            },
         )
 
     @classmethod

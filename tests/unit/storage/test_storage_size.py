@@ -8,8 +8,9 @@ from contextlib import closing
 import pytest
 
 from sire_core import Document, Index
-from sire_core.derive import runners
+from sire_core.derive import local_runner
 from sire_core.models.lexical_embedder import LexicalEmbedder
+from sire_core.organize.reports import network_change
 from sire_core.storage.calls import CallStore
 from sire_core.storage.checked import row_checksum
 
@@ -55,13 +56,14 @@ def test_records_that_were_stored_as_text_are_still_known(tmp_path):
         assert {type(body) for (body,) in calls._db.read("SELECT body FROM records")} == {str}  # none was made again
 
 
-@pytest.mark.parametrize("recipe", ["sire", "msrag"])
-def test_a_build_reads_records_in_parts(tmp_path, monkeypatch, recipe):
+@pytest.mark.parametrize(("recipe", "times"), [("sire", 1), ("msrag", 1), ("smart", 2)])
+def test_a_build_reads_records_in_parts(monkeypatch, recipe, times):
     documents = [passage(number) for number in range(20)]
     with Index(recipe=recipe) as index:
         index.build(documents)
         whole = index.search("Who owned Place 7?", 5)
-    monkeypatch.setattr(runners, "_PART", 4)
+    monkeypatch.setattr(local_runner, "_PART", 4)
+    monkeypatch.setattr(network_change, "_PART", 4)
     asked = []
     read = CallStore.records
     monkeypatch.setattr(CallStore, "records", lambda *given: asked.append(len(given[2])) or read(*given))
@@ -69,7 +71,7 @@ def test_a_build_reads_records_in_parts(tmp_path, monkeypatch, recipe):
         index.build(documents)
         assert index.search("Who owned Place 7?", 5) == whole
     assert max(asked) == 4
-    assert sum(asked) == 20
+    assert sum(asked) == 20 * times
 
 
 def test_embedding_a_batch_takes_little_memory():

@@ -23,7 +23,7 @@ __all__ = ["Report", "central_names", "extract_report", "strongest"]
 _CENTRAL = 3
 _SEEN_PASSAGE = 0.5
 _SEEN_ENTITY = 0.2
-_DIGITS = 9  # decimals to which gains are compared: ties must not hang on rounding
+_SCALE = 1e9  # gains are compared to so many parts of one: ties must not hang on rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +150,14 @@ class _Gains:
 
     def first(self) -> list[tuple[float, int]]:
         """Every statement with minus its gain as long as none is taken, the best first: a heap."""
-        gains = -np.round(_sums(self._weights, self._vertices, self._sizes), _DIGITS)
+        gains = -np.rint(_sums(self._weights, self._vertices, self._sizes) * _SCALE) / _SCALE
         order = np.argsort(gains, kind="stable")
         return list(zip(gains[order].tolist(), order.tolist(), strict=True))
 
     def of(self, at: int) -> float:
         """Gain of a statement now."""
         worth = sum((_SEEN_ENTITY if v in self._covered else 1.0) * self._weights[v] for v in self._named(at))
-        return float(np.round(worth * (_SEEN_PASSAGE if int(self._passages[at]) in self._quoted else 1.0), _DIGITS))
+        return round(worth * (_SEEN_PASSAGE if int(self._passages[at]) in self._quoted else 1.0) * _SCALE) / _SCALE
 
     def take(self, at: int) -> None:
         """Take a statement."""

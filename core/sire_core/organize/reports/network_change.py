@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["NetworkChange"]
 
 _GRAPH = "knowledge_graph"
+_PART = 512
+"""Passages whose records are held at once."""
 
 
 class NetworkChange:
@@ -161,13 +163,14 @@ class NetworkChange:
             for passage, found in mentions.items()
             if passage in changed or self._spelt(passage) != [(n.first, n.name, n.title) for n in found]
         ]
-        records = self._view.records(None if len(stale) == len(self._units) else stale) if stale else {}
         texts, rows = {}, {}
-        for passage in stale:
-            unit = self._units[passage]
-            said = read_passage(records.get(unit.chunk_ids[0]), mentions[passage], unit.title)
-            texts[passage] = PassageTexts.of(mentions[passage], said)
-            rows[passage] = stated_rows(said, mentions[passage], unit)
+        for start in range(0, len(stale), _PART):
+            part = [self._units[passage] for passage in stale[start : start + _PART]]
+            records = self._view.records({unit.chunk_ids[0] for unit in part})
+            for unit in part:
+                said = read_passage(records.get(unit.chunk_ids[0]), mentions[unit.id], unit.title)
+                texts[unit.id] = PassageTexts.of(mentions[unit.id], said)
+                rows[unit.id] = stated_rows(said, mentions[unit.id], unit)
         return texts, rows
 
 
