@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sire_core.derive.local_runner import LocalRunner, mapped
+from sire_core.derive.packed_rows import PackedRows
 from sire_core.derive.passages import ItemChange, changed_passages
 from sire_core.derive.rows import Entry, Item, Output, StoredOutput, encode
 from sire_core.derive.step import PASSAGES, Context
@@ -15,7 +16,7 @@ from sire_core.derive.tables import Table, group
 from sire_core.protocols import Delta
 
 if TYPE_CHECKING:
-    from sire_core.derive.rows import Group
+    from sire_core.derive.packed_rows import PackedGroups
     from sire_core.derive.step import Step
     from sire_core.protocols import BuildView, Change, Runner, TableStore
     from sire_core.types import Failure, Unit
@@ -118,7 +119,7 @@ async def derive(
             rows = of_passages.pop(step.name)
         else:
             say = partial(view.progress, f"rows of {step.name}")
-            rows = await mapped(_runner(step, view), _rows, step, items.items, say)
+            rows = PackedRows.joined(await mapped(_runner(step, view), _rows_of_step, step, items.items, say))
         dirty = await asyncio.to_thread(table.replace_items, items.touched, rows)
         if step.merged_by == step.name:
             table.names = Table(f"{step.name}/names", stored, table.is_new)
@@ -136,16 +137,16 @@ async def derive(
     return Result(delta, changed, tables, all(table.is_new for table in tables.values()))
 
 
-async def _passage_rows(steps: Sequence[Step], passages: Sequence[Item], view: BuildView) -> dict[str, Sequence[Entry]]:
+async def _passage_rows(steps: Sequence[Step], passages: Sequence[Item], view: BuildView) -> dict[str, PackedRows]:
     """Rows of the steps that read passages, which are gone through once for all of them."""
-    found: dict[str, Sequence[Entry]] = {}
+    found: dict[str, PackedRows] = {}
     for portable in (True, False):
         own = [step for step in steps if step.portable is portable]
         if own:
             say = partial(view.progress, "reading records")
             parts = await mapped(_runner(own[0], view), _rows_of_steps, own, passages, say)
             for number, step in enumerate(own):
-                found[step.name] = [entry for part in parts for entry in part[number]]
+                found[step.name] = PackedRows.joined([part[number] for part in parts])
     return found
 
 
@@ -165,20 +166,23 @@ def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:
     return ItemChange(items, {change.key for change in changes})
 
 
-def _rows_of_steps(steps: Sequence[Step], items: Sequence[Item]) -> list[list[list[Entry]]]:
+def _rows_of_steps(steps: Sequence[Step], items: Sequence[Item]) -> list[list[PackedRows]]:
     """Rows of one part of the passages, by step; in a list, as parts are joined."""
-    return [[_rows(step, items) for step in steps]]
+    return [[PackedRows.of(_rows(step, items)) for step in steps]]
 
 
-def _rows(step: Step, items: Sequence[Item]) -> list[Entry]:
+def _rows_of_step(step: Step, items: Sequence[Item]) -> list[PackedRows]:
+    """Rows of one part of the outputs of an earlier step, likewise."""
+    return [PackedRows.of(_rows(step, items))]
+
+
+def _rows(step: Step, items: Sequence[Item]) -> Iterator[Entry]:
     """Rows of some items, in their order; pure, wherever it runs."""
     scale = _ROWS if step.source == PASSAGES else 1
-    entries = []
     for item in items:
         for number, row in enumerate(step.map(item)):
             place, inside = row.at or (item.place, item.number + number * scale)
-            entries.append(Entry(place, inside, item.id, row.key, row.body))
-    return entries
+            yield Entry(place, inside, item.id, row.key, row.body)
 
 
 def _moved(step: Step, table: Table, context: Context) -> set[str]:
@@ -229,11 +233,12 @@ async def _reduce(step: Step, table: Table, dirty: set[str], context: Context, u
     import asyncio
 
     groups = await asyncio.to_thread(_groups, step, table, dirty, context)
-    outputs = await step.reduce_many(groups, context)
+    # Where the runner cuts them into parts, the groups of one part are in memory at a time.
+    outputs = await step.reduce_many(groups if step.independent else groups[:], context)
     return await asyncio.to_thread(_compare, table, dirty, groups, outputs, units)
 
 
-def _groups(step: Step, table: Table, dirty: set[str], context: Context) -> list[Group]:
+def _groups(step: Step, table: Table, dirty: set[str], context: Context) -> PackedGroups:
     dirty.update(table.failed())
     more: set[str] = set() if table.is_new else dirty
     while more:
@@ -250,17 +255,17 @@ def _groups(step: Step, table: Table, dirty: set[str], context: Context) -> list
 
 
 def _compare(
-    table: Table, dirty: Collection[str], groups: Sequence[Group], outputs: Sequence[Output | None], units: _Units
+    table: Table, dirty: Collection[str], groups: PackedGroups, outputs: Sequence[Output | None], units: _Units
 ) -> list[OutputChange]:
     stored = table.stored_outputs(dirty)
     changes = []
-    for found, output in zip(groups, outputs, strict=True):
-        before = stored.pop(found.key, None)
-        after = None if output is None else StoredOutput.of(found.entries[0], output)
+    for (key, place, number), output in zip(groups.first_places(), outputs, strict=True):
+        before = stored.pop(key, None)
+        after = None if output is None else StoredOutput.of(place, number, output)
         if output is not None and output.failure is not None:
             units.failures.append(output.failure)
         if not _same(before, after):
-            changes.append(OutputChange(found.key, before, after))
+            changes.append(OutputChange(key, before, after))
             _apply(table, changes[-1], output.units if output else (), units)
     for key, before in stored.items():  # no rows are left
         changes.append(OutputChange(key, before, None))

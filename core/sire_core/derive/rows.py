@@ -150,11 +150,11 @@ class StoredOutput:
     failed: bool = False
 
     @classmethod
-    def of(cls, first: Entry, output: Output) -> StoredOutput:
-        """What is kept of an output, given the first row of its key."""
+    def of(cls, place: int, number: int, output: Output) -> StoredOutput:
+        """What is kept of an output, given place and number of the first row of its key."""
         return cls(
-            first.place,
-            first.number,
+            place,
+            number,
             output.data,
             {unit.id: _digest(unit) for unit in output.units},
             output.failure is not None or output.retry,

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sire_core.derive.rows import Entry, Group, StoredOutput, decode, decode_all, encode
+from sire_core.derive.packed_rows import PackedGroups, PackedRows
+from sire_core.derive.rows import Entry, StoredOutput, decode, encode
 from sire_core.protocols import TableChange
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Table:
     resolved: Mapping[str, str] = field(default_factory=dict)
     resolved_before: Mapping[str, str] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
-    _rows: dict[str, list[Entry]] = field(default_factory=dict)
+    _rows: PackedRows = field(default_factory=lambda: PackedRows.of(()))
     _outputs: dict[str, StoredOutput] = field(default_factory=dict)
     _dropped: dict[str, None] = field(default_factory=dict)
 
@@ -68,28 +69,26 @@ class Table:
         """The table, and that of its names."""
         return [self, self.names] if self.names else [self]
 
-    def replace_items(self, items: Collection[str], entries: Sequence[Entry]) -> set[str]:
+    def replace_items(self, items: Collection[str], rows: PackedRows) -> set[str]:
         """Give items other rows.
 
         Args:
             items: Ids of all items that changed or are gone.
-            entries: Their rows now.
+            rows: Their rows now.
 
         Returns:
             Keys whose rows differ.
         """
         if self.is_new:
-            for entry in entries:
-                self._rows.setdefault(entry.key, []).append(entry)
-            return set(self._rows)
+            self._rows = rows
+            return set(rows.keys)
         before = _by_item_and_key(self.store.rows_of_items(self.name, list(items)))
-        after = _by_item_and_key([(e.key, e.place, e.number, e.item, encode(e.body)) for e in entries])
+        after = _by_item_and_key(rows.stored())
         differing = {pair for pair in {*before, *after} if before.get(pair) != after.get(pair)}
         changed = {item for item, _ in differing}
         self._gone |= changed
-        for entry in entries:
-            if entry.item in changed:
-                self._rows.setdefault(entry.key, []).append(entry)
+        self._rows = rows.chosen(rows.of_items(changed))
+        for entry in self._rows.entries():
             if (entry.item, entry.key) in differing:
                 self.came.setdefault(entry.key, []).append(entry)
         for item, key in differing.intersection(before):
@@ -97,28 +96,30 @@ class Table:
             self.went.setdefault(key, []).extend(gone)
         return {key for _, key in differing}
 
+    def packed(self, keys: Collection[str]) -> PackedRows:
+        """Rows of some keys, and perhaps of others."""
+        if self.is_new:
+            return self._rows
+        rows = (row for row in self.store.rows_of_keys(self.name, list(keys)) if row[3] not in self._gone)
+        return PackedRows.joined([PackedRows.of_stored(rows), self._rows])
+
     def entries(self, keys: Collection[str]) -> dict[str, list[Entry]]:
         """Rows by their own key, in corpus order; keys without rows are left out."""
         found: dict[str, list[Entry]] = {}
-        if not self.is_new:
-            rows = [row for row in self.store.rows_of_keys(self.name, list(keys)) if row[3] not in self._gone]
-            for entry in _entries(rows):
-                found.setdefault(entry.key, []).append(entry)
-        for key in keys:
-            if key in self._rows:
-                entries = found.setdefault(key, [])
-                entries += self._rows[key]
-                if len(entries) > 1:
-                    entries.sort(key=_place)
+        rows = self.packed(keys)
+        for entry in rows.entries(rows.of_keys(keys)):
+            found.setdefault(entry.key, []).append(entry)
+        for entries in found.values():
+            entries.sort(key=_place)
         return found
 
     def entries_of(self, items: Collection[str]) -> list[Entry]:
         """Rows of items."""
         wanted = set(items)
-        found = [entry for entries in self._rows.values() for entry in entries if entry.item in wanted]
+        parts = [self._rows.chosen(self._rows.of_items(wanted))]
         if not self.is_new:
-            found += _entries(list(self.store.rows_of_items(self.name, sorted(wanted - self._gone))))
-        return found
+            parts.append(PackedRows.of_stored(self.store.rows_of_items(self.name, sorted(wanted - self._gone))))
+        return [entry for part in parts for entry in part.entries()]
 
     def all_entries(self) -> Iterable[Entry]:
         """Every row of the table, in no particular order."""
@@ -126,15 +127,13 @@ class Table:
             for row in self.store.all_rows(self.name):
                 if row[3] not in self._gone:
                     yield _entry(row)
-        for entries in self._rows.values():
-            yield from entries
+        yield from self._rows.entries()
 
     def sizes(self, keys: Collection[str]) -> dict[str, int]:
         """Number of rows by key; keys without rows are left out."""
         found = {} if self.is_new else self.store.sizes(self.name, list(keys), self._gone)
-        for key in keys:
-            if key in self._rows:
-                found[key] = found.get(key, 0) + len(self._rows[key])
+        for key, count in self._rows.sizes(keys).items():
+            found[key] = found.get(key, 0) + count
         return found
 
     def sizes_before(self, keys: Collection[str]) -> dict[str, int]:
@@ -194,14 +193,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows as they are written, made one by one: as bytes all of them would take as much memory again."""
+    """Rows as they are written, key by key; made one by one."""
 
-    entries: Mapping[str, Sequence[Entry]]
+    rows: PackedRows
 
     def __iter__(self) -> Iterator[StoredRow]:
-        for key in sorted(self.entries):
-            for entry in self.entries[key]:
-                yield key, entry.place, entry.number, entry.item, encode(entry.body)
+        return self.rows.stored(self.rows.by_key())
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +212,7 @@ class _Outputs:
             yield key, found.place, found.number, found.failed, encode([found.data, found.units])
 
 
-def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str]]) -> list[Group]:
+def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str]]) -> PackedGroups:
     """Groups that have rows, in corpus order of their first rows.
 
     Args:
@@ -224,17 +221,7 @@ def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str
         raw_keys: Keys of the rows of a group, for groups of other keys than their own.
     """
     wanted = {key: raw_keys.get(key, (key,)) for key in keys}
-    rows = table.entries({raw for found in wanted.values() for raw in found})
-    groups = []
-    for key, raws in wanted.items():
-        if len(raws) == 1:
-            entries = rows.get(raws[0], [])
-        else:
-            entries = sorted([entry for raw in raws for entry in rows.get(raw, ())], key=_place)
-        if entries:
-            groups.append(Group(key, entries))
-    groups.sort(key=lambda found: _place(found.entries[0]))
-    return groups
+    return PackedGroups(table.packed({raw for found in wanted.values() for raw in found}), wanted)
 
 
 def _place(entry: Entry) -> tuple[int, int, str]:
@@ -252,11 +239,6 @@ def _by_item_and_key(rows: Iterable[StoredRow]) -> dict[tuple[str, str], list[tu
     for key, place, _, item, body in rows:
         found.setdefault((item, key), []).append((place, body))
     return found
-
-
-def _entries(rows: Sequence[StoredRow]) -> Iterator[Entry]:
-    bodies = decode_all([row[4] for row in rows])
-    return (Entry(row[1], row[2], row[3], row[0], body) for row, body in zip(rows, bodies, strict=True))
 
 
 def _entry(row: StoredRow) -> Entry:

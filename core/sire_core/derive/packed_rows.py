@@ -1,0 +1,200 @@
+"""`PackedRows`: rows of a step as arrays, and `PackedGroups`: groups of them that become objects when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.grouping import ranges
+from sire_core.derive.rows import Entry, Group, decode_all, encode
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.protocols import StoredRow
+
+    Ints = NDArray[np.int64]
+    Numbers = NDArray[np.int32]
+
+__all__ = ["PackedGroups", "PackedRows"]
+
+_AT_ONCE = 4096
+"""Rows or groups that are objects at the same time when all are gone through."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRows:
+    """Rows in the order in which they came, their bodies as they are stored.
+
+    As objects they would take four times as much memory, in pieces so small that it is not given back.
+
+    Attributes:
+        keys: Distinct keys, with their numbers.
+        items: Ids of the items by number.
+        key_numbers: Number of the key of every row.
+        item_numbers: Number of the item of every row.
+        places: See `Entry`, as for `numbers`.
+        numbers: Of the rows inside their passages.
+        ends: The body of row i is `bodies[ends[i]:ends[i + 1]]`.
+        bodies: All bodies.
+    """
+
+    keys: Mapping[str, int]
+    items: Sequence[str]
+    key_numbers: Numbers
+    item_numbers: Numbers
+    places: Ints
+    numbers: Ints
+    ends: Ints
+    bodies: bytes
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> PackedRows:
+        """From rows."""
+        return cls.of_stored((e.key, e.place, e.number, e.item, encode(e.body)) for e in entries)
+
+    @classmethod
+    def of_stored(cls, rows: Iterable[StoredRow]) -> PackedRows:
+        """From rows as they are stored."""
+        keys, places, numbers, items, bodies = tuple(zip(*rows, strict=True)) or ((),) * 5
+        key_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        item_of = {item: number for number, item in enumerate(dict.fromkeys(items))}
+        return cls(
+            key_of,
+            list(item_of),
+            np.array([key_of[key] for key in keys], dtype=np.int32),
+            np.array([item_of[item] for item in items], dtype=np.int32),
+            np.array(places, dtype=np.int64),
+            np.array(numbers, dtype=np.int64),
+            np.cumsum([0, *map(len, bodies)], dtype=np.int64),
+            b"".join(bodies),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[PackedRows]) -> PackedRows:
+        """The rows of several, one after the other."""
+        parts = [part for part in parts if len(part)]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.of(())
+        keys: dict[str, int] = {}
+        items: dict[str, int] = {}
+        key_of = [np.array([keys.setdefault(key, len(keys)) for key in p.keys], dtype=np.int32) for p in parts]
+        item_of = [np.array([items.setdefault(item, len(items)) for item in p.items], dtype=np.int32) for p in parts]
+        lengths = np.concatenate([np.diff(part.ends) for part in parts])
+        return cls(
+            keys,
+            list(items),
+            np.concatenate([of[part.key_numbers] for of, part in zip(key_of, parts, strict=True)]),
+            np.concatenate([of[part.item_numbers] for of, part in zip(item_of, parts, strict=True)]),
+            np.concatenate([part.places for part in parts]),
+            np.concatenate([part.numbers for part in parts]),
+            np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)]),
+            b"".join([part.bodies for part in parts]),
+        )
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return len(self.key_numbers)
+
+    def of_keys(self, keys: Collection[str]) -> Ints:
+        """Rows that have some of these keys."""
+        return self._having(self.key_numbers, [self.keys[key] for key in keys if key in self.keys], len(self.keys))
+
+    def of_items(self, items: Collection[str]) -> Ints:
+        """Rows of some items."""
+        numbers = [number for number, item in enumerate(self.items) if item in items]
+        return self._having(self.item_numbers, numbers, len(self.items))
+
+    def _having(self, column: Numbers, wanted: Sequence[int], size: int) -> Ints:
+        there = np.zeros(size, dtype=bool)
+        there[list(wanted)] = True
+        return np.flatnonzero(there[column])
+
+    def chosen(self, rows: Ints) -> PackedRows:
+        """Some of the rows."""
+        return self if len(rows) == len(self) else PackedRows.of_stored(self.stored(rows))
+
+    def sizes(self, keys: Collection[str]) -> dict[str, int]:
+        """How many rows have a key, of those keys that have any."""
+        counts = np.bincount(self.key_numbers, minlength=len(self.keys)) if len(self) else ()
+        return {key: int(counts[self.keys[key]]) for key in keys if key in self.keys}
+
+    def entries(self, rows: Ints | None = None) -> list[Entry]:
+        """Some of the rows, or all, as objects."""
+        found = list(self.stored(rows))
+        bodies = decode_all([row[4] for row in found])
+        return [Entry(row[1], row[2], row[3], row[0], body) for row, body in zip(found, bodies, strict=True)]
+
+    def stored(self, rows: Ints | None = None) -> Iterator[StoredRow]:
+        """Some of the rows, or all, as they are stored."""
+        rows = np.arange(len(self)) if rows is None else rows
+        keys = list(self.keys)
+        for start in range(0, len(rows), _AT_ONCE):
+            part = rows[start : start + _AT_ONCE]
+            columns = (self.key_numbers, self.places, self.numbers, self.item_numbers, self.ends[:-1], self.ends[1:])
+            for key, place, number, item, begin, end in zip(*(c[part].tolist() for c in columns), strict=True):
+                yield keys[key], place, number, self.items[item], self.bodies[begin:end]
+
+    def by_key(self) -> Ints:
+        """All rows, key by key in the order of the keys."""
+        rank = np.empty(len(self.keys), dtype=np.int32)
+        rank[[number for _, number in sorted(self.keys.items())]] = np.arange(len(self.keys), dtype=np.int32)
+        return np.argsort(rank[self.key_numbers], kind="stable")
+
+
+class PackedGroups(Sequence[Group]):
+    """Groups that have rows, in corpus order of their first rows; a group is made whenever it is asked for.
+
+    Args:
+        rows: The rows.
+        wanted: Keys of the rows of every group, by its key.
+    """
+
+    def __init__(self, rows: PackedRows, wanted: Mapping[str, Sequence[str]]) -> None:
+        group_of = np.full(len(rows.keys), -1, dtype=np.int64)
+        member = np.zeros(len(rows.keys), dtype=np.int64)
+        for group, keys in enumerate(wanted.values()):
+            for place, key in enumerate(keys):
+                if (number := rows.keys.get(key)) is not None:
+                    group_of[number], member[number] = group, place
+        rank = np.empty(len(rows.items), dtype=np.int64)
+        rank[sorted(range(len(rows.items)), key=rows.items.__getitem__)] = np.arange(len(rows.items))
+        columns = (member[rows.key_numbers], rank[rows.item_numbers], rows.numbers, rows.places)
+        groups = group_of[rows.key_numbers]
+        order = np.lexsort((*columns, groups))
+        order = order[int((groups < 0).sum()) :]
+        starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+        first = order[starts]
+        by_place = np.lexsort([column[first] for column in columns[1:]])
+        names = list(wanted)
+        self._rows = rows
+        self._keys = [names[group] for group in groups[first[by_place]].tolist()]
+        self._starts = starts[by_place]
+        self._lengths = np.diff(np.append(starts, len(order)))[by_place]
+        self._order = order
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._made(place) if isinstance(place, slice) else self._made(slice(place, place + 1 or None))[0]
+
+    def __iter__(self) -> Iterator[Group]:
+        for start in range(0, len(self), _AT_ONCE):
+            yield from self._made(slice(start, start + _AT_ONCE))
+
+    def _made(self, part: slice) -> list[Group]:
+        lengths = self._lengths[part]
+        entries = self._rows.entries(self._order[ranges(self._starts[part], lengths)])
+        ends = np.cumsum(lengths).tolist()
+        return [
+            Group(key, entries[start:end]) for key, start, end in zip(self._keys[part], [0, *ends], ends, strict=False)
+        ]
+
+    def first_places(self) -> Iterator[tuple[str, int, int]]:
+        """Key of every group, with place and number of its first row."""
+        first = self._order[self._starts]
+        return zip(self._keys, self._rows.places[first].tolist(), self._rows.numbers[first].tolist(), strict=True)
