@@ -20,6 +20,7 @@ SCHEMA = "extract/1"
 MAX_KEYWORDS = 5
 """Keywords per chunk (IIER, section 3.1)."""
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # `json.dumps` would make one every time
 _LOCAL_ID = re.compile(r"[ne]\d+")
 # From here on, Unicode holds scripts that put no spaces between words.
 _UNSPACED_SCRIPT = 0x2E80
@@ -46,7 +47,7 @@ def to_json(record: ExtractionRecord) -> str:
         data["abstractiveness"] = record.abstractiveness
     if record.reason:
         data["reason"] = record.reason
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    text = _encode(data)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:  # a lone surrogate: escaped it survives every store

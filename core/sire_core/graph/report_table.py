@@ -82,10 +82,8 @@ class EdgeList:
         at = np.searchsorted(there, self.codes)
         fresh = np.flatnonzero(np.append(there, np.uint64(0))[at] != self.codes)
         kept = np.sort(fresh[np.unique(self.codes[fresh], return_index=True)[1]])
-        rows = zip(
-            self.kinds[kept].tolist(), self.sources[kept].astype(str), self.targets[kept].astype(str), strict=True
-        )
-        return tuple(Edge(_KINDS[kind], str(source), str(target)) for kind, source, target in rows)
+        ids = (found[kept].astype(str).tolist() for found in (self.sources, self.targets))
+        return tuple(Edge(_KINDS[kind], *ends) for kind, *ends in zip(self.kinds[kept].tolist(), *ids, strict=True))
 
 
 def _codes(kinds: NDArray[np.uint8], sources: Hashes, targets: Hashes) -> Hashes:

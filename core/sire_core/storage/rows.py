@@ -90,6 +90,9 @@ EDGES = CheckedTable("edges", ("owner", "kind", "source", "target", "weight", "m
 STATES = CheckedTable("states", ("owner", "body"))
 NOTES = CheckedTable("notes", ("owner", "key", "body"), "owner")
 TABLES = (META, DOCUMENTS, CHUNKS, UNITS, EDGES, STATES, NOTES, *STEP_TABLES, *OUTBOX_TABLES)
+# `json.dumps` makes an encoder for every call that has options of its own.
+_as_given = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_sorted = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 VECTOR_CHECKSUM = 4
 """Bytes behind every vector."""
 
@@ -120,12 +123,12 @@ def write_delta(
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
     """Metadata with their keys as the user gave them; what compares documents sorts them."""
-    return json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
+    return _as_given(metadata)
 
 
 def to_json(value: object) -> str:
     """JSON that is the same for equal values."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return _sorted(value)
 
 
 def chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EntityMention", "LocalStatement", "PassageStatements", "PassageTexts", "read_passage"]
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # `json.dumps` would make one every time
 _MOST_PAIRS = 8
 """Entities of one statement that are joined pairwise when it names no relation; a list of thirty names says little of
 any two of them."""
@@ -100,7 +101,7 @@ class PassageTexts:
     def to_note(self) -> bytes:
         """Bytes for the store."""
         rows = [self.names, self.statements, list(self.about.items())]
-        return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        return _encode(rows).encode("utf-8", "surrogatepass")
 
     @classmethod
     def from_note(cls, note: bytes) -> PassageTexts:
