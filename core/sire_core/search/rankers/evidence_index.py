@@ -14,11 +14,11 @@ from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_mentions import SentenceNames
 from sire_core.search.rankers.evidence_names import EvidenceNames
 from sire_core.search.rankers.name_keys import NameKeys
-from sire_core.search.rankers.passage_words import PassageWords, stem_keys
+from sire_core.search.rankers.passage_words import PassageWords
 from sire_core.search.rankers.spelled_text import SpelledText
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -118,9 +118,12 @@ class EvidenceIndex:
         mentions = SentenceNames.of(view, passages, graph, names, text).mentions
         return _made(passages, graph, names, text, mentions, _sources(view, graph.chunk_positions))
 
-    def stems(self, words: Sequence[str]) -> Ints:
-        """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks."""
-        keys = stem_keys(words)
+    def stems(self, keys: Keys) -> Ints:
+        """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks.
+
+        Args:
+            keys: See `stem_keys`.
+        """
         if not len(self.words):
             return np.full(len(keys), -1)
         places = np.minimum(np.searchsorted(self.words, keys), len(self.words) - 1)

@@ -33,6 +33,9 @@ __all__ = ["EvidencePaths"]
 
 _LONGEST_SENTENCE = 240
 _FIT = 2.0  # weight of how well the end of a step fits what was read with the question, on the even questions
+_LEAST_KNOWN = 1e-6
+_ENOUGH = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
+_SUPPORT = 4.0  # how steeply steps fall with what their beginning lacks of the question, were none of it known
 _BEHIND = -1000.0  # what was never a candidate comes behind all that were, by cosine
 
 
@@ -42,8 +45,10 @@ class EvidencePaths:
 
     A passage's score is the logarithm of the sum of exponentials of its own evidence and of every step that leads to
     it: from a passage that ranks high so far, over a sentence and a name in it. All weights are linear, learned once on
-    half of the questions of several corpora and fixed for all. Needs the `KnowledgeGraph` organizer, whose entities are
-    the names; passages without a title are about the name that they open with.
+    half of the questions of several corpora and fixed for all. Where the corpus lacks words of the question (other
+    forms, misspellings, another language), steps from passages that have few of the others count for less, and where
+    it lacks most, hybrid search counts as well. Needs the `KnowledgeGraph` organizer, whose entities are the names;
+    passages without a title are about the name that they open with.
 
     Attributes:
         rounds: Number of rounds in which links are followed: 1 connects two passages, 2 three; 0 follows no links.
@@ -162,15 +167,26 @@ class _Ways:
         """Scores of passages with the evidence `own`, `[passages, features]`, and of steps between them."""
         target = np.searchsorted(passages, leads.targets)
         steps = leads.features @ weights.step + (own @ weights.target)[target]
+        if evidence.known < 1.0:  # the less is known of the question, the more of that a step must begin with
+            begun = evidence.texts.share(evidence.texts.passages[leads.sources])
+            steps += np.log(max(_LEAST_KNOWN, evidence.known))
+            steps += _SUPPORT * (1.0 - evidence.known) * np.log(np.maximum(_LEAST_KNOWN, begun))
         return cls(evidence, passages, own @ weights.own, leads, target, steps)
 
     def scores(self) -> Floats:
-        """Own evidence and steps in one score, `[passages]`: the logarithm of the sum of their exponentials."""
+        """Own evidence and steps in one score, `[passages]`: the logarithm of the sum of their exponentials.
+
+        Of a question that is mostly in words that the corpus lacks, hybrid search has a share in the sum.
+        """
         most = self.alone.copy()
         np.maximum.at(most, self.target, self.steps)
         total = np.exp(self.alone - most)
         total += np.bincount(self.target, np.exp(self.steps - most[self.target]), minlength=len(most))
         found: Floats = most + np.log(total)
+        share = max(_LEAST_KNOWN, self.evidence.known / _ENOUGH)
+        if share < 1.0:
+            similar = self.evidence.hybrid(self.passages) + np.logaddexp.reduce(found) + np.log(1.0 - share)
+            found = np.logaddexp(found + np.log(share), similar)
         return found
 
     def best(self) -> dict[int, tuple[int, int, int]]:

@@ -78,6 +78,9 @@ NO_LEADS = Leads(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, len(STEP))
 class QuestionEvidence:
     """A question against the passages of an index.
 
+    Attributes:
+        known: Share of the question whose words the passages have; at least the rarity of a name in both.
+
     Args:
         question: The question.
         index: The arrays.
@@ -118,6 +121,7 @@ class QuestionEvidence:
         self._fused = FewScores.of(fused, ranks)
         sure = self._titled.at(self.candidates) * self._rarest.at(self.candidates)
         self._unsure = 1.0 - min(1.0, float(sure.max(initial=0.0)))
+        self.known = max(self.texts.known(allowed), min(1.0, float(self._rarest.at(self.candidates).max(initial=0.0))))
         self._mean, self._spread = _moments(self._cosine(self.candidates))
         self._mean_words, self._spread_words = _moments(self._words[self.candidates])
 
@@ -150,6 +154,14 @@ class QuestionEvidence:
         )
         alone = np.array(found).T
         return np.concatenate([alone, self._unsure * alone], axis=1)
+
+    def hybrid(self, passages: Ints) -> Floats:
+        """Log share of passages, `[len(passages)]`, that falls as 1 / place in hybrid search; 0 behind its depth."""
+        fused = self._fused.at(passages)
+        places = np.arange(1, np.count_nonzero(fused) + 1)
+        shares = np.full(len(passages), -np.inf)
+        shares[best_first(fused.astype(np.float32), len(places))] = -np.log(places * (1.0 / places).sum())
+        return shares
 
     def leads(self, sources: Ints, shares: Floats, widest: int) -> Leads:
         """Steps from some passages to others over the names in their sentences.

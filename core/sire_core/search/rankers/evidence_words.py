@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.search.rankers.evidence_texts import name_words
+from sire_core.search.rankers.passage_words import stem_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.lists import Ints, Lists
+    from sire_core.protocols import BoolArray
     from sire_core.search.rankers.evidence_index import EvidenceIndex
 
     Floats = NDArray[np.float64]
@@ -43,10 +45,12 @@ class QuestionWords:
     def __init__(self, question: str, index: EvidenceIndex) -> None:
         self.index = index
         words = list(dict.fromkeys(name_words(question)))
+        keys = stem_keys(words)
         found: dict[int, str] = {}
-        for word, stem in zip(words, index.stems(words).tolist(), strict=True):
+        for word, stem in zip(words, index.stems(keys).tolist(), strict=True):
             found.setdefault(stem, word)
         found.pop(-1, None)
+        self._lacking = len(np.unique(keys[keys != 0])) - len(found)
         self._spelled = list(found.values())[:_MOST_WORDS]
         self.stems = np.array(list(found)[:_MOST_WORDS], dtype=np.int64)
         idf = index.idf[self.stems].astype(np.float64)
@@ -65,6 +69,20 @@ class QuestionWords:
         for place, stem in enumerate(self.stems.tolist()):
             found[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= self._type(1 << place)
         return found
+
+    def known(self, allowed: BoolArray | None) -> float:
+        """Share of the question whose words any passage has; a word that none has weighs as much as the rarest.
+
+        Args:
+            allowed: Passages that count, `[passages]`; None for all.
+        """
+        index = self.index
+        holders = [index.passages.of(stem) for stem in self.stems.tolist()]
+        had = np.array([len(found) if allowed is None else allowed[found].any() for found in holders], dtype=bool)
+        known = float(index.idf[self.stems[had]].sum())
+        lacking = self._lacking + int(np.count_nonzero(~had))
+        rarest = float(np.log1p(2.0 * len(index.chunks) + 1.0))
+        return known / max(1e-9, known + lacking * rarest)
 
     def words_in(self, passage: int) -> list[str]:
         """Words of the question that a passage has, as the question spells them, in its order."""
