@@ -8,6 +8,8 @@ import string
 import unicodedata
 from functools import lru_cache
 
+from sire_core.algorithms.stops import stop_ends_sentence
+
 __all__ = [
     "cached_key",
     "count_tokens",
@@ -27,18 +29,13 @@ _BY_SHAPE = "sire_core.shape"
 _LATIN = bytes(range(256)).decode("latin-1")
 _MARKS = bytes(ord(letter) for letter in _LATIN if _TOKEN.match(letter) and not _WORD.match(letter))
 _SHAPES = bytes(ord("w" if _WORD.match(letter) else " ") for letter in _LATIN)
+_LOOKED_AT = 40
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _QUOTES = "\"'\u2018\u2019\u201c\u201d\u00ab\u00bb`"
-# A full stop after one of these rarely ends a sentence.
-_ABBREVIATIONS = frozenset(
-    (
-        "mr mrs ms dr prof st sr jr vs etc inc ltd co corp no vol fig eq e.g i.e cf al approx ca b d gen col "
-        "lt maj capt c fl lit sgt rev hon gov sen rep pres jan feb mar apr jun jul aug sep sept oct nov dec "
-        "u.s u.k ph.d op ed est dept "
-    ).split()
-)
-_BOUNDARY = re.compile(r"(?<![.!?\u3002\uff01\uff1f])([.!?\u3002\uff01\uff1f]+)([\"'\u201d\u2019)\]]*)(\s+|$)|\n\s*\n")
+# Also of Hindi, Arabic, Urdu, Chinese and Japanese.
+_FINAL = r".!?\u0964\u0965\u061f\u06d4\u3002\uff01\uff1f"
+_BOUNDARY = re.compile(rf"(?<![{_FINAL}])([{_FINAL}]+)([\"'\u201d\u2019)\]]*)(\s+|$)|\n\s*\n")
 
 
 def count_tokens(text: str) -> int:
@@ -117,7 +114,7 @@ def split_sentences(text: str) -> list[str]:
     """Cut text into sentences, verbatim and in order, without surrounding whitespace.
 
     A boundary is final punctuation followed by whitespace and something that can start a sentence, or a blank line.
-    Abbreviations, initials and numbers with a stop do not end a sentence.
+    Abbreviations, initials and ordinal numbers in front of a noun do not end a sentence.
     """
     sentences: list[str] = []
     start = 0
@@ -143,12 +140,9 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
         return False
     if match.group(1) != ".":
         return True
-    # A few characters are enough for the last word, and keep hostile text linear.
-    words = text[max(start, match.start() - 40) : match.start()].split()
-    last = words[-1].strip("(\"'") if words else ""
-    if len(last) == 1 and last.isalpha() and last.isupper():
-        return False
-    return last.lower() not in _ABBREVIATIONS
+    # A few characters are enough for the words around it, and keep hostile text linear.
+    before = text[max(start, match.start() - _LOOKED_AT) : match.start()]
+    return stop_ends_sentence(before, text[match.end() : match.end() + _LOOKED_AT])
 
 
 _PHRASE_WORD = re.compile(r"\w+")
