@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sire_core.algorithms.text import split_sentences
+from sire_core.algorithms.words import is_plain, token_pattern
 from sire_core.corpus.markdown_blocks import block_runs
 from sire_core.errors import ConfigurationError
 
 __all__ = ["SentenceChunker", "Slice", "text_units", "tokens_between"]
 
-# As `count_tokens`, but a run of word characters counts once per sixteen: without this a line of base64 or of a
-# language without spaces would be a single token, and a chunk of any length.
-_TOKEN = re.compile(r"\w{1,16}|[^\w\s]")
+# As `count_tokens`, but a word counts once per sixteen letters: without this a line of base64 would be a single token,
+# and a chunk of any length.
+_LONGEST = 16
+_TOKEN = re.compile(rf"\w{{1,{_LONGEST}}}|[^\w\s]")  # of plain text, where the general pattern finds the same
 _CLAUSE = re.compile(r"\S.*?(?:[,;:](?=\s)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]|\Z)", re.DOTALL)
 _WORD = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]+")
@@ -54,7 +56,7 @@ class SentenceChunker:
 
     Attributes:
         max_tokens: Largest chunk, in tokens of `sire_core.algorithms.text.count_tokens` (words longer than sixteen
-            characters count once per sixteen).
+            letters count once per sixteen).
         overlap_tokens: A chunk repeats at most this many tokens of the one before, in whole sentences; 0 for none.
 
     Raises:
@@ -83,6 +85,10 @@ class SentenceChunker:
     def fingerprint(self) -> str:
         """Names the method and its settings; equal fingerprints cut a text at the same places."""
         return f"sections-2(max={self.max_tokens},overlap={self.overlap_tokens})"
+
+    def fingerprint_of(self, text: str) -> str:
+        """Names how a text is cut; other than `fingerprint` where letters of its script count by themselves."""
+        return self.fingerprint if is_plain(text) else f"{self.fingerprint}+scripts"
 
     def split(self, text: str) -> list[str]:
         """Cut a text into chunks.
@@ -165,7 +171,7 @@ class SentenceChunker:
                 if tokens <= room:
                     yield _Span(*word.span(), tokens, whole=False)
                     continue
-                for token in _TOKEN.finditer(text, *word.span()):
+                for token in _tokens(text, *word.span()).finditer(text, *word.span()):
                     yield _Span(*token.span(), 1, whole=False)
 
 
@@ -194,4 +200,9 @@ def text_units(text: str) -> Iterator[tuple[str, str]]:
 
 def tokens_between(text: str, start: int = 0, end: int | None = None) -> int:
     """Tokens of a part of a text, as a chunk counts them."""
-    return len(_TOKEN.findall(text, start, len(text) if end is None else end))
+    end = len(text) if end is None else end
+    return len(_tokens(text, start, end).findall(text, start, end))
+
+
+def _tokens(text: str, start: int, end: int) -> re.Pattern[str]:
+    return _TOKEN if is_plain(text, start, end) else token_pattern(_LONGEST)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from sire_core.algorithms.words import bare_text, find_words, word_pattern
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 
 __all__ = ["Piece", "escaped", "marked", "question_words"]
@@ -26,12 +27,10 @@ def escaped(text: str) -> str:
 Piece = tuple[str, str]
 """Some text, and what it is: `word` of the question, `name` on the path, or nothing."""
 
-_WORD = re.compile(r"\w+")
-
 
 def question_words(question: str) -> list[str]:
     """The words of a question that say something, each once, as they stand there."""
-    found = (word for word in _WORD.findall(question) if word.lower() not in FUNCTION_WORDS)
+    found = (word for word in find_words(question) if word.lower() not in FUNCTION_WORDS)
     return list({word.lower(): word for word in found}.values())
 
 
@@ -48,9 +47,9 @@ def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:
     spans = _names(text, [name for name in names if name.strip()])
     spans.sort()
     starts = [start for start, _, _ in spans]
-    for match in _WORD.finditer(text):
+    for match in word_pattern().finditer(text):
         place = bisect_right(starts, match.start()) - 1
-        if (place < 0 or spans[place][1] <= match.start()) and stem(match.group()) in wanted:
+        if (place < 0 or spans[place][1] <= match.start()) and stem(bare_text(match.group())) in wanted:
             spans.append((match.start(), match.end(), "word"))
     pieces: list[Piece] = []
     at = 0

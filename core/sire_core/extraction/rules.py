@@ -8,6 +8,7 @@ from itertools import islice
 from typing import NamedTuple, Protocol
 
 from sire_core.algorithms.text import cached_key
+from sire_core.algorithms.words import visible_text
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.keyphrases import keyphrases
 from sire_core.extraction.languages import has_unspaced_script
@@ -119,7 +120,7 @@ class RulesExtractor:
             entities=entities,
             facts=tuple(draft.facts),
             keywords=phrases,
-            topic=" ".join(chunk.title.split()) or subject or (phrases[0] if phrases else ""),
+            topic=" ".join(visible_text(chunk.title).split()) or subject or (phrases[0] if phrases else ""),
         )
 
 

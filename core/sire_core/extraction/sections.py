@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from sire_core.algorithms.words import visible_text
 from sire_core.corpus.sections import title_line
 from sire_core.extraction.headings import heading_term
 from sire_core.extraction.languages import (
@@ -53,7 +54,7 @@ class TextSection:
 
 def sections_of(chunk: Chunk) -> list[TextSection]:
     """The sections of a passage; always at least one."""
-    title, text = " ".join(chunk.title.split()), chunk.text
+    title, text = " ".join(visible_text(chunk.title).split()), visible_text(chunk.text)
     if not title:
         title, text = title_line(text)
     pieces = pieces_of(text)

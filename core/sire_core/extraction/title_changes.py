@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import cached_key, name_key
+from sire_core.algorithms.words import visible_text
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.extraction.titles import WORD, title_forms
 
@@ -94,7 +95,7 @@ class _Wording:
 
     def occurs(self, text: str) -> bool:
         """Whether a record says it."""
-        return bool((self._written and self._written.search(text)) or self._pattern.search(_folded(text)))
+        return bool((self._written and self._written.search(visible_text(text))) or self._pattern.search(_folded(text)))
 
 
 def _row(words: Sequence[str]) -> str:
@@ -129,7 +130,7 @@ def _candidates(bodies: Sequence[bytes], wordings: Sequence[str]) -> Iterator[tu
 
 def _folded(text: str) -> str:
     """A text as `name_key` compares it, whose words are also those of its lower case."""
-    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", visible_text(text)).casefold()
 
 
 @lru_cache(1 << 16)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sire_core.algorithms.text import cached_key
+from sire_core.algorithms.words import visible_text
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
@@ -119,6 +120,7 @@ class TitleLinker:
 
     def _scan(self, text: str, *, questions: bool = False, lowered: bool = False) -> Iterator[tuple[int, int, _Form]]:
         """Places where a title is named, left to right, longest first, without overlap."""
+        text = visible_text(text)
         places = [match.span() for match in WORD.finditer(text)]
         words = _words(text)
         if len(words) != len(places):  # a letter whose lower case is no letter: match word by word
@@ -156,8 +158,9 @@ def title_forms(titles: Mapping[str, None]) -> Iterator[_Form]:
     plain: dict[str, _Form] = {}
     short: dict[str, tuple[str, set[str]]] = {}
     for title in titles:
-        base = base_title(title)
-        for text in dict.fromkeys((title, base)):
+        shown = visible_text(title)
+        base = base_title(shown)
+        for text in dict.fromkeys((shown, base)):
             known = plain.get(cached_key(text))
             plain[cached_key(text)] = _Form(
                 text, known.name if known else base, (*(known.titles if known else ()), title)

@@ -7,9 +7,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from sire_core.algorithms.words import UNSPACED, bare_text, signs, word_pattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GOLDEN",
-    "WORD_PATTERN",
     "count_words",
     "gram_keys",
+    "indexed_words",
     "mixed",
     "random_signs",
     "spaced_text",
@@ -29,12 +32,8 @@ __all__ = [
 
 _WORD = re.compile(r"\w+")
 _DIACRITIC = re.compile("[\u0300-\u036f]")
-# Scripts written without spaces between words: Thai to Khmer, kana, Han.
-_SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_UNSPACED = re.compile(f"[{_SCRIPTS}]+")
-_WRITTEN = re.compile(f"[{_SCRIPTS}\uff66-\uff9f]+")  # half-width kana, too: they are folded to the others
-WORD_PATTERN = rf"(?u)\b\w\w+\b|[{_SCRIPTS}]"
-"""Words of two letters or more, as `bm25s` has them; a character by itself is one in a script without spaces."""
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
+_WRITTEN = re.compile(f"[{UNSPACED}\uff66-\uff9f]+")  # half-width kana, too: they are folded to the others
 _GRAM_SIZES = (3, 4, 5)
 _BASE = np.uint64(0x100000001B3)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -45,9 +44,10 @@ def split_words(text: str) -> list[str]:
     """Lower-case words without diacritics; runs of a script without spaces become overlapping pairs of characters."""
     if text.isascii():
         return _WORD.findall(text.lower())
-    folded = _DIACRITIC.sub("", unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold()))
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = _DIACRITIC.sub("", unicodedata.normalize("NFD", bare_text(folded)))
     words = []
-    for word in _WORD.findall(unicodedata.normalize("NFC", folded)):
+    for word in word_pattern().findall(unicodedata.normalize("NFC", folded)):
         if not _UNSPACED.search(word):
             words.append(word)
             continue
@@ -62,14 +62,23 @@ def split_words(text: str) -> list[str]:
 
 
 def spaced_text(text: str) -> str:
-    """A text for who splits at spaces: runs of a script without them as pairs, see `split_words`; the rest as it is."""
+    """A text for who splits at spaces: runs of a script without them as pairs, see `split_words`; all of it bare."""
     if text.isascii():
         return text
-    return _WRITTEN.sub(lambda run: f" {' '.join(split_words(run.group()))} ", text)
+    return _WRITTEN.sub(lambda run: f" {' '.join(split_words(run.group()))} ", bare_text(text))
+
+
+@cache
+def indexed_words() -> re.Pattern[str]:
+    """Words of two letters or more, as `bm25s` has them; a character by itself is one in a script without spaces."""
+    return re.compile(rf"\w[\w{signs()}]+|[{UNSPACED}]")
 
 
 def count_words(texts: Sequence[str]) -> tuple[sparse.csr_matrix, list[str]]:
     """Count the words of texts.
+
+    Args:
+        texts: What is counted.
 
     Returns:
         Counts, float32 `[len(texts), len(words)]`, and the words in order of their first appearance.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms.text import count_tokens, normalize_answer, split_sentences
+from sire_core.algorithms.text import count_tokens, name_key, normalize_answer, split_sentences
 from sire_core.clean_text import clean_text
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.corpus.markdown_blocks import markdown_blocks
@@ -17,6 +17,7 @@ from sire_core.errors import SireError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.filters import parse_filter
 from sire_core.models.json_answers import tolerant_json
+from sire_core.models.lexical_features import indexed_words, spaced_text, split_words
 from sire_core.models.plain_answers import without_thinking
 from sire_core.models.prompt_format import neutralize
 from sire_core.reason.answer_text import AnswerText
@@ -30,6 +31,7 @@ PARSERS = {
     "title": lambda text: EXTRACTOR.records([Chunk("c", "d", 0, text, "Alma lives in Drava.")]),
     "sentences": split_sentences,
     "tokens": count_tokens,
+    "words": lambda text: [read(text) for read in (split_words, spaced_text, indexed_words().findall, name_key)],
     "chunks": SentenceChunker().split,
     "cleaning": clean_text,
     "markdown": markdown_blocks,
@@ -58,6 +60,11 @@ PIECES = [
         "A.",
         "A-",
         "A of ",
+        "\u0939\u093f",
+        "\u093f",
+        "x\u00ad",
+        "\u0628\u200c",
+        "\u0e01\u0e34",
         "In ",
         "a",
         "aa ",

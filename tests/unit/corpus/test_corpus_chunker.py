@@ -113,7 +113,7 @@ def test_long_sentence_is_cut_at_clauses_then_words_then_inside_words():
 
 
 def test_text_without_spaces_is_cut_at_its_own_punctuation():
-    assert SentenceChunker(2, 0).split("\u4f60\u597d\uff0c\u4e16\u754c\u3002\u518d\u89c1") == [
+    assert SentenceChunker(3, 0).split("\u4f60\u597d\uff0c\u4e16\u754c\u3002\u518d\u89c1") == [
         "\u4f60\u597d\uff0c",
         "\u4e16\u754c\u3002",
         "\u518d\u89c1",

@@ -84,22 +84,9 @@ def test_files_are_what_the_readers_read():
 def test_works_from_a_zip(tmp_path):
     archive = tmp_path / "package.zip"
     with zipfile.ZipFile(archive, "w") as bundle:
-        for name in (
-            "__init__.py",
-            "types.py",
-            "clean_text.py",
-            "errors.py",
-            "identity.py",
-            "corpus",
-            "data",
-            "algorithms/__init__.py",
-            "algorithms/text.py",
-            "algorithms/wording.py",
-        ):
-            source = PACKAGE / name
-            for file in [source] if source.is_file() else sorted(source.iterdir()):
-                if file.suffix in (".py", ".jsonl"):
-                    bundle.write(file, f"sire_core/{file.relative_to(PACKAGE).as_posix()}")
+        for file in sorted(PACKAGE.rglob("*")):
+            if file.suffix in (".py", ".jsonl"):
+                bundle.write(file, f"sire_core/{file.relative_to(PACKAGE).as_posix()}")
     code = (
         f"import sys; sys.path.insert(0, {str(archive)!r}); import sire_core.data as data; "
         "print(data.__file__, len(data.demo_documents()), len(data.demo_questions()), sep='\\n')"

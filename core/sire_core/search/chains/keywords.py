@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from sire_core.algorithms.text import name_key, phrase_words
+from sire_core.algorithms.words import signs
 from sire_core.extraction.lexicon import FUNCTION_WORDS, OPENERS
 from sire_core.extraction.spans import find_spans, tidy
 from sire_core.graph.interactions.phrases import WORDS_NOTE, PassagePhrases
@@ -70,7 +72,6 @@ _INSTRUCTIONS = (
     "The data is a question. List all the topics and keywords it covers, as they stand in the question: names, works, "
     "places, things. Do not answer the question."
 )
-_WORD = re.compile(r"\w[\w'\u2019.&-]*")
 _LONGEST = 10
 """Words of the longest known phrase that is looked for."""
 _NOBODY = np.zeros(0, dtype=np.int64)
@@ -133,7 +134,7 @@ class KeywordFinder:
         Known are keywords and titles of allowed passages. A single word counts when it is a name, that is when it has
         a capital letter; in a question without any, every word counts that means something.
         """
-        places = [match.span() for match in _WORD.finditer(query)]
+        places = [match.span() for match in _words().finditer(query)]
         lowered = not any(query[start].isupper() for start, _ in places[1:])
         taken = bytearray(len(query))  # 1 where a character belongs to a phrase already
         found: dict[int, str] = {}
@@ -159,6 +160,11 @@ class KeywordFinder:
 
     def _open(self, nodes: IntArray) -> IntArray:
         return nodes if self.allowed is None else nodes[self.allowed[nodes]]
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    return re.compile(rf"\w[\w{signs()}'\u2019.&-]*")
 
 
 def _phrases(places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

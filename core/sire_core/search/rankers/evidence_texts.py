@@ -31,7 +31,6 @@ LONGEST_NAME = 8
 """Words of the longest name that is looked for in text."""
 _LONGEST_SENTENCE = 400
 _SHORTEST_SENTENCE = 25
-_WORD = re.compile(r"\w+")
 _UPPER_MARK = 1
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 # A name at the start of a text, as far as the verb or bracket that begins to say what it is.

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.words import word_pattern
 from sire_core.errors import ConfigurationError
-from sire_core.models.lexical_features import WORD_PATTERN, spaced_text
+from sire_core.models.lexical_features import indexed_words, spaced_text
 from sire_core.search.ranking import ScoredRanking
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep
@@ -62,7 +63,7 @@ class Lexical:
         """BM25 score of every unit, `[size]`."""
         if not view.size:
             return np.zeros(0, dtype=np.float32)
-        name = "-".join(("bm25-2", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
+        name = "-".join(("bm25-3", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
         retriever = view.kept(name, lambda: self._index(view), _save, _load)
         tokenize = view.derived(f"tokenizer-{self.language}", lambda: _tokenizer(self.language))
         indexed = self._indexed(view)
@@ -117,7 +118,7 @@ def _tokenizer(language: str) -> Callable[[Sequence[str]], list[list[str]]]:
     def tokenize(texts: Sequence[str], stop: str | list[str]) -> list[list[str]]:
         tokens: list[list[str]] = bm25s.tokenize(
             [spaced_text(text) for text in texts],
-            token_pattern=WORD_PATTERN,
+            token_pattern=indexed_words().pattern,
             stopwords=stop,
             stemmer=stemmer,
             return_ids=False,
@@ -156,7 +157,7 @@ class TfIdf:
 def _tf_idf(view: View) -> tuple[Any, Any]:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    words = TfidfVectorizer(preprocessor=_lowered, token_pattern=r"\w+")  # noqa: S106 - what a word is
+    words = TfidfVectorizer(preprocessor=_lowered, token_pattern=word_pattern().pattern)
     texts = [unit.index_text for unit in view.units(np.arange(view.size))]
     # A pool without a single word still needs a vocabulary.
     return words, words.fit_transform([*texts, "x"])[:-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from array import array
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ import numpy as np
 
 from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.packed_words import word_keys
+from sire_core.algorithms.words import find_words
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.models.lexical_features import split_words
@@ -42,12 +43,14 @@ class Vocabulary:
         keys: See `word_keys`.
         stems: See `stem_keys`; 0 for function words.
         plain: Whether a word can be a name alone: three letters at least, no number, no function word.
+        caseless: Whether a word begins with a letter that has no case, as in Arabic, Hindi or Korean.
     """
 
     words: Sequence[str] = field(default=(), repr=False)
     keys: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)
     stems: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)
     plain: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)
+    caseless: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)
 
     def __len__(self) -> int:
         """How many words."""
@@ -57,17 +60,19 @@ class Vocabulary:
         """These words and others behind them; the others are looked at, these are not again."""
         stems = stem_keys(words)
         plain = np.array([len(word) > 2 and not word.isdigit() for word in words], dtype=bool) & (stems != 0)
+        caseless = [not word.isascii() and unicodedata.category(word[0]) == "Lo" for word in words]
         return Vocabulary(
             [*self.words, *words],
             np.concatenate([self.keys, word_keys(words)]),
             np.concatenate([self.stems, stems]),
             np.concatenate([self.plain, plain]),
+            np.concatenate([self.caseless, np.array(caseless, dtype=bool)]),
         )
 
     def chosen(self, numbers: Ints) -> Vocabulary:
         """Some of the words, in this order."""
         words = [self.words[number] for number in numbers.tolist()]
-        return Vocabulary(words, self.keys[numbers], self.stems[numbers], self.plain[numbers])
+        return Vocabulary(words, self.keys[numbers], self.stems[numbers], self.plain[numbers], self.caseless[numbers])
 
 
 def stem_keys(words: Sequence[str]) -> Keys:
@@ -77,9 +82,6 @@ def stem_keys(words: Sequence[str]) -> Keys:
     keys = word_keys(Stemmer.Stemmer("english").stemWords(words))
     keys[[word in FUNCTION_WORDS for word in words]] = 0
     return keys
-
-
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,7 @@ def _lists(lists: Sequence[Sequence[int]]) -> Lists:
 
 def _words(text: str) -> tuple[list[str], list[int]]:
     """Words and whether they look like parts of a name."""
-    raw = _WORD.findall(text.replace("&", " And ") if "&" in text else text)
+    raw = find_words(text.replace("&", " And ") if "&" in text else text)
     if text.isascii():
         return " ".join(raw).lower().split(), [word < "a" for word in raw]  # small letters come last in ASCII
     words: list[str] = []

@@ -176,11 +176,21 @@ def _low(keys: Keys) -> Ints:
 
 
 def stands_alone(texts: SpelledText, starts: Ints) -> NDArray[np.bool_]:
-    """Whether capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers."""
+    """Whether capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers.
+
+    A neighbour in a script without case says nothing: there all words would be capitalised.
+    """
     last = len(texts.keys) - 1
     after, before = np.minimum(starts + 1, last), np.maximum(starts - 1, 0)
-    joined = texts.capital[after] & (texts.sentences[after] == texts.sentences[starts]) & (after > starts)
-    led = texts.capital[before] & (texts.sentences[before] == texts.sentences[starts]) & (before < starts)
-    telling = texts.vocabulary.stems[texts.words[before]] != 0
-    alone = ~joined & ~(led & telling) & texts.vocabulary.plain[texts.words[starts]]
+    words = texts.vocabulary
+    joined = _named_beside(texts, after, starts) & (after > starts)
+    led = _named_beside(texts, before, starts) & (before < starts)
+    telling = words.stems[texts.words[before]] != 0
+    alone = ~joined & ~(led & telling) & words.plain[texts.words[starts]]
     return np.asarray(alone, dtype=bool)
+
+
+def _named_beside(texts: SpelledText, beside: Ints, starts: Ints) -> NDArray[np.bool_]:
+    """Whether a word of the same sentence is capitalised."""
+    capital = texts.capital[beside] & ~texts.vocabulary.caseless[texts.words[beside]]
+    return np.asarray(capital & (texts.sentences[beside] == texts.sentences[starts]), dtype=bool)
