@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
 
 from sire_core.errors import SnapshotExpiredError
 from sire_core.filters import FilterLike, parse_filter
@@ -13,11 +14,15 @@ from sire_core.types import Hit
 
 if TYPE_CHECKING:
     from sire_core.explore.asked import AskedQuestion
+    from sire_core.filters import Filter
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.session import Session
 
 __all__ = ["IndexSearches"]
 
+T = TypeVar("T")
+
+_TRIES = 5
 _logger = logging.getLogger(__name__)
 
 
@@ -55,10 +60,9 @@ class IndexSearches:
 
         check_query(query, k)
         where = parse_filter(filter)
-        try:
-            hits = await (await self._session.current(where)).asearch(query, k, returns=returns)
-        except SnapshotExpiredError:  # a commit came in between: search what it made
-            hits = await (await self._session.snapshot(where)).asearch(query, k, returns=returns)
+        hits = await self._asked(
+            self._session.current, where, lambda snapshot: snapshot.asearch(query, k, returns=returns)
+        )
         if not hits and (hint := await self.afilter_hint(filter)):
             _logger.warning(hint)
         return hits
@@ -86,8 +90,24 @@ class IndexSearches:
         self, queries: Sequence[str], k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
     ) -> list[list[Hit]]:
         """See `search_many`."""
-        snapshot = await self.asnapshot(filter=filter)
-        return await snapshot.asearch_many(queries, k, returns=returns)
+        where = parse_filter(filter)
+        return await self._asked(
+            self._session.snapshot, where, lambda snapshot: snapshot.asearch_many(queries, k, returns=returns)
+        )
+
+    async def _asked(
+        self,
+        read: Callable[[Filter | None], Awaitable[SearchSnapshot]],
+        where: Filter | None,
+        ask: Callable[[SearchSnapshot], Awaitable[T]],
+    ) -> T:
+        """Ask the state that is read; if a commit comes in between, one that no commit changes any more."""
+        with suppress(SnapshotExpiredError):
+            return await ask(await read(where))
+        for _ in range(_TRIES):  # of files that cannot be locked (a read-only mount), nothing can be held
+            with suppress(SnapshotExpiredError):
+                return await ask(await self._session.settled(where))
+        return await ask(await self._session.settled(where))
 
     async def afilter_hint(self, filter: FilterLike) -> str:
         """Keys, values and ids of a filter that the index does not have, with similar ones; empty if there are none."""
@@ -107,8 +127,10 @@ class IndexSearches:
         """See `explain`."""
         from sire_core.search.explanation import explain_hits
 
-        snapshot = await self.asnapshot(filter=filter)
-        return explain_hits(query, await snapshot.asearch(query, k, returns=returns), snapshot)
+        async def explained(snapshot: SearchSnapshot) -> str:
+            return explain_hits(query, await snapshot.asearch(query, k, returns=returns), snapshot)
+
+        return await self._asked(self._session.snapshot, parse_filter(filter), explained)
 
     def show(self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages") -> AskedQuestion:
         """A question with its hits and a picture of the paths to them; Jupyter and marimo display it.
@@ -124,7 +146,11 @@ class IndexSearches:
         """See `show`."""
         from sire_core.explore.asked import aask
 
-        return await aask(await self.asnapshot(filter=filter), query, k, returns=returns)
+        return await self._asked(
+            self._session.snapshot,
+            parse_filter(filter),
+            lambda snapshot: aask(snapshot, query, k, returns=returns),
+        )
 
     def snapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
         """The current state of the index, for several searches on the same state. Raises what `search` raises."""

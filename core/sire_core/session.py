@@ -41,7 +41,9 @@ class Session:
         self._library: IndexFiles | None = None
         self._pools: Pools | None = None
         self._lock = threading.RLock()
-        self._pool = PoolReader(configuration, self.files, self.open_files, self.built, lambda: self.vectors)
+        self._pool = PoolReader(
+            configuration, self.files, self.open_files, self.built, self.meant, lambda: self.vectors
+        )
         if configuration.recipe_object is not None:
             from sire_core.recipes.base import remember
 
@@ -96,7 +98,7 @@ class Session:
 
     def reader(self) -> tuple[PoolView, Recipe]:
         """The pool as of now and the recipe that ranks it; read again when another generation was published."""
-        return self._pool.current()
+        return self._pool.current(newest=True)
 
     async def current(self, where: Filter | None) -> SearchSnapshot:
         """The pool as of now for one search, as far as it is allowed; deriving it does not hold up the event loop."""
@@ -105,6 +107,10 @@ class Session:
     async def snapshot(self, where: Filter | None) -> SearchSnapshot:
         """As `current`, but what the view reads later is of the same generation, however late that is."""
         return self._allowed(await self._pool.aheld(), where)
+
+    async def settled(self, where: Filter | None) -> SearchSnapshot:
+        """As `snapshot`; in memory, where nothing can be held, everything is read at once."""
+        return self._allowed(await self._pool.asettled(), where)
 
     def _allowed(self, read: tuple[PoolView, Recipe], where: Filter | None = None) -> SearchSnapshot:
         from sire_core.search.snapshot import SearchSnapshot

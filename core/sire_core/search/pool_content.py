@@ -258,9 +258,9 @@ class PoolContent:
         """Names of the structures that somebody wanted so far."""
         return self._structures.names
 
-    def intact(self) -> bool:
-        """Whether nobody touched the files of this snapshot since they were verified."""
-        return self.pool.intact() and self._structures.intact()
+    def intact(self, *, may_be_gone: bool = False) -> bool:
+        """Whether nobody touched the files of this snapshot since they were verified. See `DerivedFiles.intact`."""
+        return self.pool.intact(may_be_gone=may_be_gone) and self._structures.intact(may_be_gone=may_be_gone)
 
 
 def _cited(places: IntArray, ranking: Ranking) -> IntArray:

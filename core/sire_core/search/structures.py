@@ -87,6 +87,6 @@ class Structures:
             files.write(lambda directory: save(made, directory))
         return made
 
-    def intact(self) -> bool:
-        """Whether nobody touched the files of structures since they were verified."""
-        return all(files.stamp() == stamp for files, stamp in self._mapped)
+    def intact(self, *, may_be_gone: bool = False) -> bool:
+        """Whether nobody touched the files of structures since they were verified. See `DerivedFiles.intact`."""
+        return all(files.intact(stamp, may_be_gone=may_be_gone) for files, stamp in self._mapped)

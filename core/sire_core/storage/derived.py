@@ -8,7 +8,8 @@ import shutil
 import threading
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
 
@@ -27,14 +28,17 @@ class DerivedFiles:
     Args:
         directory: The folder; whole or absent.
         label: What the files are derived from. Files under another label are somebody else's and count as damaged.
+        lasting: They are on disk before anybody sees them, so that a power cut damages none. Searches of those who only
+            read do not wait for that: what is damaged is made again.
     """
 
     directory: Path
     label: str
+    lasting: bool = field(default=False, compare=False)
 
     def part(self, name: str) -> DerivedFiles:
         """Files that are derived later from the same state, in a folder of their own inside this one."""
-        return DerivedFiles(self.directory / name, f"{self.label}/{name}")
+        return replace(self, directory=self.directory / name, label=f"{self.label}/{name}")
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Changes when anybody replaces, cuts off or writes to a file; cheap enough to look at before every search."""
@@ -44,6 +48,16 @@ class DerivedFiles:
         except OSError:
             return ()
         return tuple((status.st_ino, status.st_size, status.st_mtime_ns) for status in found)
+
+    def intact(self, stamp: tuple[tuple[int, int, int], ...], *, may_be_gone: bool = False) -> bool:
+        """Whether nobody touched the files since they had a stamp.
+
+        Args:
+            stamp: What `stamp` said then.
+            may_be_gone: What is mapped can be read when its files were deleted, as long as nobody wrote to them.
+        """
+        now = self.stamp()
+        return set(now) <= set(stamp) if may_be_gone else now == stamp
 
     def verify(self) -> None:
         """Compare every file with its checksum.
@@ -62,8 +76,14 @@ class DerivedFiles:
         if not right:
             raise StorageError(f"The derived files in {self.directory} are not what was written.")
 
+    def last(self) -> None:
+        """Put on disk what somebody has written who did not."""
+        with suppress(OSError):
+            _sync_files(self.directory)
+            sync_folder(self.directory.parent)
+
     def write(self, save: Callable[[Path], None]) -> None:
-        """Write the files into a sibling folder, put them on disk, rename the folder.
+        """Write the files into a sibling folder, put them on disk if they are `lasting`, rename the folder.
 
         Args:
             save: Writes files, no folders, into the folder that it is given.
@@ -80,12 +100,12 @@ class DerivedFiles:
             save(partial)
             files = {path.name: _checksum(path) for path in sorted(partial.iterdir())}
             (partial / _CHECKSUMS).write_text(json.dumps({"label": self.label, "files": files}))
-            for path in partial.iterdir():
-                _sync(path)
-            sync_folder(partial)
+            if self.lasting:
+                _sync_files(partial)
             shutil.rmtree(directory, ignore_errors=True)
             partial.rename(directory)
-            sync_folder(directory.parent)
+            if self.lasting:
+                sync_folder(directory.parent)
         except Exception as error:  # libraries that write files raise what they like
             shutil.rmtree(partial, ignore_errors=True)
             raise StorageError(
@@ -113,6 +133,13 @@ def sync_folder(folder: Path) -> None:
     """Put on disk which files a folder holds. Systems that cannot (Windows) do it by themselves."""
     if hasattr(os, "O_DIRECTORY"):
         _sync(folder, os.O_DIRECTORY)
+
+
+def _sync_files(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_file():
+            _sync(path)
+    sync_folder(folder)
 
 
 def _sync(path: Path, flags: int = 0) -> None:

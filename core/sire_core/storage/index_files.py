@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
 from sire_core.storage.calls import CallStore
@@ -34,6 +34,8 @@ class IndexFiles:
         IndexMissingError: `create` is off and nothing was built here.
         StorageError: The folder cannot be used.
     """
+
+    _own: ClassVar[object] = object()  # another one whenever this process has committed something, wherever
 
     def __init__(self, path: Path | None, *, create: bool = False) -> None:
         self.folder = Folder(path) if path is not None else None
@@ -105,12 +107,12 @@ class IndexFiles:
         """What the index says of itself, as of the last `refresh`."""
         return self._manifest
 
-    def stamp(self) -> tuple[object, ...]:
-        """Changes whenever any process publishes a commit, or what is open has to be opened again, and when it was."""
+    def stamp(self) -> tuple[object, object]:
+        """What differs when anybody has published, or files that are open were replaced; and when somebody here has."""
         if self.folder is None:
-            return (self._published,)
-        store = self._store
-        return (*self.folder.stamp(), self._opening, store is not None and store.replaced())
+            return self._published, self._published
+        opened = (self._opening, self._store is not None and self._store.replaced())
+        return (self.folder.stamp(), opened), (IndexFiles._own, opened)
 
     def refresh(self) -> Manifest:
         """Read the manifest of the last commit. The file beside the store is a copy that may lag behind.
@@ -202,7 +204,7 @@ class IndexFiles:
         pools = {self.folder.pool(built.pool, committed.generation).name for built in committed.recipes}
         if committed.recipes:
             with self.store.snapshot():
-                self.pools.get(committed.recipes[-1], committed.generation)
+                self.pools.get(committed.recipes[-1], committed.generation, lasting=True)
         self.pools.committed(None)
         self._show(committed)
         self.folder.clean(lambda name: name not in pools)
@@ -214,6 +216,7 @@ class IndexFiles:
                 f"{self.folder.path} was replaced by another index during a change, which went into the old one. Open "
                 "the index again and repeat the change."
             )
+        IndexFiles._own = object()
         self.folder.write_manifest(committed.to_json())
         self._seen = (self.store, committed.generation)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from sire_core.errors import SnapshotExpiredError
 from sire_core.storage.store import Store
@@ -25,28 +24,11 @@ class LaterReads:
         self._store = store
         self._commit = commit
         self._owners = list(owners)
+        self._known: tuple[list[Edge], dict[str, bytes]] | None = None
 
-    @classmethod
-    def held(cls, path: Path, owners: Sequence[str]) -> LaterReads:
-        """Reads of the commit that is the last one now, through a connection that goes on seeing it.
-
-        The connection is closed when nobody needs it any more; until then the space of what is replaced is not reused.
-
-        Args:
-            path: `index.sqlite`.
-            owners: Owners of the pool.
-        """
-        store = Store(path)
-        return cls(store, store.hold(), owners)
-
-    @property
-    def generation(self) -> int:
-        """Generation of the commit."""
-        return int(self._store.manifest().get("generation", 0))
-
-    def close(self) -> None:
-        """Close a connection that `held` has opened."""
-        self._store.close()
+    def read_now(self) -> None:
+        """Read everything now: no later commit makes a difference any more."""
+        self._known = (self.edges(), self.notes(""))
 
     def edges(self) -> list[Edge]:
         """Edges of the pool.
@@ -54,6 +36,8 @@ class LaterReads:
         Raises:
             SnapshotExpiredError: The index has changed.
         """
+        if self._known is not None:
+            return self._known[0]
         with self._store.snapshot():
             self._check()
             return self._store.edges(self._owners) if self._owners else []
@@ -64,6 +48,8 @@ class LaterReads:
         Raises:
             SnapshotExpiredError: The index has changed.
         """
+        if self._known is not None:
+            return {key: note for key, note in self._known[1].items() if key.startswith(prefix)}
         found: dict[str, bytes] = {}
         with self._store.snapshot():
             self._check()

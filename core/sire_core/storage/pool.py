@@ -195,9 +195,9 @@ class Pool:
             (directory / f"{name}.json").write_bytes(getattr(self, name))
         (directory / "kinds.json").write_text(json.dumps(self.kind_names), encoding="utf-8")
 
-    def intact(self) -> bool:
-        """Whether nobody touched the files since they were verified; true in memory."""
-        return self.files is None or self.files.stamp() == self.stamp
+    def intact(self, *, may_be_gone: bool = False) -> bool:
+        """Whether nobody touched the files since they were verified; true in memory. See `DerivedFiles.intact`."""
+        return self.files is None or self.files.intact(self.stamp, may_be_gone=may_be_gone)
 
 
 def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:

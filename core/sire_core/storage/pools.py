@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sire_core.errors import StorageError
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from sire_core.storage.store import Store
 
 __all__ = ["Pools"]
+
+_PUBLISHING = 2.0
+"""Seconds after a commit in which its writer derives the pool, so that nobody else does."""
 
 
 class Pools:
@@ -34,28 +39,47 @@ class Pools:
         self._change: PoolChange | None = None
         self._open: dict[str, tuple[DerivedFiles | None, Pool]] = {}
 
-    def get(self, built: BuiltRecipe, generation: int) -> Pool:
+    def expected(self, generation: int) -> bool:
+        """Whether a generation was committed just now, and whoever did so is deriving its pool."""
+        if self._folder is None or self._published() >= generation:
+            return False
+        file = self._folder.index_file
+        written = 0.0
+        for path in (file, file.with_name(f"{file.name}-wal")):
+            with suppress(OSError):
+                written = max(written, path.stat().st_mtime)
+        return abs(time.time() - written) < _PUBLISHING
+
+    def get(self, built: BuiltRecipe, generation: int, *, lasting: bool = False) -> Pool:
         """The recipe's pool: mapped from its files, or derived when they are missing or damaged.
 
         Args:
             built: One of the manifest's recipes.
             generation: The manifest's; call this in the `snapshot` of the store in which the manifest was read.
+            lasting: Put the files on disk, see `DerivedFiles`.
         """
         store = self._store()
         commits = store.commits()
         files = self._files(built, generation, commits[0])
+        files = None if files is None else replace(files, lasting=lasting)
         at_hand = self._at_hand(built, generation, files) if files else None
         if at_hand is not None:
+            if lasting and files is not None:
+                files.last()  # a reader may have written them
             return at_hand
         before = self._files(built, generation - 1, commits[1])
         pool = self._followed(built, generation, before) or Pool.make(store, built.owners, generation)
-        if files is not None:
+        if files is not None and self._published() <= generation:  # files of others would be tidied away by now
             with suppress(OSError, StorageError):  # else it serves from memory
                 files.directory.parent.mkdir(exist_ok=True)
                 pool = pool.kept(files)
         recent = {name: known for name, known in self._open.items() if known[1].generation >= generation - 1}
         self._open = {**recent, built.pool: (files, pool)}
         return pool
+
+    def _published(self) -> int:
+        """The generation that the manifest file names."""
+        return 0 if self._folder is None else int(self._folder.read_manifest().get("generation", 0))
 
     def committed(self, change: PoolChange | None) -> None:
         """Remember what was just committed, from which the pools of the next generation follow; None forgets it."""
