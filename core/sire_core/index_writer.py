@@ -190,16 +190,18 @@ class IndexWriter:
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
         from sire_core.pipeline.apply import apply_plan
-        from sire_core.pipeline.builder import LARGE, give_back
+        from sire_core.pipeline.builder import LARGE
         from sire_core.pipeline.finish import finish_in_thread
+        from sire_core.pipeline.memory import give_back, rare_collections
         from sire_core.pipeline.mirroring import sync_mirrors
 
         library = self._session.files(create=True)
         async with self._writing(library):
-            report = await apply_plan(library, plan, self._workers(library.manifest()))
-            if large := report.added + report.updated > LARGE:
-                give_back()
-            await finish_in_thread(library.publish)
+            with rare_collections():
+                report = await apply_plan(library, plan, self._workers(library.manifest()))
+                if large := report.added + report.updated > LARGE:
+                    give_back()
+                await finish_in_thread(library.publish)
             if large:
                 give_back()
             self._session.changed(library.manifest())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from sire_core.models.embedding import UnitEmbedder
 from sire_core.organize.stage import Job, organize_all
 from sire_core.pipeline.failures import check_deltas, check_units, log_dropped, log_failures
 from sire_core.pipeline.finish import finish_in_thread
+from sire_core.pipeline.memory import give_back
 from sire_core.pipeline.planning import check_no_loss, jobs_for, plan_recipe, split_compatible
 from sire_core.pipeline.shared_corpus import shared_corpus
 from sire_core.protocols import Delta
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Recipe
     from sire_core.storage.index_files import IndexFiles
 
-__all__ = ["LARGE", "Builder", "give_back"]
+__all__ = ["LARGE", "Builder"]
 
 LARGE = 1000
 """Passages of a change after whose stages memory is given back: it takes some milliseconds each time."""
@@ -280,16 +280,3 @@ class Builder:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
             if self._large:
                 give_back()
-
-
-def give_back() -> None:
-    """Have the allocator return free memory, where it can be asked to.
-
-    The arrays of a stage leave holes that glibc keeps for the thread which made them: hundreds of megabytes that the
-    next stage, in other threads, cannot use.
-    """
-    if sys.platform == "linux":
-        import ctypes
-
-        with suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL(None).malloc_trim(0)
