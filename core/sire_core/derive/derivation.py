@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sire_core.derive.engine import run_steps
-
 if TYPE_CHECKING:
     from sire_core.derive.step import Step
     from sire_core.protocols import BuildView, Change, Delta
@@ -58,4 +56,6 @@ class Derivation(OrganizerBase):
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Bring everything up to date with a change of the corpus."""
+        from sire_core.derive.engine import run_steps  # works on arrays; naming a recipe needs none
+
         return (await run_steps(self.steps(view), change, view)).delta
