@@ -22,6 +22,9 @@ from sire_core.errors import CorpusError
 __all__ = ["Mail", "read_mail"]
 
 _SHOWN = ("from", "to", "cc", "date")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONGEST = 10_000
+"""Letters of a header that is read; parsing longer ones takes longer than linear time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,10 @@ def read_mail(path: Path, max_bytes: int) -> Mail:
     """
     check_readable(path, max_bytes)
     try:
-        message = message_from_bytes(path.read_bytes())
+        message = message_from_bytes(path.read_bytes().removeprefix(_BYTE_ORDER_MARK))
+        for part in message.walk():
+            for name in [name for name, value in part.raw_items() if len(value) > _LONGEST]:
+                del part[name]
         headers = _headers(message)
         parts = list(_parts(message))
     except OSError as error:
@@ -82,7 +88,7 @@ def _headers(message: Message[Any, Any]) -> dict[str, str]:
     """The first of each header that has words, in lower case."""
     found: dict[str, str] = {}
     for name, value in message.raw_items():
-        if words := _words(str(value)):
+        if name.lower() in ("subject", *_SHOWN) and (words := _words(str(value))):
             found.setdefault(name.lower(), words)
     return {name: found[name] for name in ("subject", *_SHOWN) if name in found}
 
@@ -102,7 +108,7 @@ def _words(value: str) -> str:
 def _date(value: str) -> str:
     try:
         return parsedate_to_datetime(value).isoformat()
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):  # no date, or of no year that there is
         return value
 
 
@@ -120,7 +126,11 @@ def _parts(message: Message[Any, Any]) -> Iterator[_Part]:
         if kind == "multipart/alternative":
             plain = (place for place, part in enumerate(payload) if part.get_content_type() == "text/plain")
             best = next((place for place in plain if any((part.text or "").strip() for part in forms[place])), -1)
-            forms = forms[best:][:1]
+            # An attachment can stand beside any form of the text; it is no form of it.
+            forms = [
+                form if place == best % len(forms) else [part for part in form if part.name and source.is_multipart()]
+                for place, (form, source) in enumerate(zip(forms, payload, strict=True))
+            ]
         for form in forms:
             yield from form
     elif kind.startswith("text/"):

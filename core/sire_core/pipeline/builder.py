@@ -21,6 +21,7 @@ from sire_core.protocols import Delta
 from sire_core.storage.commit import Commit
 from sire_core.storage.manifest import BuiltRecipe, Manifest
 from sire_core.storage.pool_update import PoolChange
+from sire_core.storage.rows import to_json
 from sire_core.storage.store import CORPUS
 from sire_core.types import BuildReport, Failure
 
@@ -113,7 +114,8 @@ class Builder:
     def _keep(self, work: _Work, failures: Sequence[Failure]) -> BuildReport:
         """Nothing to build, but this recipe with these search settings is now the one that queries mean."""
         latest = work.before.with_recipe(work.target)
-        if latest != work.before:
+        # As text: settings that were read back have lists for tuples, and the order of a folder.
+        if to_json(latest.to_json()) != to_json(work.before.to_json()):
             self._store.commit(Commit(manifest=latest.to_json()))
         return self._report(work, latest, failures)
 

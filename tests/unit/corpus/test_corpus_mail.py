@@ -1,5 +1,6 @@
 """Mails keep their lines, say who wrote them when, and bring the attachments that are text."""
 
+import time
 from email.message import EmailMessage
 
 import pytest
@@ -90,3 +91,54 @@ def test_mails_as_programs_write_them(tmp_path, raw, title, text):
 def test_what_is_no_mail_is_refused(tmp_path, raw):
     with pytest.raises(CorpusError, match="mail"):
         read(tmp_path, raw)
+
+
+@pytest.mark.parametrize("date", ["Mon, 1 Jan 99999999999999999999 10:00:00 +0000", "gibberish"])
+def test_a_date_that_is_none_stays_as_it_is_written(tmp_path, date):
+    raw = f"\ufeffFrom: a@b.c\nSubject: Offer\nDate: {date}\n\nThe mill is for sale."
+    document, _ = read(tmp_path, raw.encode())
+    assert document.metadata["date"] == date
+    assert document.title == "Offer"
+
+
+def test_attachments_beside_another_form_of_the_text_are_read_and_named(tmp_path):
+    raw = b"""From: a@b.c
+Content-Type: multipart/alternative; boundary=a
+
+--a
+Content-Type: text/plain
+
+See attachment.
+--a
+Content-Type: multipart/mixed; boundary=m
+
+--m
+Content-Type: text/html; name=body.html
+
+<p>See attachment.</p>
+--m
+Content-Type: text/plain; name=contract.txt
+Content-Disposition: attachment; filename=contract.txt
+
+The rent is 400.
+--m
+Content-Type: application/pdf; name=plan.pdf
+Content-Disposition: attachment; filename=plan.pdf
+
+x
+--m--
+--a--
+"""
+    document, failures = read(tmp_path, raw)
+    assert document.text.startswith("From: a@b.c\n\nSee attachment.")
+    assert "## contract.txt\n\nThe rent is 400." in document.text
+    assert [failure.where.rpartition(": ")[2] for failure in failures] == ["plan.pdf"]
+
+
+def test_long_headers_are_not_parsed(tmp_path):
+    name = '";' * 200_000
+    raw = f"From: a@b.c\nSubject: {'=?utf-8?q?a?= ' * 20_000}\nContent-Type: text/plain; name={name}\n\nWords."
+    start = time.process_time()
+    document, _ = read(tmp_path, raw.encode())
+    assert time.process_time() - start < 1
+    assert document.text.endswith("Words.")

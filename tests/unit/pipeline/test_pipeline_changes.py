@@ -193,3 +193,19 @@ def test_a_build_keeps_documents_as_they_are_stored(tmp_path):
         assert [document.id for document in index.documents()] == ["Boris", "Ewa"]
         index.build([], keep="Ewa")
         assert [document.id for document in index.documents()] == ["Ewa"]
+
+
+@pytest.mark.parametrize("recipe", ["sire", "pagerank", "msrag", "smart", "indexrag"])
+def test_a_change_of_nothing_commits_nothing(tmp_path, recipe):
+    documents = [Document("one", "Boris met Alma."), Document("two", "Alma founded Drava.")]
+    with Index(tmp_path, recipe=recipe, embedder=HashEmbedder()) as index:
+        index.build(documents)
+        edges = len(index.view().edges())
+    before = (tmp_path / "index.sqlite").read_bytes()
+    with Index(tmp_path, recipe=recipe, embedder=HashEmbedder()) as index:
+        index.view()
+        index.build(documents)
+        index.update(documents[:1])
+        index.delete(["nobody"], missing_ok=True)
+        assert len(index.view().edges()) == edges
+    assert (tmp_path / "index.sqlite").read_bytes() == before

@@ -148,7 +148,9 @@ class QuestionWords:
         hopeful = np.flatnonzero(masks & (masks >> self._type(1)))
         inside, words = index.sentence_words.take(sentences[hopeful])
         bits = self._bits[words]
-        beside = (bits[:-1] != 0) & (bits[1:] == bits[:-1] << self._type(1)) & (inside[1:] == inside[:-1])
+        beside = (
+            (bits[:-1] != 0) & (bits[1:] != 0) & (bits[1:] == bits[:-1] << self._type(1)) & (inside[1:] == inside[:-1])
+        )
         owners = np.arange(len(passages)).repeat(counts)[hopeful[inside[:-1][beside]]]
         first = words[:-1][beside]
         _, once = np.unique(owners * len(index.words) + first, return_index=True)  # the first word tells the second

@@ -112,10 +112,9 @@ class SQIndex:
             first = self.matrix[found[:n]] @ question
             near = np.searchsorted(-highest, -float(first.min()), side="right")  # no later row is above all of these
             if near < reach:
-                positions = np.concatenate([found[:n], found[n:near]])
-                scores = np.concatenate([first, self.matrix[found[n:near]] @ question])
-                order = np.argsort(positions)
-                order = order[best_first(scores[order], n)]
+                positions = np.sort(found[: max(n, near)])
+                scores = self.matrix[positions] @ question  # in one product: equal rows have equal ones
+                order = best_first(scores, n)
                 return positions[order].astype(np.int64), scores[order].astype(np.float32)
             reach *= _WIDER
         return None
