@@ -53,7 +53,7 @@ def declared_encoding(raw: bytes) -> str:
 
 
 def decode_as(raw: bytes, declared: str) -> str | None:
-    """The text of a page; None where it is UTF-8, or the declared encoding is unknown or wrong."""
+    """The text of a page, by the declared encoding where it is no UTF-8; None where that is unknown or wrong."""
     label = declared.lower().removeprefix("x-")
     try:
         name = codecs.lookup(_LABELS.get(label, label)).name
@@ -61,10 +61,8 @@ def decode_as(raw: bytes, declared: str) -> str | None:
         if name not in _ENCODINGS:
             return None
         if name != "iso2022_jp":  # that one is ASCII with escapes, which reads as UTF-8, too
-            try:
+            with suppress(UnicodeDecodeError):
                 return raw.decode("utf-8")
-            except UnicodeDecodeError:
-                pass
         return raw.decode(name)
     except (LookupError, ValueError):
         return None

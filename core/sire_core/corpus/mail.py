@@ -125,10 +125,11 @@ def _parts(message: Message[Any, Any]) -> Iterator[_Part]:
         forms = [list(_parts(part)) for part in payload]
         if kind == "multipart/alternative":
             plain = (place for place, part in enumerate(payload) if part.get_content_type() == "text/plain")
-            best = next((place for place in plain if any((part.text or "").strip() for part in forms[place])), -1)
+            best = next((place for place in plain if any((part.text or "").strip() for part in forms[place])), None)
+            best = len(forms) - 1 if best is None else best
             # An attachment can stand beside any form of the text; it is no form of it.
             forms = [
-                form if place == best % len(forms) else [part for part in form if part.name and source.is_multipart()]
+                form if place == best else [part for part in form if part.name and source.is_multipart()]
                 for place, (form, source) in enumerate(zip(forms, payload, strict=True))
             ]
         for form in forms:
