@@ -158,7 +158,8 @@ def title_forms(titles: Mapping[str, None]) -> Iterator[_Form]:
     plain: dict[str, _Form] = {}
     short: dict[str, tuple[str, set[str]]] = {}
     for title in titles:
-        shown = visible_text(title)
+        if not (shown := visible_text(title).strip()):
+            continue
         base = base_title(shown)
         for text in dict.fromkeys((shown, base)):
             known = plain.get(cached_key(text))

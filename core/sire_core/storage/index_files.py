@@ -121,14 +121,15 @@ class IndexFiles:
             StorageError: The index is damaged, or another format version wrote it.
         """
         if self.folder is not None:
-            there = self.folder.exists()
-            store, seen = self._seen  # before the file is read: the generation in there only grows
+            # Opened once: another thread may let go of it. Before the file is read: the generation in there only grows.
+            opened = self.store if self.folder.exists() else None
+            store, seen = self._seen
             shown = self.folder.read_manifest().get("generation", 0)
-            committed = self.store.manifest() if there else {}
+            committed = opened.manifest() if opened is not None else {}
             check_format(committed, self.folder.path)
-            if there and not self.store.replaced():  # else the next use opens the other one
-                self._require_latest(shown, committed, seen if store is self._store else 0)
-                self._seen = (self._store, shown)
+            if opened is not None and not opened.replaced():  # else the next use opens the other one
+                self._require_latest(shown, committed, seen if store is opened else 0)
+                self._seen = (opened, shown)
             self._manifest = Manifest.from_json(committed)
         else:
             self._manifest = Manifest.from_json(self.store.manifest())

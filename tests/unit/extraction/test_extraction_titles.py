@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sire_core.extraction.rules import RulesExtractor
@@ -141,6 +141,7 @@ def test_the_order_of_titles_only_orders_namesakes():
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=12), max_size=5))
+@example("", ["\xad", "\xad (film)", " > \xad", "\xad > (x)"])
 def test_any_text_and_titles(text, titles):
     names = link(text, titles=titles)
     assert len(set(names)) == len(names)

@@ -143,6 +143,27 @@ def test_another_folder_that_this_process_puts_there_is_never_missed(preparing, 
     assert "other" in found(index)
 
 
+def test_another_thread_lets_go_of_the_replaced_folder_between_two_reads(folder, opened, run, monkeypatch):
+    with opened(folder) as index:
+        found(index)
+        files = IndexFiles(folder)
+        files.store.manifest()
+        shutil.copytree(folder, folder.with_name("copy"))
+        assert run(ADD, folder.with_name("copy"), "other").returncode == 0
+        folder.rename(folder.with_name("before"))
+        folder.with_name("copy").rename(folder)
+        read = Store.manifest
+
+        def followed_meanwhile(store):
+            committed = read(store)
+            files.follow()
+            return committed
+
+        monkeypatch.setattr(Store, "manifest", followed_meanwhile)
+        files.refresh()
+        assert files.refresh().generation == IndexFiles(folder).manifest().generation
+
+
 def test_a_snapshot_of_a_folder_that_is_replaced_by_one_of_the_same_generation(tmp_path, opened, monkeypatch):
     for name in ("index", "other"):
         with opened(tmp_path / name, recipe="pagerank") as index:
