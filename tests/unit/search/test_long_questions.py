@@ -8,8 +8,9 @@ from sire_core import Index
 from sire_core.data import demo_documents
 
 
-@pytest.mark.parametrize(("recipe", "seconds"), [("sire", 1), ("iier", 3)])
+@pytest.mark.parametrize(("recipe", "seconds"), [("sire", 2), ("iier", 12)])
 def test_time_is_linear_in_the_length_of_a_question(recipe, seconds):
+    """The seconds are eight times what a calm machine takes: they are no measurement."""
     documents = list(demo_documents())
     index = Index(recipe=recipe, chunker=None)
     index.build(documents)
