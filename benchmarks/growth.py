@@ -1,10 +1,13 @@
 """How cost grows with the corpus: CPU, memory, disk, opening and changing, at several sizes, with exponents.
 
-    python benchmarks/growth.py [--data DIR] [--sizes N...] [--recipes NAME...] [--json FILE] [--statistics]
+    python benchmarks/growth.py [--data DIR] [--sizes N...] [--recipes NAME...] [--together] [--json FILE]
+    python benchmarks/growth.py --statistics
 
 Passages are generated (`benchmarks/generated.py`); no language model, the default embedder fitted on 20,000 of the
 passages before the clock starts. Every build and every opening runs in a process of its own, on one thread. `--json`
-keeps what was measured: the same command goes on where it was interrupted, and prints the tables again.
+keeps what was measured: the same command goes on where it was interrupted, and prints the tables again. With
+`--together` the recipes of a size share one folder: the first one reads, extracts and embeds, and the rows of the
+others say what each costs beside what is there, which is how a million passages are affordable.
 """
 
 from __future__ import annotations
@@ -124,14 +127,13 @@ def build(folder: Path, size: int, recipe: str) -> dict[str, float]:
             index.search("Who directed it?")
             taken.append(time.process_time() - start)
     added = taken[0]
-    on_disk = sum(path.stat().st_size for path in (folder / "index").rglob("*") if path.is_file())
     stages = {f"wall {name}": seconds for name, seconds in report.seconds.items()}
     return {
         "build_total": cpu,
         "build_cpu": 1000 * (cpu - embedding) / size,
         "embedding_cpu": 1000 * embedding / size,
         "peak_mb": peak,
-        "disk_kb": on_disk / (size + AGAIN * CHANGED) / 1024,
+        "disk_kb": _size_of(folder) / (size + AGAIN * CHANGED) / 1024,
         "add_cpu": added,
         "add_percent": 100 * added / cpu,
         "add_again_cpu": float(np.median(taken[1:])),
@@ -139,7 +141,31 @@ def build(folder: Path, size: int, recipe: str) -> dict[str, float]:
     }
 
 
-def ask(folder: Path, data: Path) -> dict[str, float]:
+def beside(folder: Path, size: int, recipe: str) -> dict[str, float]:
+    """Build a recipe more in a folder that holds the passages."""
+    from sire_core import Index
+
+    embedder = fitted(folder)
+    before = _size_of(folder)
+    with Index(folder / "index", recipe=recipe, embedder=embedder, chunker=None) as index:
+        start = time.process_time()
+        report = index.add([])
+        cpu = time.process_time() - start - embedder.seconds
+    return {
+        "build_total": cpu,
+        "build_cpu": 1000 * cpu / size,
+        "embedding_cpu": 1000 * embedder.seconds / size,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "disk_kb": (_size_of(folder) - before) / size / 1024,
+        **{f"wall {name}": seconds for name, seconds in report.seconds.items()},
+    }
+
+
+def _size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in (folder / "index").rglob("*") if path.is_file())
+
+
+def ask(folder: Path, data: Path, recipe: str) -> dict[str, float]:
     """Open, ask once, then a hundred questions more."""
     from sire_core import Index
     from sire_core.evaluate.datasets import load_dataset
@@ -147,7 +173,7 @@ def ask(folder: Path, data: Path) -> dict[str, float]:
     questions = [question.question for question in load_dataset(data / "2wikimultihopqa").questions[: ASKED + 1]]
     embedder = fitted(folder)
     start = time.perf_counter()
-    index = Index(folder / "index", embedder=embedder)
+    index = Index(folder / "index", recipe=recipe, embedder=embedder)
     index.search(questions[0], 10)
     first = time.perf_counter() - start
     taken = []
@@ -164,18 +190,32 @@ def ask(folder: Path, data: Path) -> dict[str, float]:
     }
 
 
-def measure(data: Path, size: int, recipe: str) -> dict[str, float]:
-    """Both, each in a process of its own."""
+def measure(data: Path, size: int, recipes: Sequence[str], known: dict[str, dict[str, Any]], keep: Any) -> None:
+    """Recipes that share a folder; each step in a process of its own.
+
+    Args:
+        data: Folder of the sets.
+        size: Passages.
+        recipes: The first is built with the passages, the others beside it.
+        known: What was measured, by recipe and size; what is found is put there.
+        keep: Called when something was.
+    """
+    if all(str(size) in known.get(recipe, {}) for recipe in recipes):
+        return
     with tempfile.TemporaryDirectory() as folder:
         found: dict[str, float] = {}
-        for step in ("fit", "build", "ask"):
-            command = [sys.executable, __file__, "--step", step, "--folder", folder, "--data", str(data)]
-            command += ["--sizes", str(size), "--recipes", recipe]
-            done = subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, **THREADS})
-            if done.returncode:
-                raise SystemExit(f"{step} of {recipe} at {size:,}:\n{done.stderr}")
-            found |= json.loads(done.stdout.splitlines()[-1])
-    return found
+        for number, recipe in enumerate(recipes):
+            for step in ("fit", "build", "ask") if not number else ("beside", "ask"):
+                command = [sys.executable, __file__, "--step", step, "--folder", folder, "--data", str(data)]
+                command += ["--sizes", str(size), "--recipes", recipe]
+                done = subprocess.run(
+                    command, check=False, capture_output=True, text=True, env={**os.environ, **THREADS}
+                )
+                if done.returncode:
+                    raise SystemExit(f"{step} of {recipe} at {size:,}:\n{done.stderr}")
+                found |= json.loads(done.stdout.splitlines()[-1])
+            known.setdefault(recipe, {})[str(size)], found = found, {}
+            keep()
 
 
 def exponent(found: dict[int, dict[str, float]], column: str, *, per_passage: bool) -> float:
@@ -209,9 +249,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--sizes", nargs="+", type=int, default=[3_000, 10_000, 30_000])
     parser.add_argument("--recipes", nargs="+", default=["flat", "sire", "pagerank", "iier"])
+    parser.add_argument("--together", action="store_true", help="recipes of a size share one folder")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--statistics", action="store_true", help="how close generated passages come to real ones")
-    parser.add_argument("--step", choices=("fit", "build", "ask"), help=argparse.SUPPRESS)
+    parser.add_argument("--step", choices=("fit", "build", "beside", "ask"), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.step:
@@ -219,7 +260,8 @@ def main() -> None:
         steps = {
             "fit": lambda: fit(given.folder, given.data, size),
             "build": lambda: build(given.folder, size, recipe),
-            "ask": lambda: ask(given.folder, given.data),
+            "beside": lambda: beside(given.folder, size, recipe),
+            "ask": lambda: ask(given.folder, given.data, recipe),
         }
         print(json.dumps(steps[given.step]() or {}))
         return
@@ -227,12 +269,14 @@ def main() -> None:
         _print_statistics(given.data)
         return
     known = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
+
+    def keep() -> None:
+        if given.json:
+            given.json.write_text(json.dumps(known, indent=1) + "\n")
+
     for size in sorted(given.sizes):
-        for recipe in given.recipes:
-            if str(size) not in known.setdefault(recipe, {}):
-                known[recipe][str(size)] = measure(given.data, size, recipe)
-                if given.json:
-                    given.json.write_text(json.dumps(known, indent=1) + "\n")
+        for recipes in [given.recipes] if given.together else [[recipe] for recipe in given.recipes]:
+            measure(given.data, size, recipes, known, keep)
     for recipe in given.recipes:
         print(table(recipe, {int(size): found for size, found in known[recipe].items()}))
 
