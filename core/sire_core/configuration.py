@@ -110,6 +110,17 @@ class Configuration:
             )
         return resolve_embedder(manifest.embedder_spec or None)
 
+    def built_by(self, manifest: Manifest) -> tuple[Recipe, Embedder]:
+        """What is built, and the embedder that it is built with; gaps are filled from the folder.
+
+        Raises:
+            ConfigurationError: The recipe does not go with the embedder.
+            EmbedderMismatchError: As `embedder_for`.
+        """
+        recipe, embedder = self.recipe_to_build(manifest), self.embedder_for(manifest)
+        recipe.check_embedder(embedder)
+        return recipe, embedder
+
     def check_rebuilds(self, built: BuiltRecipe) -> None:
         """Refuse to make again, by others, what a model or a given extractor has made.
 

@@ -15,11 +15,9 @@ from sire_core.session import Session
 if TYPE_CHECKING:
     from sire_core.models.prices import Price
     from sire_core.pipeline.apply import Plan
-    from sire_core.pipeline.build_context import BuildContext
     from sire_core.pipeline.estimate import Estimate
     from sire_core.protocols import Embedder
     from sire_core.storage.index_files import IndexFiles
-    from sire_core.storage.manifest import Manifest
     from sire_core.types import BuildReport, Document
 
 __all__ = ["IndexWriter"]
@@ -141,13 +139,11 @@ class IndexWriter:
         """What building these documents would ask of the model."""
         from sire_core.corpus.validation import check_documents
         from sire_core.pipeline.estimate import estimate_build
-        from sire_core.storage.manifest import Manifest
 
         path = self._configuration.path
         there = self._session.open_files() is not None or (path is not None and (path / "index.sqlite").exists())
         library = self._session.files() if there else None
-        workers = self._workers(library.manifest() if library else Manifest())
-        return await estimate_build(library, check_documents(documents), workers, price)
+        return await estimate_build(library, check_documents(documents), self._configuration, price)
 
     async def reembed(self, path: Path, embedder: Embedder | str) -> BuildReport:
         """Build the same corpus and recipes in another folder, with other vectors."""
@@ -198,7 +194,7 @@ class IndexWriter:
         library = self._session.files(create=True)
         async with self._writing(library):
             with rare_collections():
-                report = await apply_plan(library, plan, self._workers(library.manifest()))
+                report = await apply_plan(library, plan, self._configuration)
                 if large := report.added + report.updated > LARGE:
                     give_back()
                 await finish_in_thread(library.publish)
@@ -238,26 +234,3 @@ class IndexWriter:
                         raise
                 await asyncio.sleep(_POLL)
             yield
-
-    def _workers(self, manifest: Manifest) -> BuildContext:
-        """The configuration, its gaps filled from the folder."""
-        from sire_core.derive.runners import resolve_runner
-        from sire_core.pipeline.build_context import BuildContext
-
-        configuration = self._configuration
-        recipe, embedder = configuration.recipe_to_build(manifest), configuration.embedder_for(manifest)
-        recipe.check_embedder(embedder)
-        return BuildContext(
-            recipe=recipe,
-            embedder=embedder,
-            extractor=configuration.extractor,
-            language_model=configuration.language_model,
-            chunker=configuration.chunker_object(),
-            seed=configuration.seed,
-            workers=configuration.workers,
-            max_failure_ratio=configuration.max_failure_ratio,
-            progress=configuration.progress,
-            limits=configuration.limits,
-            extraction=configuration.extraction,
-            runner=resolve_runner(configuration.runner),
-        )

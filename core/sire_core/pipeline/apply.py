@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.corpus.changes import CorpusChange, StoredDocument
-from sire_core.corpus.stored_corpus import CorpusUpdate
+from sire_core.derive.runners import resolve_runner
 from sire_core.models.embedders import fit_once
-from sire_core.pipeline.build_models import build_models
-from sire_core.pipeline.build_settings import BuildSettings
+from sire_core.pipeline.build_context import BuildContext
 from sire_core.pipeline.builder import Builder
-from sire_core.pipeline.planning import Fingerprints
-from sire_core.types import BuildReport, Chunk
+from sire_core.types import BuildReport, Chunk, Failure
 
 if TYPE_CHECKING:
-    from sire_core.pipeline.build_context import BuildContext
-    from sire_core.protocols import Embedder, Extractor
+    from sire_core.configuration import Configuration
+    from sire_core.corpus.stored_corpus import CorpusUpdate
+    from sire_core.models.usage_meter import UsageMeter
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Recipe, Summarizer
     from sire_core.storage.index_files import IndexFiles
 
 __all__ = ["Plan", "apply_plan"]
@@ -25,48 +26,91 @@ Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
 """From the stored documents and all of their passages to what changes."""
 
 
-async def apply_plan(library: IndexFiles, plan: Plan, workers: BuildContext) -> BuildReport:
+async def apply_plan(library: IndexFiles, plan: Plan, given: Configuration) -> BuildReport:
     """Change the corpus and everything derived from it.
 
     Args:
         library: The open index, its writer's lock held.
         plan: What changes.
-        workers: Who does it.
+        given: The arguments of the index; gaps are filled from the folder.
     """
     import asyncio
 
-    corpus = await asyncio.to_thread(_read, library, plan)
-    manifest = library.manifest()
-    models = build_models(library, workers, corpus.after.hashes)
-    embedder, extractor = await asyncio.to_thread(_fit, library, corpus, workers, models.extractor)
-    model = workers.language_model
-    settings = BuildSettings(
-        recipe=workers.recipe,
-        embedder=embedder,
-        extractor=extractor,
-        language_model=models.language_model,
-        make_summarizer=models.summarizer,
-        failures=models.failures,
-        fingerprints=Fingerprints(
-            extractor=extractor.fingerprint,
-            summarizer=f"model/1:{model.fingerprint}" if model else "extractive/1",
-            language_model=model.fingerprint if model else "",
-        ),
-        chunker=workers.chunker.settings() if workers.chunker else None,
-        seed=manifest.seed if manifest.generation else workers.seed,
-        workers=workers.workers,
-        max_failure_ratio=workers.max_failure_ratio,
-        progress=workers.progress,
-        runner=workers.runner,
+    manifest = library.refresh()
+    recipe, embedder = given.built_by(manifest)
+    runner = resolve_runner(given.runner)
+    update = await asyncio.to_thread(_read, library, plan)
+    failures: list[Failure] = []
+    model, meter, extractor, summarizer = _workers(library, given, recipe, update.after.hashes, failures)
+    embedder, extractor = await asyncio.to_thread(_fit, library, update, recipe, embedder, extractor)
+    context = BuildContext(
+        given, library, manifest, update, recipe, embedder, extractor, model, summarizer, failures, meter, runner
     )
-    report = await Builder(library, settings).run(corpus)
-    return models.complete(report)
+    report = await Builder(context).run()
+    if meter is None:
+        return report
+    usage = meter.report()
+    return replace(
+        report,
+        calls=usage.total.calls,
+        cached=usage.total.cached,
+        input_tokens=usage.total.input_tokens,
+        output_tokens=usage.total.output_tokens,
+        usage=usage.stages,
+    )
 
 
 def _read(library: IndexFiles, plan: Plan) -> CorpusUpdate:
     library.require_sound()  # what is committed next is computed from it
     corpus = library.store.corpus()
     return corpus.updated(plan(corpus.documents, corpus.chunks))
+
+
+def _workers(
+    library: IndexFiles, given: Configuration, recipe: Recipe, hash_of: Mapping[str, str], failures: list[Failure]
+) -> tuple[LanguageModel | None, UsageMeter | None, Extractor, Callable[[int, Callable[[int, int], None]], Summarizer]]:
+    """Who answers, counts, extracts and summarises: a model whose answers are stored, or nobody but rules.
+
+    Args:
+        library: Keeps answers.
+        given: The arguments of the index.
+        recipe: What is built.
+        hash_of: Content hash by chunk id, so that a purge finds the answers that a passage went into.
+        failures: Summaries that fail are added to it.
+    """
+    model = given.language_model
+    if model is None:
+        from sire_core.extraction.rules import RulesExtractor
+        from sire_core.organize.summaries.extractive import ExtractiveSummarizer
+
+        return (
+            None,
+            None,
+            given.extractor or RulesExtractor(),
+            lambda max_tokens, progress: ExtractiveSummarizer(max_tokens, progress=progress),
+        )
+    from sire_core.extraction.choice import model_extractor
+    from sire_core.models.caching import CachedModel
+    from sire_core.models.metering import with_meter
+    from sire_core.models.usage_meter import UsageMeter
+    from sire_core.organize.summaries.model_summary import ModelSummarizer
+
+    meter = UsageMeter(given.limits)
+
+    def cached(stage: str) -> CachedModel:
+        return CachedModel(model, library.calls, stage, meter=meter, source_of=lambda found: hash_of.get(found, found))
+
+    def summarizer(max_tokens: int, progress: Callable[[int, int], None]) -> Summarizer:
+        asked, write_down = cached("summaries"), failures.append
+        return ModelSummarizer(
+            asked, max_tokens=max_tokens, concurrency=given.workers, on_failure=write_down, progress=progress
+        )
+
+    # Records of the joint prompt are stored as such; of the steps of native extraction, and of what is merged with the
+    # records of rules, the answers are.
+    asked = with_meter(model, meter, "extraction") if given.extraction == "joint" else cached("extraction")
+    extractor = given.extractor or model_extractor(asked, given.extraction, given.workers, native=recipe.native)
+    return cached("organizing"), meter, extractor, summarizer
 
 
 class _Texts(Sequence[str]):
@@ -88,13 +132,12 @@ class _Texts(Sequence[str]):
 
 
 def _fit(
-    library: IndexFiles, corpus: CorpusUpdate, workers: BuildContext, extractor: Extractor
+    library: IndexFiles, update: CorpusUpdate, recipe: Recipe, embedder: Embedder, extractor: Extractor
 ) -> tuple[Embedder, Extractor]:
     manifest = library.manifest()
-    texts = _Texts(corpus.after.chunks)
-    changed = bool(corpus.change)
-    fitted = fit_once(workers.embedder, "embedder", manifest.embedder, library.calls, texts, refit=changed)
-    if not (workers.recipe.needs_records or any(built.extraction for built in manifest.recipes)):
+    texts = _Texts(update.after.chunks)
+    fitted = fit_once(embedder, "embedder", manifest.embedder, library.calls, texts, refit=bool(update.change))
+    if not (recipe.needs_records or any(built.extraction for built in manifest.recipes)):
         return fitted, extractor
     # The extractor is never fitted again: records made with different statistics would not compare.
     return fitted, fit_once(extractor, "extractor", manifest.extractor, library.calls, texts, refit=False)

@@ -14,13 +14,14 @@ from sire_core.corpus.stored_corpus import StoredCorpus
 from sire_core.extraction.stage import missing_chunks
 from sire_core.models.prices import CostRange
 from sire_core.models.usage import estimate_tokens
+from sire_core.storage.manifest import Manifest
 
 if TYPE_CHECKING:
+    from sire_core.configuration import Configuration
     from sire_core.extraction.model import ModelExtractor
     from sire_core.models.prices import Price
     from sire_core.models.usage import StageUsage
-    from sire_core.pipeline.build_context import BuildContext
-    from sire_core.protocols import ChunkInContext
+    from sire_core.protocols import ChunkInContext, Recipe
     from sire_core.storage.index_files import IndexFiles
     from sire_core.types import Chunk, Document
 
@@ -82,14 +83,14 @@ class Estimate:
 
 
 async def estimate_build(
-    library: IndexFiles | None, documents: Sequence[Document], workers: BuildContext, price: Price | None
+    library: IndexFiles | None, documents: Sequence[Document], given: Configuration, price: Price | None
 ) -> Estimate:
     """Estimate what `build(documents)` would ask of the model. Asks it nothing.
 
     Args:
         library: The index, whose stored records are deducted; None when there is none yet.
         documents: What would be built.
-        workers: What the index is configured with.
+        given: The arguments of the index.
         price: Price of the model; None looks it up in the packaged table.
 
     Raises:
@@ -98,23 +99,24 @@ async def estimate_build(
     from sire_core.extraction.choice import model_extractor
     from sire_core.models.prices import load_prices, price_of
 
-    workers.recipe.check_installed()
+    recipe, _ = given.built_by(library.manifest() if library else Manifest())
+    recipe.check_installed()
     with library.store.snapshot() if library else nullcontext():
         stored = library.store.documents() if library else {}
         old = library.store.chunks(stored) if library else []
-    change = plan_build(stored, documents, workers.chunker)
+    change = plan_build(stored, documents, given.chunker_object())
     chunks = StoredCorpus.of(stored, old).updated(change).after.chunks
-    if workers.language_model is None:
+    if given.language_model is None:
         return Estimate(len(chunks), 0, CostRange(price=(0.0, 0.0)), CostRange(price=(0.0, 0.0)))
-    price = price or price_of(workers.language_model.fingerprint, load_prices())
+    price = price or price_of(given.language_model.fingerprint, load_prices())
     extraction, known, native = CostRange().priced(price), set[str](), ""
-    if workers.recipe.needs_records and workers.extractor is None:
-        extractor = model_extractor(workers.language_model, workers.extraction, native=workers.recipe.native)
-        native = workers.recipe.native if workers.extraction == "native" else ""
+    if recipe.needs_records and given.extractor is None:
+        extractor = model_extractor(given.language_model, given.extraction, native=recipe.native)
+        native = recipe.native if given.extraction == "native" else ""
         known = library.calls.known(extractor.fingerprint, [chunk.hash for chunk in chunks]) if library else known
         asked = cast("ModelExtractor", getattr(extractor, "asked", extractor))
         extraction = estimate_extraction(missing_chunks(chunks, known), asked, price=price)
-    summaries = await _summaries(old, chunks, library, workers)
+    summaries = await _summaries(old, chunks, library, given, recipe)
     return Estimate(len(chunks), len(known), extraction, summaries.priced(price), native)
 
 
@@ -184,13 +186,13 @@ def estimate_summaries(
 
 
 async def _summaries(
-    old: Sequence[Chunk], new: Sequence[Chunk], library: IndexFiles | None, workers: BuildContext
+    old: Sequence[Chunk], new: Sequence[Chunk], library: IndexFiles | None, given: Configuration, recipe: Recipe
 ) -> CostRange:
     """Try the change with a model that costs nothing, and count what a real one would be asked."""
     from sire_core.pipeline.trial import known_recipes, try_change
 
-    known = known_recipes(library.manifest(), workers) if library else []
-    trial = await try_change(old, new, known, workers)
+    known = known_recipes(library.manifest(), given, recipe) if library else []
+    trial = await try_change(old, new, known, given, recipe)
     cost = CostRange()
     if trial is None:
         return cost
@@ -200,7 +202,7 @@ async def _summaries(
         more = _MORE if known else 2 * bool(sizes)
         clusters = (round(low * len(sizes)), round(high * len(sizes)) + more)
         tokens = (round(low * sum(sizes)), round(high * sum(sizes)))
-        cost += estimate_summaries(clusters, tokens, max_tokens=_length(workers))
+        cost += estimate_summaries(clusters, tokens, max_tokens=int(recipe.config.get("summary_tokens", 200)))
     cost += _organizing(trial.organizing, trial.scale)
     share = _new_share(old, new, changes=bool(known))
     return CostRange(
@@ -230,10 +232,6 @@ def _organizing(asked: StageUsage | None, step: int) -> CostRange:
         (round(low * asked.input_tokens), round(high * asked.input_tokens)),
         (round(low * asked.calls) * _ANSWER[0], round(high * asked.calls) * _ANSWER[1]),
     )
-
-
-def _length(workers: BuildContext) -> int:
-    return int(workers.recipe.config.get("summary_tokens", 200))
 
 
 def _range(pair: tuple[int, int], noun: str) -> str:

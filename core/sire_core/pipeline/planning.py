@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError
-from sire_core.organize.stage import Job, fingerprint_of
+from sire_core.pipeline.organizing import Job, fingerprint_of
 from sire_core.protocols import Change, Recipe
 from sire_core.recipes.base import recipe_as_built, registered_recipe
-from sire_core.storage.manifest import BuiltRecipe, Manifest
+from sire_core.storage.manifest import BuiltRecipe
 
 if TYPE_CHECKING:
     from sire_core.corpus.stored_corpus import CorpusUpdate
+    from sire_core.pipeline.build_context import BuildContext
 
-__all__ = ["Fingerprints", "check_no_loss", "jobs_for", "plan_recipe", "split_compatible"]
-
-
-@dataclass(frozen=True, slots=True)
-class Fingerprints:
-    """Fingerprints of who makes records, summaries and answers in this build."""
-
-    extractor: str
-    summarizer: str
-    language_model: str = ""
+__all__ = ["check_no_loss", "jobs_for", "plan_recipe", "split_compatible"]
 
 
-def plan_recipe(recipe: Recipe, fingerprints: Fingerprints) -> BuiltRecipe:
-    """What a recipe will be known as once it is built by these fingerprints.
+def plan_recipe(recipe: Recipe, context: BuildContext) -> BuiltRecipe:
+    """What a recipe will be known as once it is built by those who work now.
 
     Raises:
         ConfigurationError: An organizer comes before one that it requires.
@@ -41,43 +32,36 @@ def plan_recipe(recipe: Recipe, fingerprints: Fingerprints) -> BuiltRecipe:
         required = [found[name] for name in organizer.requires]
         # What an extractor learned from its first corpus stands behind a plus sign. It is no setting: units of an index
         # that grew keep the ids that a fresh build would give them.
-        extractor = fingerprints.extractor.split("+", 1)[0]
-        found[organizer.name] = fingerprint_of(organizer, extractor, fingerprints.summarizer, required)
+        extractor = context.extractor.fingerprint.split("+", 1)[0]
+        found[organizer.name] = fingerprint_of(organizer, extractor, context.summarizer_fingerprint, required)
     return BuiltRecipe(
         name=recipe.name,
         config=dict(recipe.config),
         organizers=tuple((o.name, dict(o.settings())) for o in recipe.organizers),
         owners=tuple(found.values()),
-        extraction=fingerprints.extractor if recipe.needs_records else "",
-        language_model=fingerprints.language_model,
+        extraction=context.extractor.fingerprint if recipe.needs_records else "",
+        language_model=context.model_fingerprint,
     )
 
 
-def split_compatible(
-    manifest: Manifest, fingerprints: Fingerprints, given: Recipe | None = None
-) -> tuple[list[tuple[Recipe, BuiltRecipe]], list[BuiltRecipe]]:
-    """Recipes of the folder that these fingerprints can bring up to date, and those that they cannot.
+def split_compatible(context: BuildContext) -> tuple[list[tuple[Recipe, BuiltRecipe]], list[BuiltRecipe]]:
+    """Recipes of the folder that a build can bring up to date, and those that it cannot.
 
     A recipe that was built with another language model or extractor cannot follow a change of the corpus; it is dropped
     rather than left stale, unless that would lose something (see `check_no_loss`).
-
-    Args:
-        manifest: Before the change.
-        fingerprints: Who works now.
-        given: The recipe that the index was opened with.
     """
     following: list[tuple[Recipe, BuiltRecipe]] = []
     stale: list[BuiltRecipe] = []
-    for built in manifest.recipes:
-        recipe = recipe_as_built(built, given)
-        if recipe is not None and plan_recipe(recipe, fingerprints).owners == built.owners:
+    for built in context.before.recipes:
+        recipe = recipe_as_built(built, context.recipe)
+        if recipe is not None and plan_recipe(recipe, context).owners == built.owners:
             following.append((recipe, built))
         else:
             stale.append(built)
     return following, stale
 
 
-def check_no_loss(stale: Sequence[BuiltRecipe], fingerprints: Fingerprints) -> None:
+def check_no_loss(stale: Sequence[BuiltRecipe], context: BuildContext) -> None:
     """Refuse a change of the corpus that would throw away what another model was paid for.
 
     Raises:
@@ -93,7 +77,7 @@ def check_no_loss(stale: Sequence[BuiltRecipe], fingerprints: Fingerprints) -> N
             ) from error
         records = built.extraction if not built.extraction.startswith("rules/") else ""
         maker = built.language_model or records
-        if maker and maker not in (fingerprints.language_model, fingerprints.extractor):
+        if maker and maker not in (context.model_fingerprint, context.extractor.fingerprint):
             raise ConfigurationError(
                 f"The recipe {built.name!r} of this index was built with {maker}. Changing documents without it would "
                 "replace what it wrote. Give the same language_model (and extractor), or build into another folder."

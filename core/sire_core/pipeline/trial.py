@@ -10,8 +10,8 @@ from sire_core.corpus.changes import plan_build
 from sire_core.types import Document, Passage
 
 if TYPE_CHECKING:
+    from sire_core.configuration import Configuration
     from sire_core.models.usage import StageUsage
-    from sire_core.pipeline.build_context import BuildContext
     from sire_core.protocols import Recipe
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import Manifest
@@ -38,22 +38,22 @@ class Trial:
     organizing: StageUsage | None = None
 
 
-def known_recipes(manifest: Manifest, workers: BuildContext) -> list[Recipe]:
+def known_recipes(manifest: Manifest, given: Configuration, recipe: Recipe) -> list[Recipe]:
     """Recipes of the folder whose summaries this model wrote: a change asks it for those that the change touches.
 
     None where the recipe that is built is not among them: it is made from all passages.
     """
     from sire_core.recipes.base import recipe_as_built
 
-    model = workers.language_model.fingerprint if workers.language_model else ""
+    model = given.language_model.fingerprint if given.language_model else ""
     known = [built for built in manifest.recipes if built.language_model == model]
-    if not any(built.builds_like(workers.recipe) for built in known):
+    if not any(built.builds_like(recipe) for built in known):
         return []
-    return [recipe for built in known if (recipe := recipe_as_built(built, workers.recipe)) is not None]
+    return [there for built in known if (there := recipe_as_built(built, recipe)) is not None]
 
 
 async def try_change(
-    old: Sequence[Chunk], new: Sequence[Chunk], known: Sequence[Recipe], workers: BuildContext
+    old: Sequence[Chunk], new: Sequence[Chunk], known: Sequence[Recipe], given: Configuration, recipe: Recipe
 ) -> Trial | None:
     """Build what is there, change it, and see what the change asked for.
 
@@ -61,7 +61,8 @@ async def try_change(
         old: Passages before the change, in corpus order.
         new: Passages after it.
         known: What is built already, of the passages before.
-        workers: What the index is configured with.
+        given: The arguments of the index.
+        recipe: What is built.
 
     Returns:
         None when nothing is asked: no recipe wants summaries, or nothing changes.
@@ -74,15 +75,16 @@ async def try_change(
     before, after = _documents(old) if known else {}, _documents(new)
     together = {**before, **after}
     moved = [found for found in together if before.get(found) != after.get(found)]
-    recipes = (workers.recipe, *known)
-    if not moved or not any(organizer.needs_summaries for recipe in recipes for organizer in recipe.organizers):
+    recipes = (recipe, *known)
+    if not moved or not any(organizer.needs_summaries for one in recipes for organizer in one.organizers):
         return None
     calm = [found for found in together if before.get(found) == after.get(found)]
     scale = _step(moved, _MOVED)
     tried = {*moved[::scale], *calm[:: _step(calm, _CALM)]}
     library = IndexFiles(None)
     free = replace(
-        workers,
+        given,
+        recipe=recipe,
         language_model=DryRunModel(),
         extractor=RulesExtractor(),
         embedder=LexicalEmbedder(),
@@ -90,8 +92,8 @@ async def try_change(
         limits=None,
     )
     try:
-        for recipe in known:
-            await _build(library, [before[found] for found in before if found in tried], replace(free, recipe=recipe))
+        for there in known:
+            await _build(library, [before[found] for found in before if found in tried], replace(free, recipe=there))
         seen = set(_tokens_below(library))
         asked = await _build(library, [after[found] for found in after if found in tried], free)
         below = tuple(size for unit, size in _tokens_below(library).items() if unit not in seen)
@@ -100,11 +102,10 @@ async def try_change(
     return Trial(scale, below, asked)
 
 
-async def _build(library: IndexFiles, documents: Sequence[Document], workers: BuildContext) -> StageUsage | None:
+async def _build(library: IndexFiles, documents: Sequence[Document], given: Configuration) -> StageUsage | None:
     from sire_core.pipeline.apply import apply_plan
 
-    report = await apply_plan(library, lambda stored, _: plan_build(stored, documents, None), workers)
-    library.refresh()
+    report = await apply_plan(library, lambda stored, _: plan_build(stored, documents, None), given)
     return report.usage.get("organizing")
 
 

@@ -16,7 +16,7 @@ from sire_core.corpus.units import chunk_units
 from sire_core.errors import ModelError
 from sire_core.extraction.titles import TitleLinker
 from sire_core.index import Index
-from sire_core.organize.build_view import OrganizerView
+from sire_core.pipeline.organizer_view import OrganizerView
 from sire_core.recipes import indexrag
 from sire_core.storage.step_tables import StepTables
 from sire_core.testing.contents import read_contents, sample_corpus

@@ -9,7 +9,7 @@ from sire_core import Document, Index
 from sire_core.graph.interactions.phrases import WORDS_NOTE
 from sire_core.graph.interactions.table import GRAPH_NOTE
 from sire_core.models.lexical_embedder import LexicalEmbedder
-from sire_core.organize.build_view import OrganizerView
+from sire_core.pipeline.organizer_view import OrganizerView
 from sire_core.recipes import iier
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import PassageKeywords

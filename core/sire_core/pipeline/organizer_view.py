@@ -3,55 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.derive.local_runner import LocalRunner
-
 if TYPE_CHECKING:
-    from sire_core.corpus.stored_corpus import StoredCorpus
-    from sire_core.protocols import Change, Delta, FloatArray, LanguageModel, Progress, Runner, Summarizer, TableStore
-    from sire_core.storage.store import Store
-    from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
+    from sire_core.extraction.stage import RecordReader
+    from sire_core.pipeline.build_context import BuildContext
+    from sire_core.protocols import Change, Delta, FloatArray, LanguageModel, Runner, Summarizer, TableStore
+    from sire_core.types import Chunk, Edge, ExtractionRecord, Unit
 
-__all__ = ["Corpus", "OrganizerView"]
-
-
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """The corpus after a change, and the means to work on it; shared by all organizers of a build.
-
-    Attributes:
-        after: Documents and passages.
-        load_records: Extraction records by chunk id, of some chunks or (None) of all.
-        touched: Ids of chunk units that come, change or go.
-        stale_links: Old chunks whose records may link other titles now.
-        embed: Vectors of units or of ids of stored units, reusing what is stored.
-        fingerprints: Fingerprints of embedder and extractor.
-        make_summarizer: Summariser for a length, and for whom it tells how far it is.
-        language_model: The user's model, or None.
-        seed: Seed of the index.
-        progress: Reports progress.
-        failures: Summaries that failed; the summariser adds to it while organizers work.
-        runner: Does work that falls into parts.
-    """
-
-    after: StoredCorpus
-    load_records: Callable[[Collection[str] | None], Mapping[str, ExtractionRecord]]
-    touched: Collection[str]
-    stale_links: Callable[[], Collection[str]]
-    embed: Callable[[Sequence[Unit | str]], Awaitable[FloatArray]]
-    fingerprints: tuple[str, str]
-    make_summarizer: Callable[[int, Callable[[int, int], None]], Summarizer]
-    language_model: LanguageModel | None
-    seed: int
-    progress: Progress
-    failures: Sequence[Failure] = ()
-    runner: Runner = field(default_factory=LocalRunner)
+__all__ = ["OrganizerView"]
 
 
 class OrganizerView:
@@ -59,17 +23,23 @@ class OrganizerView:
 
     Args:
         fingerprint: The organizer's build fingerprint, owner of its units in the store.
-        corpus: What all organizers share.
-        store: The index before the change.
+        context: The build.
+        records: Reads extraction records of the corpus after the change.
         finished: Name, fingerprint and delta of the organizers that ran before in this build.
     """
 
     def __init__(
-        self, fingerprint: str, corpus: Corpus, store: Store, finished: Mapping[str, tuple[str, Delta]]
+        self,
+        fingerprint: str,
+        context: BuildContext,
+        records: RecordReader,
+        finished: Mapping[str, tuple[str, Delta]],
     ) -> None:
         self._fingerprint = fingerprint
-        self._corpus = corpus
-        self._store = store
+        self._context = context
+        self._records = records
+        self._corpus = context.update.after
+        self._store = context.library.store
         self._finished = finished
 
     @property
@@ -80,46 +50,46 @@ class OrganizerView:
     @property
     def chunks(self) -> Sequence[Chunk]:
         """All chunks after the change, in corpus order."""
-        return self._corpus.after.chunks
+        return self._corpus.chunks
 
     @property
     def chunk_units(self) -> Sequence[Unit]:
         """One unit per distinct passage, in corpus order."""
-        return self._corpus.after.units
+        return self._corpus.units
 
     @property
     def language_model(self) -> LanguageModel | None:
         """The user's model, or None."""
-        return self._corpus.language_model
+        return self._context.language_model
 
     @property
     def fingerprints(self) -> tuple[str, str]:
         """Fingerprints of the embedder and of the extractor."""
-        return self._corpus.fingerprints
+        return self._context.embedder.fingerprint, self._context.extractor.fingerprint
 
     @property
     def runner(self) -> Runner:
         """Who does work that falls into parts."""
-        return self._corpus.runner
+        return self._context.runner
 
     def records(self, chunk_ids: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
         """Extraction records by chunk id, of some chunks or of all."""
-        return self._corpus.load_records(chunk_ids)
+        return self._records(chunk_ids)
 
     def chunk(self, chunk: str) -> Chunk:
         """A chunk by its id."""
-        return self._corpus.after.chunk_by_id[chunk]
+        return self._corpus.chunk_by_id[chunk]
 
     def place(self, chunk: str) -> tuple[int, int]:
         """Sequence number of a chunk's document, and the chunk's position in it."""
-        sequence, position, _ = self._corpus.after.place(self.chunk(chunk))
+        sequence, position, _ = self._corpus.place(self.chunk(chunk))
         return sequence, position
 
     def touched(self, change: Change) -> Collection[str]:
         """Ids of chunk units that come, change or go with a change, and of those whose records changed."""
         again = {chunk.id for chunk in change.added}.union(self.stale_links())
-        units = self._corpus.after.unit_by_chunk
-        return {units[chunk].id for chunk in again if chunk in units}.union(self._corpus.touched)
+        units = self._corpus.unit_by_chunk
+        return {units[chunk].id for chunk in again if chunk in units}.union(self._context.touched)
 
     def tables(self) -> TableStore:
         """Tables of the organizer's steps, as of the last commit."""
@@ -127,7 +97,7 @@ class OrganizerView:
 
     def stale_links(self) -> Collection[str]:
         """Ids of old chunks whose records may link other titles than before the change."""
-        return self._corpus.stale_links()
+        return self._context.stale_links
 
     def units(self, ids: Collection[str] | None = None) -> Sequence[Unit]:
         """Units that this organizer put before, or stored units by id."""
@@ -165,17 +135,17 @@ class OrganizerView:
 
     async def vectors(self, units: Sequence[Unit | str]) -> FloatArray:
         """Unit-length vectors of the units' index texts."""
-        return await self._corpus.embed(units)
+        return await self._context.vectors.embed(units)
 
     def rng(self, *names: str) -> np.random.Generator:
         """A generator that depends on the index seed and `names` only."""
         raw = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
-        return np.random.default_rng([self._corpus.seed, int.from_bytes(raw, "little")])
+        return np.random.default_rng([self._context.seed, int.from_bytes(raw, "little")])
 
     def summarizer(self, max_tokens: int, stage: str = "summaries") -> Summarizer:
         """The model-based summariser where there is a model, else the extractive one."""
-        return self._corpus.make_summarizer(max_tokens, partial(self.progress, stage))
+        return self._context.make_summarizer(max_tokens, partial(self.progress, stage))
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Report progress."""
-        self._corpus.progress(stage, done, total)
+        self._context.given.progress(stage, done, total)

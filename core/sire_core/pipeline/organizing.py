@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError
-from sire_core.organize.build_view import Corpus, OrganizerView
+from sire_core.extraction.stage import RecordReader
+from sire_core.pipeline.organizer_view import OrganizerView
 from sire_core.protocols import Change
 from sire_core.types import digest
 
 if TYPE_CHECKING:
+    from sire_core.pipeline.build_context import BuildContext
     from sire_core.protocols import Delta, Organizer
-    from sire_core.storage.store import Store
 
 __all__ = ["Job", "fingerprint_of", "organize_all"]
 
@@ -48,7 +49,7 @@ def fingerprint_of(organizer: Organizer, extractor: str, summarizer: str, requir
     )
 
 
-async def organize_all(jobs: Sequence[Job], corpus: Corpus, store: Store) -> Mapping[str, Delta]:
+async def organize_all(jobs: Sequence[Job], context: BuildContext) -> Mapping[str, Delta]:
     """Run organizers one after the other; each sees the deltas of those before it.
 
     Returns:
@@ -58,21 +59,23 @@ async def organize_all(jobs: Sequence[Job], corpus: Corpus, store: Store) -> Map
     Raises:
         ConfigurationError: An organizer requires one that does not come before it.
     """
+    # Not the build's: what it has read is let go of before the commit.
+    records = RecordReader(context.update.after, context.extractor, context.library.calls)
     finished: dict[str, tuple[str, Delta]] = {}
     deltas: dict[str, Delta] = {}
     for done, job in enumerate(jobs):
-        corpus.progress("organizing", done, len(jobs))
+        context.given.progress("organizing", done, len(jobs))
         missing = [name for name in job.organizer.requires if name not in finished]
         if missing:
             raise ConfigurationError(f"{job.organizer.name} needs {', '.join(missing)} before it in the recipe.")
         if job.fingerprint not in deltas:
-            view = OrganizerView(job.fingerprint, corpus, store, dict(finished))
-            before = len(corpus.failures)
+            view = OrganizerView(job.fingerprint, context, records, dict(finished))
+            before = len(context.failures)
             delta = await job.organizer.organize(job.change, view)
             # Summaries are written concurrently and fail in any order.
-            failed = sorted(corpus.failures[before:], key=lambda failure: failure.where)
+            failed = sorted(context.failures[before:], key=lambda failure: failure.where)
             deltas[job.fingerprint] = replace(delta, failures=(*delta.failures, *failed))
         finished[job.organizer.name] = (job.fingerprint, deltas[job.fingerprint])
     if jobs:
-        corpus.progress("organizing", len(jobs), len(jobs))
+        context.given.progress("organizing", len(jobs), len(jobs))
     return deltas
