@@ -22,6 +22,15 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test marked `quick`, the cases that the mark does not name are slow."""
+    for item in items:
+        mark = item.get_closest_marker("quick")
+        if mark is not None and any(item.callspec.params[name] not in cases for name, cases in mark.kwargs.items()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def sire_data():
     """Folder of the benchmark data, from SIRE_DATA (default: ../shared/data beside the repository)."""

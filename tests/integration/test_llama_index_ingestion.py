@@ -80,6 +80,7 @@ def corpus(canary=False):
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("strategy", [DocstoreStrategy.UPSERTS, DocstoreStrategy.UPSERTS_AND_DELETE])
+@pytest.mark.quick(recipe=["iier", "sire", "sirerag"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_second_run_with_one_changed_document_leaves_no_stale_summary(tmp_path, recipe, strategy, is_async):
     world = World(tmp_path, recipe, strategy, is_async=is_async)
@@ -96,6 +97,7 @@ def test_second_run_with_one_changed_document_leaves_no_stale_summary(tmp_path, 
 
 
 @pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.quick(recipe=["iier", "sire", "sirerag"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_deleted_document_takes_its_summaries_along(tmp_path, recipe, is_async):
     """Nothing but a deletion: the pipeline hands no document to its transformations."""

@@ -78,6 +78,7 @@ async def ask_everything(server, mode="auto"):
     return names, found.structured_content["hits"][0]["doc_ids"], explained[:21], refused.is_error, reason[:7]
 
 
+@pytest.mark.quick(mode=["auto"])
 @pytest.mark.parametrize("mode", ["legacy", "auto"])  # clients of before and after the 2026 protocol
 async def test_over_stdio(folder, mode):
     assert await ask_everything(stdio(folder), mode) == EVERYTHING
@@ -218,6 +219,7 @@ def test_other_hosts_and_origins_are_refused(folder, lie):
     assert lying in (403, 421)
 
 
+@pytest.mark.quick(options=[("--allowed-host", "agents.example")])
 @pytest.mark.parametrize(
     ("options", "header", "status"),
     [

@@ -84,6 +84,7 @@ def check(*shown):
     assert "secret" not in text
 
 
+@pytest.mark.quick(recipe=["msrag", "sire", "sirerag"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_the_index_itself(folders, recipe):
     with opened(folders[recipe], recipe) as index:
@@ -108,6 +109,7 @@ def test_the_index_itself(folders, recipe):
             index.view()
 
 
+@pytest.mark.quick(recipe=["msrag", "sire", "sirerag"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_the_adapters(folders, recipe):
     options = {"recipe": recipe, "allow": "tenant=a"}
@@ -125,6 +127,7 @@ def test_the_adapters(folders, recipe):
             check([scored.node.model_dump() for scored in retriever.retrieve(QUESTIONS[0])])
 
 
+@pytest.mark.quick(recipe=["msrag", "sire", "sirerag"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_the_tools_of_agents(folders, recipe):
     async def quiet(_):
@@ -146,6 +149,7 @@ def test_the_tools_of_agents(folders, recipe):
         asyncio.run(use(tools))
 
 
+@pytest.mark.quick(recipe=["msrag", "sire", "sirerag"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_prompts_pages_and_what_is_read_of_the_build(folders, recipe):
     model = ScriptedModel()

@@ -6,7 +6,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
-from sire_core.errors import CorpusError, RefusalError
+from sire_core.errors import CorpusError
 from sire_core.evaluate.answered import AnswerConfig
 from sire_core.evaluate.answering import answer_questions, answer_scores
 from sire_core.evaluate.datasets import DataSet, Question, load_dataset
@@ -18,6 +18,7 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.sync import run_sync
 from sire_core.reason import ReaderConfig
 from sire_core.recipes import flat, smart
+from sire_core.testing.faults import always, no_faults
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripted_server import ScriptedServer
@@ -149,8 +150,8 @@ def built(dataset, recipe="flat"):
     return index
 
 
-def answers(dataset, script, **config):
-    with ScriptedServer(script) as server:
+def answers(dataset, script, faults=no_faults, **config):
+    with ScriptedServer(script, faults=faults) as server:
         model = OpenAIChat("m", base_url=server.base_url, api_key="none")
         found = run_sync(answer_questions(built(dataset), dataset, AnswerConfig(model=model, **config)))
         return found, [entry.call for entry in server.log]
@@ -277,9 +278,12 @@ def test_a_reading_that_the_model_fails_on_counts_as_nothing_and_is_counted(tmp_
     def script(call):
         if "paragraph" in call.instructions:
             return "Mira Vale painted the first one."
-        return "Mira Vale" if "first" in call.fields["question"] else RefusalError("no")
+        return "Mira Vale"
 
-    scores = answer_scores(answers(dataset, script)[0])
+    def is_of_the_second(call):
+        return "paragraph" not in call.instructions and "first" not in call.fields["question"]
+
+    scores = answer_scores(answers(dataset, script, always("refusal", is_of_the_second))[0])
     assert (scores["STR-EM"], scores["D-F1"], scores["unread"]) == (50.0, 50.0, 1)
 
 

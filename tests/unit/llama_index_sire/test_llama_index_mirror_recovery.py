@@ -64,6 +64,7 @@ def test_any_history_with_any_failures_ends_equal(steps):
     assert held(store) == expected(index)
 
 
+@pytest.mark.quick(dies_at=["half way"])
 @pytest.mark.parametrize("dies_at", ["before the push", "half way", "before the file", "after the file"])
 def test_a_kill_between_commit_and_push_is_made_good(tmp_path, dies_at):
     """The store lives in memory and in a file; the process is gone without a word."""

@@ -30,6 +30,7 @@ def dumped(nodes):
     return [node.model_dump() for node in nodes]
 
 
+@pytest.mark.quick(recipe=["sire", "sirerag"])
 @pytest.mark.parametrize("recipe", RECIPES)
 async def test_contract_of_node_parsers(recipe, documents):
     before = copy.deepcopy(documents)

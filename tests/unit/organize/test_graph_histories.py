@@ -212,17 +212,17 @@ def contents(path):
     return found.units, found.edges, state, names
 
 
-@pytest.mark.parametrize(
-    "graph",
-    [
-        KnowledgeGraph(hub_floor=2, max_names=3),
-        KnowledgeGraph(hub_floor=2, index_units=True),
-        KnowledgeGraph(hub_floor=1, max_df=0.5, index_units=True, disambiguate=False),
-        KnowledgeGraph(hub_floor=2, index_units=True, similar_names=0.5),
-        KnowledgeGraph(hub_floor=2, index_units=True, summaries=True),
-    ],
-    ids=["edges", "units", "apart", "similar", "summaries"],
-)
+GRAPHS = {
+    "edges": KnowledgeGraph(hub_floor=2, max_names=3),
+    "units": KnowledgeGraph(hub_floor=2, index_units=True),
+    "apart": KnowledgeGraph(hub_floor=1, max_df=0.5, index_units=True, disambiguate=False),
+    "similar": KnowledgeGraph(hub_floor=2, index_units=True, similar_names=0.5),
+    "summaries": KnowledgeGraph(hub_floor=2, index_units=True, summaries=True),
+}
+
+
+@pytest.mark.quick(graph=[GRAPHS["edges"], GRAPHS["summaries"]])
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 def test_every_history_equals_a_rebuild(graph):
     history = type("History", (Histories,), {"graph": graph})
     machine = history.TestCase

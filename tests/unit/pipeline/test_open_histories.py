@@ -36,6 +36,7 @@ def found(index):
     return [[(hit.unit.id, hit.score) for hit in index.search(question, 30)] for question in QUESTIONS]
 
 
+@pytest.mark.quick(recipe=["sire"])
 @pytest.mark.parametrize("recipe", ["sire", "pagerank"])
 @pytest.mark.parametrize("alone", [True, False])
 def test_an_open_index_follows_every_change(recipe, alone, tmp_path):

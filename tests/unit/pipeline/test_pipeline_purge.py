@@ -39,6 +39,7 @@ def files_with_canary(folder):
     return found
 
 
+@pytest.mark.quick(name=["sire", "sirerag", "smart"])
 @pytest.mark.parametrize("with_model", [False, True])
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_no_word_of_a_deleted_document_is_left(tmp_path, name, with_model):

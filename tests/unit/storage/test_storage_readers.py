@@ -46,6 +46,7 @@ def check_one_generation(hits):
     return int(rounds.pop()[1:])
 
 
+@pytest.mark.quick(embedder=["lexical"])
 @pytest.mark.parametrize("embedder", ["hash", "lexical"])
 def test_an_open_reader_follows_a_writer_in_another_process(tmp_path, embedder):
     path, rounds = tmp_path / "index", 5
@@ -75,6 +76,7 @@ def test_an_open_reader_follows_a_writer_in_another_process(tmp_path, embedder):
     assert seen[-1] == rounds - 1
 
 
+@pytest.mark.quick(embedder=["lexical"])
 @pytest.mark.parametrize("where", ["folder", "memory"])
 @pytest.mark.parametrize("embedder", ["hash", "lexical"])
 def test_threads_search_while_the_same_index_changes(tmp_path, where, embedder):

@@ -46,6 +46,7 @@ def purged(writer, seconds=10.0):
     return writer.purge()
 
 
+@pytest.mark.quick(recipe=["iier", "sire", "smart"])
 @pytest.mark.parametrize("recipe", sorted(REGISTRY))
 def test_a_snapshot_searched_after_a_change(tmp_path, recipe):
     settings = {"recipe": recipe, "embedder": HashEmbedder()}

@@ -102,6 +102,7 @@ def world_readable():
         yield Path(place)
 
 
+@pytest.mark.quick(embedder=["lexical"])
 @pytest.mark.parametrize("embedder", ["lexical", "hash"])
 def test_a_read_only_folder_can_be_searched_but_not_changed(world_readable, embedder, run):
     path = world_readable / "index"
