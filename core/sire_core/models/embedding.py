@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import EmbedderMismatchError, ModelError
+from sire_core.models.vector_file import VectorFile
 from sire_core.protocols import Fittable
 from sire_core.types import digest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sire_core.protocols import Embedder, FloatArray, Progress, Runner
     from sire_core.types import Unit
 
@@ -46,6 +49,7 @@ class UnitEmbedder:
         workers: Batches in flight at once.
         width: Length of the vectors that the index holds; 0 when it holds none that stay.
         runner: Does the work of portable embedders.
+        directory: Where vectors wait for the commit; None for where the system keeps temporary files.
     """
 
     def __init__(
@@ -58,13 +62,14 @@ class UnitEmbedder:
         workers: int,
         width: int,
         runner: Runner,
+        directory: Path | None = None,
     ) -> None:
         self._embedder = embedder
         # What was fitted to this corpus is quicker to ask again than to write down.
         self._store = None if isinstance(embedder, Fittable) else store
         self._load = load
         self._read = read
-        self._made: dict[str, FloatArray] = {}
+        self._made = VectorFile(directory)
         self._progress = progress
         self._workers = workers
         self._width = width
@@ -85,41 +90,44 @@ class UnitEmbedder:
             vectors[place] = found[unit]
         return vectors
 
-    async def by_id(self, units: Sequence[Unit | str]) -> dict[str, FloatArray]:
-        """The same by unit id, without a copy."""
+    async def by_id(self, units: Sequence[Unit | str]) -> Mapping[str, FloatArray]:
+        """The same by unit id; a vector is read when it is asked for."""
         new = [unit for unit in units if _id(unit) not in self._made]
         held = self._load([_id(unit) for unit in new])
         await self._make([unit for unit in new if _id(unit) not in held])
-        return {unit: held[unit] if unit in held else self._made[unit] for unit in map(_id, units)}
+        return _Vectors(dict.fromkeys(map(_id, units)), held, self._made)
 
     async def _make(self, units: Sequence[Unit | str]) -> None:
         """Embed what has no vector yet, or take what an earlier run that did not finish has stored."""
         given = [unit for unit in units if not isinstance(unit, str)]
         given += self._read([unit for unit in units if isinstance(unit, str)]).values()
-        texts = {unit.id: digest("vector", unit.index_text) for unit in given}
-        if not texts:
-            return
-        stored = self._store.vectors(self._embedder.fingerprint, list(texts.values())) if self._store else {}
-        asked = {texts[unit.id]: unit.index_text for unit in given if texts[unit.id] not in stored}
-        stored.update(await self._ask(asked))
-        self._made.update((unit, stored[text]) for unit, text in texts.items())
+        same: dict[str, tuple[Unit, ...]] = {}
+        for unit in given:
+            text = digest("vector", unit.index_text)
+            same[text] = (*same.get(text, ()), unit)
+        if self._store is not None:
+            for part in _parts(list(same)):
+                stored = self._store.vectors(self._embedder.fingerprint, part)
+                for text, vector in stored.items():
+                    self._made.put([unit.id for unit in same.pop(text)], vector)
+        await self._ask(same)
 
-    async def _ask(self, texts: dict[str, str]) -> dict[str, FloatArray]:
-        """Embed texts (by hash) in batches, a few at a time."""
-        hashes = list(texts)
-        parts = [hashes[start : start + _BATCH] for start in range(0, len(hashes), _BATCH)]
-        found: dict[str, FloatArray] = {}
-        if hashes:
-            self._progress("embedding", 0, len(hashes))
-        async for number, raw in self._batches([[texts[h] for h in part] for part in parts]):
+    async def _ask(self, same: Mapping[str, tuple[Unit, ...]]) -> None:
+        """Embed texts, given by hash the units that have it, in batches, a few at a time."""
+        parts = _parts(list(same))
+        done = 0
+        if parts:
+            self._progress("embedding", 0, len(same))
+        async for number, raw in self._batches(_Texts([[same[text][0] for text in part] for part in parts])):
             vectors = self._checked(np.asarray(raw, dtype=np.float32), len(parts[number]))
             if self._store is not None:
                 self._store.put_vectors(self._embedder.fingerprint, parts[number], vectors)
-            found.update(zip(parts[number], vectors, strict=True))
-            self._progress("embedding", len(found), len(hashes))
-        return found
+            for text, vector in zip(parts[number], vectors, strict=True):
+                self._made.put([unit.id for unit in same[text]], vector)
+            done += len(vectors)
+            self._progress("embedding", done, len(same))
 
-    async def _batches(self, parts: list[list[str]]) -> AsyncGenerator[tuple[int, FloatArray], None]:
+    async def _batches(self, parts: Sequence[list[str]]) -> AsyncGenerator[tuple[int, FloatArray], None]:
         """Vectors by number of the part, as they come."""
         if self._runner.part_size is not None and getattr(self._embedder, "portable", False):
             async with aclosing(self._runner.map(_embedded, self._embedder, parts)) as batches:
@@ -165,6 +173,50 @@ def _embedded(embedder: Embedder, texts: list[str]) -> FloatArray:
         return await embedder.embed(texts, "document")
 
     return asyncio.run(all_of_them())
+
+
+class _Vectors(Mapping[str, "FloatArray"]):
+    """Vectors of some units, of which the index holds some and a build has made the others.
+
+    Args:
+        ids: Of the units.
+        held: By the index.
+        made: By the build, and others.
+    """
+
+    def __init__(self, ids: Mapping[str, None], held: Mapping[str, FloatArray], made: VectorFile) -> None:
+        self._ids, self._held, self._made = ids, held, made
+
+    def __getitem__(self, unit: str) -> FloatArray:
+        held = self._held.get(unit)
+        return self._made[unit] if held is None else held
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+
+class _Texts(Sequence[list[str]]):
+    """What the units of every batch are embedded by, made when it is asked for.
+
+    Args:
+        batches: Units of each.
+    """
+
+    def __init__(self, batches: Sequence[Sequence[Unit]]) -> None:
+        self._batches = batches
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __getitem__(self, number: Any) -> Any:
+        return [unit.index_text for unit in self._batches[number]]
+
+
+def _parts(texts: Sequence[str]) -> list[Sequence[str]]:
+    return [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
 
 
 def _id(unit: Unit | str) -> str:

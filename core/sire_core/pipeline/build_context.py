@@ -98,4 +98,5 @@ class BuildContext:
             given.workers,
             0 if refitted else store.dimension(),
             self.runner,
+            self.library.folder.path if self.library.folder else None,
         )

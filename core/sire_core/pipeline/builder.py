@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sire_core.errors import EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
@@ -25,7 +25,7 @@ from sire_core.types import BuildReport, Failure
 
 if TYPE_CHECKING:
     from sire_core.pipeline.build_context import BuildContext
-    from sire_core.protocols import Recipe
+    from sire_core.protocols import FloatArray, Recipe
 
 __all__ = ["LARGE", "Builder"]
 
@@ -174,7 +174,7 @@ class Builder:
     async def _organize(self, jobs: Sequence[Job], stale: Sequence[BuiltRecipe]) -> Commit:
         context, passages = self._context, self._corpus.passages.delta
         with self._timed("embedding"):
-            await context.vectors.embed(self._corpus.after.units if context.refitted else passages.put_units)
+            await context.vectors.by_id(self._corpus.after.units if context.refitted else passages.put_units)
         with self._timed("organizing"):
             deltas = dict(await organize_all(jobs, context))
         log_failures([failure for delta in deltas.values() for failure in delta.failures])
@@ -199,7 +199,7 @@ class Builder:
             drop_owners=gone,
         )
 
-    async def _revectors(self, deltas: Mapping[str, Delta], gone: Sequence[str]) -> dict[str, Any]:
+    async def _revectors(self, deltas: Mapping[str, Delta], gone: Sequence[str]) -> Mapping[str, FloatArray]:
         """New vectors of the units that stay as they are, after the embedder was fitted again."""
         staying = []
         for owner in self._store.owners():
