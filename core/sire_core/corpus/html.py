@@ -6,8 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 
-from sire_core.corpus.html_parser import LinearParser
-from sire_core.corpus.html_rules import HIDDEN_ROLES, Landmarks, fence_around, without_comment_marks
+from sire_core.corpus.html_parser import HIDDEN_ROLES, Landmarks, LinearParser, fence_around, without_comment_marks
 
 __all__ = ["html_to_markdown"]
 

@@ -21,14 +21,13 @@ from sire_core.corpus.files import (
     parse_json,
     read_text,
 )
-from sire_core.corpus.front_matter import front_matter
 from sire_core.corpus.html import html_to_markdown
-from sire_core.corpus.hyphens import without_hyphenation
 from sire_core.corpus.mail import read_mail
-from sire_core.corpus.markdown_cleaning import clean_markdown
-from sire_core.corpus.merging import DocumentPool
+from sire_core.corpus.markdown_blocks import block_runs
+from sire_core.corpus.markdown_cleaning import clean_markdown, front_matter
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
 from sire_core.corpus.sections import sections_of_markdown
+from sire_core.corpus.validation import DocumentPool
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
 
@@ -180,7 +179,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
             fields.setdefault("page_source", fields.pop("source"))
         title, text = str(fields.pop("title", "")), clean_markdown(text)
     else:
-        return _titled(file, without_hyphenation(text), "", headings=False)
+        return _titled(file, _without_hyphenation(text), "", headings=False)
     if not text.strip():
         raise CorpusError("holds nothing but markup")
     return _titled(file, text, title, fields)
@@ -241,3 +240,46 @@ def _read_records(file: SourceFile, records: Iterator[tuple[str, Any]]) -> Itera
         yield Failure(_place(file), f"{asked}, not documents: for `sire eval --questions`, or read_questions in Python")
     if not total:
         yield Failure(_place(file), "the file holds no records")
+
+
+_LETTERS = r"[^\W\d_]"
+# From the beginning of a word only, so that a line without an end is read once.
+_CUT = re.compile(
+    rf"(?<![\w\u2010-])(?P<word>{_LETTERS}{{2,}}(?:[\u2010-]\n[ ]{{0,3}}{_LETTERS}+)+)(?P<rest>\S*)(?P<end>[ \t]*\n?)"
+)
+_BREAK = re.compile(r"[\u2010-]\n *")
+_WHOLE = re.compile(rf"(?<![^\W\d_]){_LETTERS}+(?:[\u2010-]{_LETTERS}+)*")
+_JOINING = frozenset(
+    "and or to und oder bis bzw sowie et ou y o e ed og och eller en of i lub \u0438 \u0438\u043b\u0438".split()
+)
+"""Behind a hyphen they leave out the second half of a word: "Vor- und Nachteile"."""
+
+
+def _without_hyphenation(text: str) -> str:
+    """The text with words that end on the next line put together again; the line ends behind them.
+
+    A word goes on in small letters. It keeps its hyphen where the text writes it with one in the middle of a line, or
+    has both halves as words of their own and nowhere the whole: "long-term". Fenced code stays as it is.
+
+    Args:
+        text: Without marks of its own: in Markdown people wrap lines themselves.
+    """
+    if not _CUT.search(text):
+        return text
+    known = {word.lower() for word in _WHOLE.findall(_CUT.sub(" ", text))}
+
+    def whole(match: re.Match[str]) -> str:
+        parts = _BREAK.split(match["word"])
+        return f"{''.join(parts)}{match['rest']}{match['end'] and chr(10)}" if _is_cut(parts, known) else match[0]
+
+    runs = block_runs(text.split("\n"))
+    return "\n".join(
+        ["\n".join(lines) if kind == "code" else _CUT.sub(whole, "\n".join(lines)) for kind, lines in runs]
+    )
+
+
+def _is_cut(parts: list[str], known: set[str]) -> bool:
+    halves = [part.lower() for part in parts]
+    if any(not part.islower() or part in _JOINING for part in parts[1:]) or "-".join(halves) in known:
+        return False
+    return "".join(halves) in known or not known.issuperset(halves)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.corpus.units import differs
+from sire_core.corpus.stored_corpus import differs
 from sire_core.derive.rows import PassageInput
 from sire_core.protocols import Delta
 from sire_core.types import unit_id

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sire_core.algorithms.bridge_evidence import SourceDocument, SourceFact, gather_evidence
 from sire_core.algorithms.text import name_key
-from sire_core.corpus.units import chunk_units
+from sire_core.corpus.stored_corpus import chunk_units
 from sire_core.errors import ModelError
 from sire_core.extraction.titles import TitleLinker
 from sire_core.index import Index

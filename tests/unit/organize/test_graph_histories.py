@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from sire_core.algorithms.text import name_key
-from sire_core.corpus.units import chunk_units
+from sire_core.corpus.stored_corpus import chunk_units
 from sire_core.extraction.titles import TitleLinker
 from sire_core.index import Index
 from sire_core.organize.knowledge_graph import KnowledgeGraph, entity_id
