@@ -32,7 +32,7 @@ from sire_core.evaluate.retrieval import evidence_match
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.models.embedders import resolve_embedder
 from sire_core.recipes import iier
-from sire_core.recipes.iier_ablations import DENSITIES
+from sire_core.recipes.iier import DENSITIES
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.scorers import HeuristicScorer
 from sire_core.search.chains.walk import ChainQuestion, walk_chains

@@ -15,8 +15,7 @@ from langchain_sire.callbacks import call, inner_config
 from langchain_sire.messages import chat_pieces, of_error, of_message, of_structured, streaming_part, to_messages
 from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.keywords import kind_of
-from sire_core.models.base import CheckedModel
-from sire_core.models.given import check_language_model
+from sire_core.models.base import CheckedModel, check_language_model
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint, schema_name, strict_json_schema
 from sire_core.models.usage import UsageLimits, estimate_tokens

@@ -13,7 +13,7 @@ from langchain_sire.documents import from_langchain
 from langchain_sire.opening import remember_title_key
 from sire_core.corpus.stored import asked_of
 from sire_core.errors import ConfigurationError
-from sire_core.filters.fields import passes
+from sire_core.filters.conditions import passes
 from sire_core.models.sync import run_sync
 from sire_core.search.filter_hint import unknown_keys
 from sire_core.types import BuildReport

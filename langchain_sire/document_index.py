@@ -21,7 +21,7 @@ from sire_core.corpus.stored import asked_of
 from sire_core.corpus.validation import check_documents
 from sire_core.errors import IndexMissingError
 from sire_core.filters import FilterLike
-from sire_core.filters.fields import passes
+from sire_core.filters.conditions import passes
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings

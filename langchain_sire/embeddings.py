@@ -13,7 +13,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError, ModelError, SireError
-from sire_core.models.telling_apart import answer_text, under_fingerprint
+from sire_core.models.embedders import answer_text, under_fingerprint
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray

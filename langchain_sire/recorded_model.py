@@ -11,9 +11,8 @@ from sire_core.filters import FilterLike
 from sire_core.index import Index
 from sire_core.models.base import ModelWrapper, stream_answer
 from sire_core.models.caching import answer_key
-from sire_core.models.metering import with_meter
 from sire_core.models.structured import UnusableAnswerError, parse_answer
-from sire_core.models.usage_meter import UsageMeter
+from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import Completion, ModelRequest
 
 if TYPE_CHECKING:

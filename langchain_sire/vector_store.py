@@ -11,7 +11,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError
-from sire_core.filters.fields import asks_for_fields
+from sire_core.filters.conditions import asks_for_fields
 from sire_core.keywords import kind_of
 from sire_core.recipes.base import recipe_by_name
 from sire_core.search.vectors.flat import Flat

@@ -13,7 +13,7 @@ from llama_index.core.schema import QueryBundle
 
 from llama_index_sire.calls import awaits, call, overrides
 from sire_core.errors import ModelError
-from sire_core.models.telling_apart import answer_text, under_fingerprint
+from sire_core.models.embedders import answer_text, under_fingerprint
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray

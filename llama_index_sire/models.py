@@ -11,7 +11,7 @@ from llama_index.core.settings import Settings
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.language_model import LlamaIndexModel
 from sire_core.errors import ConfigurationError
-from sire_core.models.given import check_language_model
+from sire_core.models.base import check_language_model
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, LanguageModel

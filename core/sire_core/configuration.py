@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sire_core.errors import ConfigurationError, EmbedderMismatchError
-from sire_core.extraction.choice import EXTRACTIONS
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from sire_core.storage.manifest import BuiltRecipe, Manifest
 
 __all__ = ["Configuration"]
+
+_EXTRACTIONS = ("joint", "native", "model+rules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,13 @@ class Configuration:
             raise ConfigurationError(f"workers must be at least 1, not {self.workers}.")
         if not self.lock_timeout >= 0:
             raise ConfigurationError(f"lock_timeout is a number of seconds of at least 0, not {self.lock_timeout}.")
-        if self.extraction not in EXTRACTIONS:
-            raise ConfigurationError(f"extraction is one of {', '.join(EXTRACTIONS)}, not {self.extraction!r}.")
+        if self.extraction not in _EXTRACTIONS:
+            raise ConfigurationError(f"extraction is one of {', '.join(_EXTRACTIONS)}, not {self.extraction!r}.")
         names = [mirror.name for mirror in self.mirrors]
         if len(set(names)) < len(names):
             raise ConfigurationError(f"Two vector stores have the same name: {', '.join(names)}. Name them apart.")
         if self.language_model is not None:
-            from sire_core.models.given import check_language_model
+            from sire_core.models.base import check_language_model
 
             check_language_model(self.language_model)
         if self.recipe is not None and not isinstance(self.recipe, str):

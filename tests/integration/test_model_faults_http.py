@@ -13,11 +13,10 @@ from sire_core.errors import ConfigurationError, LimitExceededError, ModelError,
 from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.stage import extract_missing
 from sire_core.models.caching import CachedModel
-from sire_core.models.metering import with_meter
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.usage import UsageLimits
-from sire_core.models.usage_meter import UsageMeter
+from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ChunkInContext, Prompt
 from sire_core.storage.calls import CallStore
 from sire_core.testing.faults import FAULTS, always, at_calls, by_chance, first

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import Progress
-    from sire_core.recipes.ablation import Ablation
+    from sire_core.recipes.ablations import Ablation
 
 __all__ = ["AblationRow", "ablation_rows", "run_ablations"]
 
@@ -54,8 +54,7 @@ def ablation_rows(recipes: Sequence[str], given: Mapping[str, Any]) -> dict[str,
         ConfigurationError: None of the recipes has one of the settings, or one refuses a value.
     """
     from sire_core.recipes import recipe_by_name
-    from sire_core.recipes.ablation import Ablation
-    from sire_core.recipes.ablations import ablations_of
+    from sire_core.recipes.ablations import Ablation, ablations_of
 
     for name, known in settings_had(recipes, given).items():
         recipe_by_name(name, **known)
@@ -128,7 +127,7 @@ def run_ablations(
     from sire_core.evaluate.bootstrap import with_intervals
     from sire_core.evaluate.row_sets import mark_same, with_tper
     from sire_core.evaluate.rows import Setup
-    from sire_core.recipes.ablation import CONTEXT
+    from sire_core.recipes.ablations import CONTEXT
 
     settled = ablation_rows([recipe], options.settings or {})[recipe] if rows is None else rows
     if config.answer is not None and config.depth is None:  # no -k: as many hits as the paper reads

@@ -92,7 +92,7 @@ def _kept_once(
 ) -> LanguageModel:
     """What a model answers is kept; the same object for the same model, so that equal prompts at a time are one."""
     from sire_core.models.caching import CachedModel
-    from sire_core.models.metering import with_meter
+    from sire_core.models.usage_meter import with_meter
 
     if named not in made:
         made[named] = CachedModel(with_meter(named, meter, "search"), kept, "search")

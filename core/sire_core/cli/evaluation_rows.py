@@ -93,9 +93,8 @@ def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfi
     from sire_core.evaluate.answering import answer_scores
     from sire_core.evaluate.retrieval import evidence_match
     from sire_core.evaluate.runner import evaluate
-    from sire_core.models.metering import with_meter
     from sire_core.models.sync import run_sync
-    from sire_core.models.usage_meter import UsageMeter
+    from sire_core.models.usage_meter import UsageMeter, with_meter
 
     meter, named = UsageMeter(), options.named_models
     counted = partial(with_meter, meter=meter)

@@ -70,7 +70,7 @@ def documents(folder: arguments.Folder, where: arguments.Filter = None, as_json:
     """
     from sire_core.corpus.stored import asked_of
     from sire_core.filters import parse_filter
-    from sire_core.filters.fields import passes
+    from sire_core.filters.conditions import passes
 
     check_folder(folder)
     wanted = parse_filter(where)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sire_core.filters.fields import filtered_title, passes
+from sire_core.filters.conditions import filtered_title, passes
 from sire_core.types import Document, Passage
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sire_core.recipes.ablation import data_set_name
+from sire_core.recipes.ablations import data_set_name
 
 __all__ = ["Published", "published_rows"]
 

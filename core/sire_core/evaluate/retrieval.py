@@ -125,8 +125,8 @@ async def evidence_match(index: Index, dataset: DataSet) -> float | None:
         0..100; None when the recipe has no chains, or no question has gold passages.
     """
     from sire_core.search.chains.evidence_chains import EvidenceChains
-    from sire_core.search.chains.gold import GoldNodes
     from sire_core.search.chains.graph import ChainGraph
+    from sire_core.search.chains.labels import GoldNodes
 
     snapshot = await index.asnapshot()
     ranker, view = snapshot.recipe.ranker, snapshot.view

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from sire_core.algorithms.text import phrase_words
-from sire_core.extraction.headings import base_title
+from sire_core.extraction.headings import base_title, rarity
 from sire_core.extraction.lexicon import FUNCTION_WORDS, MONTHS, OPENERS
-from sire_core.extraction.words import rarity
 from sire_core.types import Chunk
 
 __all__ = ["keyphrases"]

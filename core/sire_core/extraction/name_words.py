@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sire_core.extraction.headings import CAPTIONS, acts, is_numbered
+from sire_core.extraction.headings import CAPTIONS, acts, is_everyday, is_numbered
 from sire_core.extraction.lexicon import FUNCTION_WORDS, HONORIFICS, NAME_TAILS, VAGUE_NOUNS, VAGUE_WORDS
-from sire_core.extraction.words import is_everyday
 
 __all__ = ["PRESSED", "instructs", "is_acronym", "is_numeral", "name_parts", "says_nothing", "without_honorifics"]
 

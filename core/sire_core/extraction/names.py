@@ -8,11 +8,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sire_core.algorithms.text import cached_key
-from sire_core.extraction.headings import acts
+from sire_core.extraction.headings import acts, is_everyday
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.extraction.name_words import PRESSED, instructs, is_acronym, name_parts, says_nothing, without_honorifics
 from sire_core.extraction.spans import TextSpan, is_common
-from sire_core.extraction.words import is_everyday
 
 __all__ = ["Mention", "NameTable"]
 

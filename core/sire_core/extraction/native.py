@@ -19,8 +19,8 @@ from sire_core.extraction.answers import (
     TriplesAnswer,
 )
 from sire_core.extraction.prompts import ExtractionPrompts, document_data, passage_data
+from sire_core.extraction.recorded import facts_of_triples
 from sire_core.extraction.spans import sentences_of
-from sire_core.extraction.triple_facts import facts_of_triples
 from sire_core.protocols import ChunkInContext, Prompt
 
 if TYPE_CHECKING:

@@ -18,8 +18,18 @@ from sire_core.extraction.languages import (
 )
 from sire_core.extraction.pieces import Piece, pieces_of
 from sire_core.extraction.spans import TextSpan, find_spans, sentences_of
-from sire_core.extraction.technical import CODE, code_terms, find_identifiers, without_backticks
-from sire_core.extraction.terms import TERM, Definition, definition_of, long_forms, recurring_phrases, term_spans
+from sire_core.extraction.terms import (
+    CODE,
+    TERM,
+    Definition,
+    code_terms,
+    definition_of,
+    find_identifiers,
+    long_forms,
+    recurring_phrases,
+    term_spans,
+    without_backticks,
+)
 from sire_core.types import Chunk
 
 __all__ = ["VALUES", "TextSection", "merged", "other_forms", "sections_of"]

@@ -16,8 +16,17 @@ from pydantic import BaseModel, BeforeValidator, ValidationError, model_validato
 from sire_core.clean_text import clean_value
 from sire_core.errors import UnusableAnswerError
 from sire_core.models.json_answers import tolerant_json
-from sire_core.models.loops import loop_at, with_one_round, without_loop, without_rest
-from sire_core.models.plain_answers import Ask, ask_again, ask_text, not_refused, with_both
+from sire_core.models.plain_answers import (
+    Ask,
+    ask_again,
+    ask_text,
+    loop_at,
+    not_refused,
+    with_both,
+    with_one_round,
+    without_loop,
+    without_rest,
+)
 from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.types import digest
 

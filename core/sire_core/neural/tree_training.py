@@ -20,8 +20,10 @@ from sire_core.algorithms.encoding_tree import (
 from sire_core.algorithms.partitions import mutual_information, normalized_mutual_information
 from sire_core.algorithms.perspectives import tree_information
 from sire_core.algorithms.undirected import UndirectedGraph
-from sire_core.neural.soft_trees import SoftTree, SoftTrees, positions
-from sire_core.neural.tree_losses import (
+from sire_core.neural.soft_trees import (
+    SoftTree,
+    SoftTrees,
+    positions,
     soft_decoding_information,
     soft_entropy,
     soft_modularity_loss,

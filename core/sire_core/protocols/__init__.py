@@ -12,6 +12,7 @@ from sire_core.protocols.building import (
     Extractor,
     Organizer,
     Progress,
+    Runner,
     StoredRow,
     Summarizer,
     TableChange,
@@ -28,7 +29,6 @@ from sire_core.protocols.models import (
     WrapModel,
 )
 from sire_core.protocols.recipe import Recipe
-from sire_core.protocols.running import Runner
 from sire_core.protocols.searching import (
     ContextProvider,
     PreparedRanker,
@@ -51,9 +51,9 @@ from sire_core.protocols.storing import (
 )
 
 if TYPE_CHECKING:
-    from sire_core.protocols.arrays import BoolArray as BoolArray
-    from sire_core.protocols.arrays import FloatArray as FloatArray
-    from sire_core.protocols.arrays import IntArray as IntArray
+    from sire_core.protocols.models import BoolArray as BoolArray
+    from sire_core.protocols.models import FloatArray as FloatArray
+    from sire_core.protocols.models import IntArray as IntArray
 
 __all__ = [
     "BufferedMirror",

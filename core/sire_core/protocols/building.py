@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from sire_core.protocols.arrays import FloatArray
-    from sire_core.protocols.models import LanguageModel
-    from sire_core.protocols.running import Runner
+    from sire_core.protocols.models import FloatArray, LanguageModel
     from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
 
 __all__ = [
@@ -22,10 +20,35 @@ __all__ = [
     "Extractor",
     "Organizer",
     "Progress",
+    "Runner",
     "Summarizer",
     "TableChange",
     "TableStore",
 ]
+
+S = TypeVar("S")
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Runner(Protocol):
+    """Applies pure functions to parts of work: here, or on other machines."""
+
+    @property
+    def part_size(self) -> int | None:
+        """Items of a part; None does all in one go, in this process."""
+
+    def map(self, function: Callable[[S, P], R], shared: S, parts: Sequence[P]) -> AsyncGenerator[tuple[int, R], None]:
+        """Apply a function of a module to every part.
+
+        Args:
+            function: Pure: a part may be worked on twice when a worker is lost.
+            shared: Its first argument, sent once.
+            parts: Its second arguments, of which a bounded number is under way at once.
+
+        Yields:
+            Number of a part and its result, as they are ready. What the function raises is raised.
+        """
 
 
 Progress = Callable[[str, int, int], None]

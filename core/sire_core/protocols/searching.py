@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.filters import Filter
-    from sire_core.protocols.arrays import BoolArray, FloatArray, IntArray
-    from sire_core.protocols.models import LanguageModel
+    from sire_core.protocols.models import BoolArray, FloatArray, IntArray, LanguageModel
     from sire_core.types import Edge, Hit, PathStep, Unit
 
 __all__ = [

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import LimitExceededError, ModelError
 from sire_core.models.base import stream_answer
-from sire_core.models.metering import with_meter
 from sire_core.models.structured import UnusableAnswerError, parse_answer
 from sire_core.models.usage import StageUsage, UsageLimits, estimate_tokens
-from sire_core.models.usage_meter import UsageMeter
+from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ModelRequest
 from sire_core.telemetry import TraceSpan
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from sire_core.errors import ConfigurationError
 from sire_core.keywords import named
-from sire_core.models.given import check_language_model
+from sire_core.models.base import check_language_model
 from sire_core.models.usage import limits_of
 from sire_core.reason.calls import ModelCalls, StoppedError
 from sire_core.reason.evidence import Evidence

@@ -6,22 +6,20 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
 from sire_core.others import FolderText
 from sire_core.recipes.plugins import PluginError, offered, plugged
-from sire_core.settings import UnusedSettingError, check_settings, refuse_unused, setting
+from sire_core.settings import UnusedSettingError
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Ranker, Recipe
+    from sire_core.protocols import Recipe
     from sire_core.storage.manifest import BuiltRecipe
 
 __all__ = [
     "DEFAULT_RECIPE",
     "REGISTRY",
-    "PoolRanker",
     "factory_of",
     "recipe_as_built",
     "recipe_by_name",
@@ -213,49 +211,3 @@ def recipe_of(folder: str | os.PathLike[str] | None, name: str = "", /, **settin
         return recipe_by_name(name or DEFAULT_RECIPE, **settings)
     known = registered_recipe(manifest.find(None, name))
     return recipe_with(known.name, settings, known.config) if settings else known
-
-
-@dataclass(frozen=True, slots=True)
-class PoolRanker:
-    """The rankers that work over any pool.
-
-    Attributes:
-        ranker: `dense`, `bm25`, `tfidf`, `hybrid` or `late` (late interaction).
-        ann_threshold: Above this many units, search compressed vectors instead of scanning all; see `Flat`.
-        instruction: Text appended to the question for the search, like the answer instruction in SiReRAG's released
-            notebooks.
-
-    Raises:
-        ConfigurationError: A setting is not allowed, or has no effect.
-    """
-
-    ranker: str = setting("dense", choices=("dense", "bm25", "tfidf", "hybrid", "late"))
-    ann_threshold: int | None = setting(None, low=1)
-    instruction: str = setting("", wording=True)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.ranker in ("bm25", "tfidf", "late"):
-            refuse_unused(self, f"ranker={self.ranker!r}", ("ann_threshold",))
-
-    def make(self) -> Ranker:
-        """The ranker."""
-        from sire_core.search.rankers.hybrid import Hybrid, Instructed
-        from sire_core.search.rankers.lexical import Lexical
-        from sire_core.search.vectors.flat import Flat
-
-        found: Ranker
-        dense = Flat(self.instruction if self.ranker == "dense" else "", self.ann_threshold)
-        if self.ranker == "dense":
-            return dense
-        if self.ranker == "late":
-            from sire_core.search.rankers.late_interaction import LateInteraction
-
-            found = LateInteraction()
-        elif self.ranker == "tfidf":
-            from sire_core.search.rankers.lexical import TfIdf
-
-            found = TfIdf()
-        else:
-            found = Lexical() if self.ranker == "bm25" else Hybrid((dense, Lexical()))
-        return Instructed(found, self.instruction) if self.instruction else found

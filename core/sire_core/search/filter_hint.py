@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from sire_core.filters.fields import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions
+from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions
 
 if TYPE_CHECKING:
     from sire_core.filters import Condition, Filter

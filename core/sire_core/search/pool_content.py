@@ -11,7 +11,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.wording import count
-from sire_core.filters.fields import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
+from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.structures import Structures
 from sire_core.storage.pool import Pool
 from sire_core.storage.shared_metadata import differing_metadata, shared_metadata

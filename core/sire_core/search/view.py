@@ -82,7 +82,7 @@ class PoolView(PoolContent):
         """The model that a setting names; see `View`. The one way from a setting to a model."""
         if self._wraps is None:
             return None
-        from sire_core.models.openai.named import named_model
+        from sire_core.models.openai.client import named_model
 
         model: LanguageModel = named_model(setting, name)
         return self._wrapped(model if self._named_models is None else self._named_models(model))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.errors import StorageError
-from sire_core.filters.fields import filtered_title
+from sire_core.filters.conditions import filtered_title
 from sire_core.storage.derived import DerivedFiles
 from sire_core.storage.store import CORPUS, Store
 from sire_core.types import BUILT_IN_KINDS, Chunk, Unit, UnitKind

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
 from sire_core.filters import Condition
-from sire_core.filters.fields import FIELDS
+from sire_core.filters.conditions import FIELDS
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter

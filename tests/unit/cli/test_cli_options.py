@@ -191,7 +191,7 @@ def asked_on_page(tmp_path, monkeypatch):
         asked.append(name)
         return ScriptedModel(["0"] * 9)
 
-    monkeypatch.setattr("sire_core.models.openai.named._chat_model", chat)
+    monkeypatch.setattr("sire_core.models.openai.client._chat_model", chat)
     theirs = {"rerank": FolderText("model"), "rerank_model": FolderText("their@http://127.0.0.1:9/v1")}
     for recipe in (recipe_by_name("flat"), recipe_by_name("sire", max_names=4, **theirs)):
         with Index(tmp_path / "ix", recipe=recipe) as index:

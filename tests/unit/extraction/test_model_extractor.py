@@ -12,11 +12,10 @@ from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.record import from_json, to_json, validate
 from sire_core.models.caching import CachedModel
-from sire_core.models.metering import with_meter
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint, strict_json_schema
 from sire_core.models.usage import UsageLimits, estimate_tokens
-from sire_core.models.usage_meter import UsageMeter
+from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ChunkInContext, Extractor
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripts import ScriptedCall, default_script

@@ -10,9 +10,8 @@ from sire_core.errors import ConfigurationError, LimitExceededError, UnusableAns
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.models.base import CheckedModel
 from sire_core.models.caching import CachedModel
-from sire_core.models.metering import with_meter
 from sire_core.models.usage import UsageLimits
-from sire_core.models.usage_meter import UsageMeter
+from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import Completion, Prompt
 from sire_core.search.selectors.rerank import ask_order
 from sire_core.storage.calls import CallStore

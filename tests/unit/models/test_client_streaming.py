@@ -11,10 +11,9 @@ import pytest
 
 from sire_core.errors import LimitExceededError, ModelError
 from sire_core.models.base import stream_answer
-from sire_core.models.metering import MeteredModel, with_meter
 from sire_core.models.sync import iterate_in_thread
 from sire_core.models.usage import UsageLimits
-from sire_core.models.usage_meter import UsageMeter
+from sire_core.models.usage_meter import MeteredModel, UsageMeter, with_meter
 from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.testing.scripted_model import ScriptedModel
 

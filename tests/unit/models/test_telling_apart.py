@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sire_core.models.telling_apart import answer_text, same_model
+from sire_core.models.embedders import answer_text, same_model
 
 
 def fingerprint(vector):

@@ -80,7 +80,7 @@ def test_a_checkpoint_of_an_encoder_is_what_the_recipe_walks_with(painters, trai
 
 def test_training_moves_encoder_and_heads_and_lowers_the_loss(painters, encoder):
     from sire_core.neural.chain_encoder import EncoderScorer, train_encoder
-    from sire_core.neural.chain_loss import step_loss
+    from sire_core.neural.chain_steps import step_loss
     from sire_core.search.chains.examples import text_steps
 
     view, known = painters

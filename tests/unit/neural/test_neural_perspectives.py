@@ -27,7 +27,7 @@ def torch():
 
 @pytest.fixture
 def losses(torch):
-    import sire_core.neural.tree_losses as module
+    import sire_core.neural.soft_trees as module
 
     return module
 

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.neural.chain_loss import step_loss
+from sire_core.neural.chain_steps import step_loss
 from sire_core.search.chains.checkpoint import scorer_digest
 from sire_core.search.chains.examples import make_examples, match_rate, without_shared_evidence
-from sire_core.search.chains.features import EDGE_FEATURES, PAIR_FEATURES
-from sire_core.search.chains.neural_scorer import score_features
+from sire_core.search.chains.neural_scorer import EDGE_FEATURES, PAIR_FEATURES, score_features
 from sire_core.search.chains.scorers import HeuristicScorer, RandomScorer
 from sire_core.search.chains.training import FIRST_WEIGHTS, TrainingConfig, train_scorer
 from sire_core.search.chains.walk import frontier

@@ -9,8 +9,7 @@ from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, RefusalError
 from sire_core.filters import parse_filter
 from sire_core.recipes import iier
-from sire_core.search.chains.evidence_chain import EvidenceChain
-from sire_core.search.chains.evidence_chains import EvidenceChains
+from sire_core.search.chains.evidence_chains import EvidenceChain, EvidenceChains
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import KeywordFinder
 from sire_core.testing.hash_embedder import HashEmbedder

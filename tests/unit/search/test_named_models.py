@@ -131,7 +131,7 @@ async def test_what_the_refusal_says_works(tmp_path, monkeypatch, recipe, settin
         return HeuristicScorer()
 
     monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(CrossEncoder=Judge))
-    monkeypatch.setattr("sire_core.models.openai.named._chat_model", chat)
+    monkeypatch.setattr("sire_core.models.openai.client._chat_model", chat)
     monkeypatch.setattr("sire_core.search.chains.checkpoint.load_chain_scorer", scorer)
     theirs = {name: FolderText(value) for name, value in settings.items()}
     path = tmp_path / "ix"

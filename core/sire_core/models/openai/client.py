@@ -19,6 +19,7 @@ from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint
 from sire_core.models.usage import estimate_tokens
 from sire_core.models.usage_meter import UsageSink
+from sire_core.others import refuse_folder_text
 from sire_core.protocols import Completion, ModelRequest
 from sire_core.telemetry import TraceSpan, start
 from sire_core.types import digest
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from sire_core.models.usage import UsageLimits
     from sire_core.models.usage_meter import UsageMeter
 
-__all__ = ["OpenAIChat", "data_url"]
+__all__ = ["OpenAIChat", "data_url", "named_model"]
 
 # Reserved for an answer whose length is not bounded.
 _UNBOUNDED_ANSWER = 4096
@@ -269,3 +270,26 @@ def _used(answer: Mapping[str, Any], prompt_tokens: int) -> tuple[int, int]:
     except (KeyError, IndexError, TypeError):
         text = None
     return prompt_tokens, estimate_tokens(text) if isinstance(text, str) else 0
+
+
+def named_model(setting: str, name: str) -> OpenAIChat:
+    """The model that a setting names, with one set of connections.
+
+    Only the user of this process decides where a request goes, with the key of OPENAI_API_KEY: to the server of
+    OPENAI_BASE_URL, or to an address that he gave himself. What an index folder names is not asked.
+
+    Args:
+        setting: The setting.
+        name: `NAME`, or `NAME@http://host/v1`.
+
+    Raises:
+        ConfigurationError: Only an index folder says so; or the package `openai` is missing.
+    """
+    refuse_folder_text(setting, name)
+    return _chat_model(name)
+
+
+@lru_cache(maxsize=8)
+def _chat_model(name: str) -> OpenAIChat:
+    model, _, address = name.partition("@http")
+    return OpenAIChat(model, base_url=f"http{address}" if address else None)

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.openai.bounds import ResponseBounds
+from sire_core.models.openai.responses import ResponseBounds
 from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.openai.transport import OpenAITransport
 from sire_core.models.usage import UsageLimits

@@ -11,8 +11,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, ModelError
-from sire_core.models.openai.connections import LoopClients
-from sire_core.models.openai.official_client import OfficialClient
+from sire_core.models.openai.connections import LoopClients, OfficialClient
 from sire_core.models.openai.responses import (
     REQUEST_FAULTS,
     BadRequest,
@@ -33,7 +32,7 @@ from sire_core.models.usage_meter import Reservation, UsageMeter, UsageSink
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from sire_core.models.openai.bounds import ResponseBounds
+    from sire_core.models.openai.responses import ResponseBounds
 
 __all__ = ["OpenAITransport"]
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.errors import CorpusError
-from sire_core.neural.text_step import TextStep
-from sire_core.search.chains.features import edge_features, pair_features, title_keywords
-from sire_core.search.chains.gold import GoldNodes
+from sire_core.neural.chain_steps import TextStep
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import MOST_KEYWORDS, KeywordFinder
-from sire_core.search.chains.labels import path_labels
+from sire_core.search.chains.labels import GoldNodes, path_labels
+from sire_core.search.chains.neural_scorer import edge_features, pair_features, title_keywords
 from sire_core.search.chains.walk import ChainQuestion, find_seeds, frontier, walk_chains
 
 if TYPE_CHECKING:

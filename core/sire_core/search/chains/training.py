@@ -12,12 +12,11 @@ import numpy as np
 from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.neural import need_torch
-from sire_core.neural.chain_loss import LOSSES
+from sire_core.neural.chain_steps import LOSSES
 from sire_core.search.chains.checkpoint import scorer_digest, scorer_of
 from sire_core.search.chains.examples import make_examples, match_rate, text_steps
-from sire_core.search.chains.features import EDGE_FEATURES, PAIR_FEATURES
 from sire_core.search.chains.labels import LABELS
-from sire_core.search.chains.neural_scorer import NeuralScorer
+from sire_core.search.chains.neural_scorer import EDGE_FEATURES, PAIR_FEATURES, NeuralScorer
 from sire_core.search.chains.scorers import HeuristicScorer, RandomScorer
 
 if TYPE_CHECKING:

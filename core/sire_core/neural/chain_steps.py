@@ -1,10 +1,35 @@
-"""Losses over the candidates of many decisions at once; the paper names none (IIER)."""
+"""What scorers of evidence chains learn from, and their losses; imported without torch. The paper names none (IIER)."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["LOSSES", "step_loss"]
+if TYPE_CHECKING:
+    from sire_core.protocols import BoolArray, FloatArray
+
+__all__ = ["LOSSES", "TextStep", "step_loss"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextStep:
+    """A chain that has to go on, as texts.
+
+    Attributes:
+        question: The question.
+        path: Passages of the chain, one after the other.
+        candidates: Passages that it could take.
+        edges: What joins the last passage of the chain with each: structural, semantic and keyword weight, float32
+            `[c, 3]`.
+        positive: Which of them are right, `[c]`.
+    """
+
+    question: str
+    path: str
+    candidates: tuple[str, ...]
+    edges: FloatArray
+    positive: BoolArray
+
 
 LOSSES = ("listwise", "bce")
 """`listwise`: softmax cross-entropy over the candidates of a decision, its right ones sharing the mass. `bce`: every
