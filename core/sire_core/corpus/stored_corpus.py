@@ -7,18 +7,20 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from sire_core.filters import comparable
 from sire_core.protocols import Delta
 from sire_core.types import Chunk, Unit, UnitKind
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from sire_core.corpus.changes import CorpusChange
     from sire_core.corpus.stored import StoredDocument
     from sire_core.types import Chunk
 
-__all__ = ["CorpusUpdate", "PassageChange", "StoredCorpus", "chunk_units", "differs"]
+__all__ = ["CorpusUpdate", "Follower", "PassageChange", "StoredCorpus", "chunk_units", "differs"]
 
 
 def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
@@ -65,8 +67,22 @@ def differs(unit: Unit, other: Unit) -> bool:
 
 
 T = TypeVar("T")
+F = TypeVar("F", bound="Follower")
 Place = tuple[int, int, str]
 """Sequence of a chunk's document, the chunk's position in it, and its id: what chunks and units are ordered by."""
+
+
+class Follower(Protocol):
+    """Something that is made of a whole corpus once, and then follows its changes; never changed itself."""
+
+    @classmethod
+    def of(cls, corpus: StoredCorpus) -> Self:
+        """Make it."""
+        ...
+
+    def updated(self, update: CorpusUpdate) -> Self:
+        """The same after a change, equal to what `of` makes of the corpus after it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +97,7 @@ class StoredCorpus:
         chunk_by_id: The chunks by id.
         unit_by_chunk: The unit of every chunk, by its id.
         units_by_hash: Ids of the units with the same title and text, by content hash.
-        made: What `of_texts` has made, by content hash; handed on from change to change.
+        followed: What `following` has made, by its class; brought along with every change.
     """
 
     documents: Mapping[str, StoredDocument] = field(default_factory=dict)
@@ -91,7 +107,7 @@ class StoredCorpus:
     chunk_by_id: Mapping[str, Chunk] = field(default_factory=dict)
     unit_by_chunk: Mapping[str, Unit] = field(default_factory=dict)
     units_by_hash: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    made: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
+    followed: dict[type[Follower], Follower] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, documents: Mapping[str, StoredDocument], chunks: Sequence[Chunk]) -> StoredCorpus:
@@ -129,13 +145,12 @@ class StoredCorpus:
             found += [chunk for chunk in self.chunks[start:end] if chunk.doc_id == document.id]
         return found
 
-    def of_texts(self, make: Callable[[Chunk], bytes]) -> list[bytes]:
-        """What a function, always the same, makes of the title and text of every chunk; carried over changes."""
-        made, known = self.made, self.units_by_hash
-        for found in made.keys() - known.keys():
-            del made[found]
-        made.update((found, make(self.chunk_by_id[known[found][0]])) for found in known.keys() - made.keys())
-        return [made[self.hashes[chunk.id]] for chunk in self.chunks]
+    def following(self, kind: type[F]) -> F:
+        """What a class makes of this corpus: made when it is first asked for, then brought along with changes."""
+        found = self.followed.get(kind)
+        if found is None:
+            found = self.followed[kind] = kind.of(self)
+        return cast("F", found)
 
     def updated(self, change: CorpusChange) -> CorpusUpdate:
         """The corpus after a change. What stays is carried over: the work is proportional to what changes."""
@@ -164,9 +179,11 @@ class StoredCorpus:
             by_id,
             _replaced(self.unit_by_chunk, before, own),
             _replaced(self.units_by_hash, said, _by_hash(new, hashes)),
-            self.made,
         )
-        return CorpusUpdate(self, change, after, tuple(gone), tuple(put), _passage_change(old, new))
+        update = CorpusUpdate(self, change, after, tuple(gone), tuple(put), _passage_change(old, new))
+        for kind in self.followed:
+            update.following(kind)
+        return update
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +205,13 @@ class CorpusUpdate:
     old_chunks: tuple[Chunk, ...]
     new_chunks: tuple[Chunk, ...]
     passages: PassageChange
+
+    def following(self, kind: type[F]) -> tuple[F, F]:
+        """What a class makes of the corpus before and after; see `StoredCorpus.following`."""
+        before = self.before.following(kind)
+        if kind not in self.after.followed:
+            self.after.followed[kind] = before.updated(self)
+        return before, self.after.following(kind)
 
     @property
     def added(self) -> list[Chunk]:

@@ -8,13 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from sire_core.algorithms.wording import count
-from sire_core.corpus.sections import title_line
 from sire_core.errors import BuildError
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
-    from sire_core.corpus.stored_corpus import CorpusUpdate, StoredCorpus
+    from sire_core.corpus.stored_corpus import CorpusUpdate
     from sire_core.extraction.titles import TitleLinker
     from sire_core.protocols import Extractor, Progress, Runner
     from sire_core.types import Chunk, ExtractionRecord
@@ -119,13 +118,13 @@ class RecordReader:
     """Records of a corpus by chunk id, with its titles linked as entities where the extractor asks for it.
 
     Args:
-        corpus: All passages.
+        update: The corpus, and what of it changes.
         extractor: Made the records.
         store: Keeps them.
     """
 
-    def __init__(self, corpus: StoredCorpus, extractor: Extractor, store: RecordStore) -> None:
-        self._corpus, self._extractor, self._store = corpus, extractor, store
+    def __init__(self, update: CorpusUpdate, extractor: Extractor, store: RecordStore) -> None:
+        self._update, self._extractor, self._store = update, extractor, store
         self._all: Mapping[str, ExtractionRecord] | None = None
         self._asked = 0
 
@@ -133,8 +132,9 @@ class RecordReader:
         """Records of some chunks, or of all, which are then kept for the next request."""
         if self._all is not None:
             return self._all
-        wanted = self._corpus.chunks if only is None else self._corpus.in_order(only)
-        hashes = self._corpus.hashes
+        corpus = self._update.after
+        wanted = corpus.chunks if only is None else corpus.in_order(only)
+        hashes = corpus.hashes
         stored = self._store.records(self._extractor.fingerprint, [hashes[chunk.id] for chunk in wanted])
         found = {chunk.id: stored[hashes[chunk.id]] for chunk in wanted if hashes[chunk.id] in stored}
         linked = self._linked(found, wanted) if self._extractor.links_titles else found
@@ -146,23 +146,23 @@ class RecordReader:
         self, records: Mapping[str, ExtractionRecord], wanted: Sequence[Chunk]
     ) -> Mapping[str, ExtractionRecord]:
         """With titles linked: all of them once for many records, those in their reach for a few."""
-        from sire_core.extraction.title_changes import titles_in_reach
+        from sire_core.extraction.title_changes import words_said
+        from sire_core.extraction.title_index import TitleIndex
         from sire_core.extraction.titles import TitleLinker
 
         self._asked += len(wanted)
-        if self._asked > len(self._corpus.chunks) // 32:
+        corpus = self._update.after
+        if self._asked > len(corpus.chunks) // 32 or not self._update.before.chunks:
             return self._linker.link(records, wanted)
-        return TitleLinker(titles_in_reach(self._titles, records.values())).link(records, wanted)
-
-    @cached_property
-    def _titles(self) -> Sequence[str]:
-        return list(dict.fromkeys(map(_title, self._corpus.chunks)))
+        titles = self._update.following(TitleIndex)[1]
+        return TitleLinker(titles.beginning_with(words_said(records.values()), corpus)).link(records, wanted)
 
     @cached_property
     def _linker(self) -> TitleLinker:
+        from sire_core.extraction.title_index import title_of
         from sire_core.extraction.titles import TitleLinker
 
-        return TitleLinker(self._titles)
+        return TitleLinker(list(map(title_of, self._update.after.chunks)))
 
 
 def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: RecordStore) -> frozenset[str]:
@@ -173,30 +173,30 @@ def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: R
         extractor: Made the records.
         store: Keeps them.
     """
-    if not extractor.links_titles:
+    before, after = update.before, update.after
+    if not extractor.links_titles or not before.chunks:  # none is old
         return frozenset()
-    from sire_core.extraction.title_changes import changed_wordings, folded, likely_passages, touched_records
+    from sire_core.extraction.passage_texts import PassageTexts
+    from sire_core.extraction.title_changes import changed_wordings, touched_records
+    from sire_core.extraction.title_index import TitleIndex, first_word, title_of
 
-    after, hashes = update.after.chunks, update.after.hashes
-    wordings = changed_wordings(list(map(_title, update.before.chunks)), list(map(_title, after)))
+    was, now = update.following(TitleIndex)
+    touched = {title_of(chunk) for chunk in (*update.old_chunks, *update.new_chunks)}
+    words = {first_word(title) for title in touched if (title in was.chunks) != (title in now.chunks)}
+    wordings = changed_wordings(was.beginning_with(words, before), now.beginning_with(words, after))
     if not wordings:
         return frozenset()
     verbatim = getattr(extractor, "verbatim", False)
-    if len(wordings) > len(after) // (8 if verbatim else 32):  # linking everything is faster then
-        return frozenset(chunk.id for chunk in after)
+    if len(wordings) > len(after.chunks) // (8 if verbatim else 32):  # linking everything is faster then
+        return frozenset(chunk.id for chunk in after.chunks)
     if verbatim:  # the passages are at hand, and shorter than what is stored of them
-        texts = update.after.of_texts(lambda chunk: folded(chunk.index_text))
-        after = [after[place] for place in likely_passages(texts, wordings)]
-        bodies = store.bodies(extractor.fingerprint, [hashes[chunk.id] for chunk in after])
+        likely = update.following(PassageTexts)[1].holding(wordings)
+        bodies = store.bodies(extractor.fingerprint, sorted(likely))
     else:
         bodies = store.bodies(extractor.fingerprint)
-    touched = touched_records(bodies, wordings)
-    return frozenset(chunk.id for chunk in after if hashes[chunk.id] in touched)
-
-
-def _title(chunk: Chunk) -> str:
-    """The title of a passage, or the one that its text begins with."""
-    return chunk.title or title_line(chunk.text)[0]
+    said = after.units_by_hash
+    units = [unit for found in touched_records(bodies, wordings) for unit in said.get(found, ())]
+    return frozenset(chunk for unit in units for chunk in after.unit_by_chunk[unit].chunk_ids)
 
 
 def missing_chunks(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,17 +63,35 @@ def test_carried_over_is_read_anew(steps):
         assert len({**known, **put}) == len(corpus.units)
 
 
+class Texts:
+    """Follows a corpus, and says what it looked at."""
+
+    made: ClassVar[list[str]] = []
+
+    def __init__(self, texts):
+        self.texts = texts
+
+    @classmethod
+    def of(cls, corpus):
+        cls.made += [chunk.text for chunk in corpus.chunks]
+        return cls({chunk.id: chunk.text for chunk in corpus.chunks})
+
+    def updated(self, update):
+        self.made += [chunk.text for chunk in update.new_chunks]
+        gone = {chunk.id for chunk in update.old_chunks}
+        kept = {chunk: text for chunk, text in self.texts.items() if chunk not in gone}
+        return Texts(kept | {chunk.id: chunk.text for chunk in update.new_chunks})
+
+
 def test_a_change_looks_at_what_changes_only(monkeypatch):
     grouped = []
     whole = stored_corpus.chunk_units
     monkeypatch.setattr(stored_corpus, "chunk_units", lambda chunks: grouped.append(len(chunks)) or whole(chunks))
     documents = [Document(f"d{i}", f"Number {i}.") for i in range(500)]
     corpus = changed(StoredCorpus(), "build", documents).after
-    made = []
-    corpus.of_texts(lambda chunk: made.append(chunk.id) or chunk.text.encode())
-    grouped.clear(), made.clear()
+    assert corpus.following(Texts).texts == {chunk.id: chunk.text for chunk in corpus.chunks}
+    grouped.clear(), Texts.made.clear()
     corpus = changed(corpus, "put", [Document("d7", "Number eight."), Document("new", "Number 9.")]).after
-    texts = corpus.of_texts(lambda chunk: made.append(chunk.id) or chunk.text.encode())
     assert grouped == [3], "the two passages, and the old one with the same words"
-    assert len(made) == 1
-    assert texts == [chunk.text.encode() for chunk in corpus.chunks]
+    assert corpus.following(Texts).texts == {chunk.id: chunk.text for chunk in corpus.chunks}
+    assert sorted(Texts.made) == ["Number 9.", "Number eight."]

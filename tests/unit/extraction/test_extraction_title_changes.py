@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sire_core import Document
+from sire_core.corpus.changes import StoredDocument, plan_delete, plan_put
+from sire_core.corpus.stored_corpus import StoredCorpus
 from sire_core.data import demo_documents
+from sire_core.extraction.passage_texts import PassageTexts
 from sire_core.extraction.record import to_json
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.extraction.title_changes import (
-    changed_wordings,
-    folded,
-    likely_passages,
-    titles_in_reach,
-    touched_records,
-)
+from sire_core.extraction.title_changes import changed_wordings, touched_records, words_said
+from sire_core.extraction.title_index import TitleIndex, first_word, title_of
 from sire_core.extraction.titles import WORD, TitleLinker
+from sire_core.extraction.wordings import Wording, folded
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
@@ -69,6 +69,10 @@ def record(number, texts, name):
     )
 
 
+def corpus_of(chunks):
+    return StoredCorpus.of({c.doc_id: StoredDocument(c.doc_id, i, "", "", {}) for i, c in enumerate(chunks)}, chunks)
+
+
 def linked(titles, records):
     chunks = [Chunk(f"c{i}", f"d{i}", 0, "", "") for i in range(len(records))]
     found = TitleLinker(titles).link({f"c{i}": record for i, record in enumerate(records)}, chunks)
@@ -88,7 +92,44 @@ def test_all_records_that_change_are_found(rows, before, after):
 @given(RECORDS, st.lists(st.sampled_from(TITLES)))
 def test_titles_out_of_reach_change_nothing(rows, titles):
     records = [record(number, *row) for number, row in enumerate(rows)]
-    assert linked(titles_in_reach(titles, records), records) == linked(titles, records)
+    chunks = [Chunk(f"c{i}", f"d{i}", 0, title, ".") for i, title in enumerate(titles)]
+    corpus = corpus_of(chunks)
+    in_reach = corpus.following(TitleIndex).beginning_with(words_said(records), corpus)
+    assert linked(in_reach, records) == linked(titles, records)
+
+
+FOLLOWED = st.lists(
+    st.builds(
+        Document,
+        id=st.sampled_from([f"d{i}" for i in range(6)]),
+        title=st.sampled_from(TITLES),
+        text=st.sampled_from(["", *TEXTS]),
+    ),
+    max_size=4,
+    unique_by=lambda document: document.id,
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.booleans(), FOLLOWED), max_size=6))
+def test_titles_and_texts_follow_the_corpus(steps):
+    corpus = StoredCorpus()
+    corpus.following(TitleIndex), corpus.following(PassageTexts)
+    for put, documents in steps:
+        known = corpus.documents
+        plan = (
+            plan_put(known, documents, None) if put else plan_delete(known, [d.id for d in documents], missing_ok=True)
+        )
+        corpus = corpus.updated(plan).after
+        fresh = StoredCorpus.of(corpus.documents, corpus.chunks)
+        words = {first_word(title) for title in TITLES}
+        expected = fresh.following(TitleIndex).beginning_with(words, fresh)
+        assert corpus.following(TitleIndex).beginning_with(words, corpus) == expected
+        assert expected == list(dict.fromkeys(title for c in corpus.chunks if (title := title_of(c)).strip()))
+        for wording in ("Old Mill", "Smith and Sons", "Aylwin", "Office Space"):
+            pieces = Wording(wording).pieces
+            expected = {c.hash for c in corpus.chunks if all(piece in folded(c.index_text) for piece in pieces)}
+            assert corpus.following(PassageTexts).holding([wording]) == expected
 
 
 @pytest.mark.parametrize(
@@ -104,7 +145,9 @@ def test_titles_out_of_reach_change_nothing(rows, titles):
 def test_spellings_that_mean_the_same_are_found(title, text):
     wordings = changed_wordings([], [title])
     assert touched_records({"a": to_json(record(0, [text], "Ann")).encode()}, wordings) == {"a"}
-    assert likely_passages([folded("Nothing."), folded(text)], wordings) == [1]
+    nothing, passage = Chunk("c0", "d0", 0, "Nothing.", ""), Chunk("c1", "d1", 0, text, "")
+    corpus = corpus_of([nothing, passage])
+    assert corpus.following(PassageTexts).holding(wordings) == {passage.hash}
 
 
 def test_only_whole_words_are_found():
@@ -135,10 +178,9 @@ def test_passages_tell_which_verbatim_records_may_change(rows, before, after):
     chunks = [Chunk(f"c{i}", f"d{i}", 0, title, " ".join(texts)) for i, (title, texts) in enumerate(rows)]
     wordings = changed_wordings(before, after)
     records = rules_records(chunks)
-    touched = touched_records({str(i): to_json(r).encode() for i, r in enumerate(records)}, wordings)
-    likely = likely_passages([folded(chunk.index_text) for chunk in chunks], wordings)
-    assert touched <= {str(place) for place in likely}
-    assert likely == sorted(set(likely))
+    bodies = {chunk.hash: to_json(r).encode() for chunk, r in zip(chunks, records, strict=True)}
+    corpus = corpus_of(chunks)
+    assert touched_records(bodies, wordings) <= corpus.following(PassageTexts).holding(wordings)
 
 
 @settings(deadline=None)
