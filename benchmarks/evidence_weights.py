@@ -24,8 +24,9 @@ from sire_core.models.lexical_embedder import is_lexical
 from sire_core.models.sync import run_sync
 from sire_core.recipes import sire
 from sire_core.search.rankers.evidence_index import EvidenceIndex
+from sire_core.search.rankers.evidence_leads import STEP
 from sire_core.search.rankers.evidence_paths import EvidencePaths
-from sire_core.search.rankers.evidence_question import OWN, STEP, QuestionEvidence
+from sire_core.search.rankers.evidence_question import OWN, QuestionEvidence
 from sire_core.search.rankers.evidence_weights import (
     NEURAL_OWN,
     NEURAL_TARGET,

@@ -40,8 +40,13 @@ class Similarities(Protocol):
     def all(self) -> FloatArray:
         """Those of all units, `[size]`."""
 
-    def at(self, positions: IntArray) -> FloatArray:
-        """Those of some units."""
+    def at(self, positions: IntArray, rows: FloatArray | None = None) -> FloatArray:
+        """Those of some units.
+
+        Args:
+            positions: The units.
+            rows: Their vectors in the pool, where the caller has read them, `[len(positions), dimension]`.
+        """
 
     def best(self, n: int) -> tuple[IntArray, FloatArray]:
         """The `n` most similar units, best first, ties by position, and their similarities."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
@@ -10,7 +10,7 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from sire_core.protocols import Ranking
     from sire_core.search.view import PoolView
-    from sire_core.types import Hit
+    from sire_core.types import Hit, PathStep
 
 __all__ = ["RETURNS", "check_returns", "passage_hits"]
 
@@ -54,9 +54,10 @@ async def passage_hits(ranking: Ranking, k: int, view: PoolView) -> list[Hit]:
             break
         reach *= 2
     hits: list[Hit] = []
-    for passage, (position, score) in list(brought.items())[:k]:
-        hit = view.hit(passage, score, ranking)
+    paths: dict[int, tuple[PathStep, ...]] = {}  # of units that bring passages, each worked out once
+    for passage, (position, score) in islice(brought.items(), k):
+        if passage != position and position not in paths:
+            paths[position] = view.path_through(position, ranking)
         least = hits[-1].score if hits else score
-        path = hit.path if passage == position else view.path_through(position, ranking)
-        hits.append(replace(hit, score=min(score, least), path=path))
+        hits.append(view.hit(passage, min(score, least), ranking, paths.get(position)))
     return hits

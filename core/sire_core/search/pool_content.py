@@ -181,11 +181,12 @@ class PoolContent:
             for position, score in zip(positions.tolist(), scores.tolist(), strict=True)
         ]
 
-    def hit(self, position: int, score: float, ranking: Ranking) -> Hit:
-        """One of `hits`."""
+    def hit(self, position: int, score: float, ranking: Ranking, path: tuple[PathStep, ...] | None = None) -> Hit:
+        """One of `hits`; its path is asked of the ranking unless it is given."""
         places = self._places(position)
         unit, documents = self.pool.unit(position, _cited(places, ranking).tolist() if len(places) > 1 else None)
-        path = ranking.path(position)
+        if path is None:
+            path = ranking.path(position)
         if unit.kind is UnitKind.CHUNK:
             return Hit(unit, score, documents, path, unit.metadata)
         sources = self._sources(position)

@@ -24,6 +24,10 @@ T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
 
+_STEP = 8
+_MANY = 4 * _STEP
+"""From so many times as many scores as are wanted, one in `_STEP` of them tells which are too low."""
+
 
 def best_first(scores: FloatArray, n: int) -> IntArray:
     """Positions of the `n` largest scores, best first, ties by position. `-inf` entries are left out.
@@ -32,19 +36,27 @@ def best_first(scores: FloatArray, n: int) -> IntArray:
         scores: `[size]`.
         n: How many; fewer are returned when fewer are finite.
     """
-    size = len(scores)
     if n < 1:
         return np.empty(0, dtype=np.int64)
-    if n < size:
-        # Everything at or above the n-th largest score, so that ties at the border are broken by position.
-        border = np.partition(scores, size - n)[size - n]
-        candidates = np.flatnonzero(scores >= border)
-    else:
-        candidates = np.arange(size)
+    candidates = _at_least(scores, n)
     values = scores[candidates]
     order = np.argsort(-values, kind="stable")[:n]
     order = order[np.isfinite(values[order])]
     return np.asarray(candidates[order], dtype=np.int64)
+
+
+def _at_least(scores: FloatArray, n: int) -> IntArray:
+    """Positions of everything at or above the n-th largest score, so that ties at the border are broken by position."""
+    size = len(scores)
+    if n >= size:
+        return np.arange(size)
+    if size < _MANY * n:
+        return np.flatnonzero(scores >= np.partition(scores, size - n)[size - n])
+    # The n-th largest of some is not above the n-th largest of all: what is below it needs no partition.
+    some = scores[::_STEP]
+    candidates = np.flatnonzero(scores >= np.partition(some, len(some) - n)[len(some) - n])
+    values = scores[candidates]
+    return np.asarray(candidates[values >= np.partition(values, len(values) - n)[len(values) - n]], dtype=np.int64)
 
 
 class ScoredRanking:

@@ -49,6 +49,15 @@ def test_best_first_equals_sorting(scores, n):
     assert best_first(values, n).tolist() == expected
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4000), st.integers(1, 60), st.sampled_from([2, 50, 10**6]))
+def test_the_best_of_many_are_those_of_a_stable_sort(seed, size, n, different):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, different, size).astype(np.float32)
+    values[rng.random(size) < 0.2] = -np.inf
+    expected = np.argsort(-values, kind="stable")[:n]
+    assert best_first(values, n).tolist() == expected[np.isfinite(values[expected])].tolist()
+
+
 @given(SCORES, st.lists(st.integers(1, 50), max_size=5))
 def test_a_ranking_can_be_read_further_and_further(scores, sizes):
     values = np.array(scores, dtype=np.float32)

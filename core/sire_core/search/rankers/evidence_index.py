@@ -18,7 +18,7 @@ from sire_core.search.rankers.passage_words import PassageWords
 from sire_core.search.rankers.spelled_text import SpelledText
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -138,11 +138,12 @@ class EvidenceIndex:
         """The first of the sentences of a passage that has any."""
         return int(self.sentences.starts[passage])
 
-    def entities_named(self, keys: Keys) -> list[Ints]:
-        """Entities of each of some names."""
-        first = np.searchsorted(self.names, keys, side="left").tolist()
-        last = np.searchsorted(self.names, keys, side="right").tolist()
-        return [self.named[start:end] for start, end in zip(first, last, strict=True)]
+    def entities_named(self, keys: Keys) -> Iterator[tuple[int, Ints]]:
+        """Entities of some names: for every key that is a name its place in `keys`, ascending, and whose it is."""
+        first = np.searchsorted(self.names, keys, side="left")
+        last = np.searchsorted(self.names, keys, side="right")
+        for place in np.flatnonzero(last > first).tolist():
+            yield place, self.named[first[place] : last[place]]
 
     def name_in(self, passage: int, entity: int) -> str:
         """How the record of a passage names an entity; empty when it does not."""

@@ -29,19 +29,19 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, float]:
     words = name_words(question)
     spelled = _spellings(question, words)
     lowered = question[1:] == question[1:].lower()
-    keys = word_keys(words)
     used = np.zeros(len(words), dtype=bool)
     found: dict[int, float] = {}
-    for length in range(min(LONGEST_NAME, len(words)), 0, -1):
-        for start, entities in enumerate(index.entities_named(phrase_keys(keys, length))):
-            place = slice(start, start + length)
-            if not len(entities) or used[place].any():
-                continue
-            about = bool((index.owners.lengths(entities) > 0).any())
-            sure = _confidence(words[place], spelled[place], first=start == 0, lowered=lowered, about=about)
-            if sure:
-                used[place] = True
-                found |= dict.fromkeys(entities.tolist(), sure)
+    phrases = phrase_keys(word_keys(words), LONGEST_NAME)[::-1]
+    places = [slice(start, start + len(words) + 1 - len(keys)) for keys in phrases for start in range(len(keys))]
+    for number, entities in index.entities_named(np.concatenate([np.zeros(0, dtype=np.uint64), *phrases])):
+        place = places[number]
+        if used[place].any():
+            continue
+        about = bool((index.owners.lengths(entities) > 0).any())
+        sure = _confidence(words[place], spelled[place], first=place.start == 0, lowered=lowered, about=about)
+        if sure:
+            used[place] = True
+            found |= dict.fromkeys(entities.tolist(), sure)
     return found
 
 

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.wording import excerpt
+from sire_core.algorithms.grouping import distinct
 from sire_core.search.rankers.evidence_index import EvidenceIndex
-from sire_core.search.rankers.evidence_question import NO_LEADS, Leads, QuestionEvidence
-from sire_core.search.rankers.evidence_texts import name_words, passage_headings, titled_sentences
+from sire_core.search.rankers.evidence_leads import NO_LEADS, Leads
+from sire_core.search.rankers.evidence_question import QuestionEvidence
+from sire_core.search.rankers.evidence_reasons import EvidenceReasons, unit_sentences
 from sire_core.search.rankers.evidence_weights import Weights
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first
 from sire_core.search.similarities import KnownSimilarities
 from sire_core.search.vectors.sq_index import SQIndex
 from sire_core.settings import check_settings, setting
-from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from sire_core.algorithms.lists import Ints
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EvidencePaths"]
 
-_LONGEST_SENTENCE = 240
 _FIT = 2.0  # weight of how well the end of a step fits what was read with the question, on the even questions
 _LEAST_KNOWN = 1e-6
 _ENOUGH = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
@@ -81,24 +78,26 @@ class EvidencePaths:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         allowed = view.allowed(where)
         cosines = await view.similarities(query, await view.embed_query(query), where)
-        ways = await asyncio.to_thread(self._ways, query, cosines, view, allowed)
-        if ways is None:
-            return ScoredRanking(cosines.all(), allowed, lambda _: ())
-        if self.read_steps and len(ways.steps):
-            ways = await self._read(query, ways, view)
+        ways, ranking = await asyncio.to_thread(self._ways, query, cosines, view, allowed)
+        if ways is None or not (self.read_steps and len(ways.steps)):
+            return ranking
+        ways = await self._read(query, ways, view)
         return await asyncio.to_thread(ways.ranking, view, cosines, allowed)
 
-    def _ways(self, query: str, cosines: Similarities, view: View, allowed: BoolArray | None) -> _Ways | None:
-        """The candidates and the steps to them; None when there are no passages."""
+    def _ways(
+        self, query: str, cosines: Similarities, view: View, allowed: BoolArray | None
+    ) -> tuple[_Ways | None, Ranking]:
+        """The candidates and the steps to them, None when there are no passages; and the ranking that they make."""
         index = EvidenceIndex.of(view)
         if not len(index.chunks):
-            return None
+            return None, ScoredRanking(cosines.all(), allowed, lambda _: ())
         inside = None if allowed is None else allowed[index.chunks]
         among = cosines if len(index.chunks) == view.size else KnownSimilarities(cosines.all()[index.chunks])
         evidence = QuestionEvidence(query, index, among, view.matrix, inside, self.pool)
         weights = Weights.of(view.embedder_fingerprint)
         passages, own, leads = self.evidence(evidence, weights)
-        return _Ways.of(evidence, passages, own, leads, weights)
+        ways = _Ways.of(evidence, passages, own, leads, weights)
+        return ways, ways.ranking(view, cosines, allowed)
 
     async def _read(self, query: str, ways: _Ways, view: View) -> _Ways:
         """Steps whose ends fit the question and the sentence together count for more."""
@@ -106,7 +105,7 @@ class EvidencePaths:
         index, leads = ways.evidence.index, ways.leads
         sources = leads.sources[read]
         sentences = [
-            _sentences(unit)[sentence - index.first_sentence(source)]
+            unit_sentences(unit)[sentence - index.first_sentence(source)]
             for unit, source, sentence in zip(
                 view.units(index.chunks[sources]), sources.tolist(), leads.sentences[read].tolist(), strict=True
             )
@@ -131,15 +130,24 @@ class EvidencePaths:
         for last in range(self.rounds, 0, -1):
             order = best_first(scores.astype(np.float32), self.first)
             leads = evidence.leads(passages[order], scores[order] - np.logaddexp.reduce(scores), self.widest)
-            new = np.setdiff1d(leads.targets, known)
-            order = np.argsort(np.concatenate([known, new]))
-            known = np.concatenate([known, new])[order]
-            evident = np.concatenate([evident, evidence.own(new)])[order]
-            passages = np.union1d(evidence.candidates, leads.targets)
-            own = evident[np.searchsorted(known, passages)]
+            ends = distinct(leads.targets)
+            new = ends[~_among(ends, known)]
+            known, evident = np.concatenate([known, new]), np.concatenate([evident, evidence.own(new)])
+            order = np.argsort(known)
+            known, evident = known[order], evident[order]
+            reached = _among(known, evidence.candidates) | _among(known, ends)
+            passages, own = known[reached], evident[reached]
             if last > 1:
                 scores = _Ways.of(evidence, passages, own, leads, weights).scores()
         return passages, own, leads
+
+
+def _among(passages: Ints, others: Ints) -> BoolArray:
+    """Which of some passages are among others, which ascend."""
+    if not len(others):
+        return np.zeros(len(passages), dtype=bool)
+    places = np.minimum(np.searchsorted(others, passages), len(others) - 1)
+    return np.asarray(others[places] == passages, dtype=bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,97 +210,5 @@ class _Ways:
     def ranking(self, view: View, cosines: Similarities, allowed: BoolArray | None) -> Ranking:
         """All units: what was reached by its score, the rest behind by cosine."""
         reached = self.evidence.index.chunks[self.passages]
-        explain = _Reasons(view, self.evidence, self.best(), cosines).path
+        explain = EvidenceReasons(view, self.evidence, self.best(), cosines).path
         return ReachedRanking(reached, self.scores().astype(np.float32), cosines, _BEHIND, allowed, explain)
-
-
-def _sentences(unit: Unit) -> list[str]:
-    return titled_sentences(unit.title, unit.text)[1]
-
-
-class _Reasons:
-    """How a passage was reached; worked out for the hits only."""
-
-    def __init__(
-        self, view: View, evidence: QuestionEvidence, best: Mapping[int, tuple[int, int, int]], cosines: Similarities
-    ) -> None:
-        self._view = view
-        self._evidence = evidence
-        self._best = best
-        self._cosines = cosines
-        self._index = evidence.index
-        self._read: dict[int, Unit] = {}
-        self._split: dict[int, list[str]] = {}
-
-    def path(self, position: int) -> tuple[PathStep, ...]:
-        """The step that led to a position with the one before, then what the passage says by itself."""
-        kind = self._view.kind_names[self._view.kinds[position]]
-        note = f"cosine {self._cosines.at(np.array([position]))[0]:.3f} with the question"
-        chunks = self._index.chunks
-        passage = int(np.searchsorted(chunks, position))
-        inside = passage < len(chunks) and chunks[passage] == position
-        shared = f"; {self._shared(passage)}" if inside else ""
-        own = PathStep(f"vector:{kind}", (self._id(position),), note + shared)
-        return (*self._steps(passage), own) if inside else (own,)
-
-    def _shared(self, passage: int) -> str:
-        """Which words of the question a passage has, and the heading with most of them."""
-        words = self._evidence.texts.words_in(passage)
-        if not words:
-            return "shares no word with it"
-        unit = self._unit(passage)
-        headings = passage_headings(unit.title, unit.text)
-        asked = [sum(word in words for word in name_words(heading)) for heading in headings]
-        best = f" (also in the heading {headings[int(np.argmax(asked))]!r})" if any(asked) else ""
-        return f"shares the word{'s' if len(words) > 1 else ''} {', '.join(words)}{best}"
-
-    def _steps(self, passage: int) -> tuple[PathStep, ...]:
-        chain: list[tuple[int, int, int, int]] = []
-        seen = {passage}
-        while passage in self._best:
-            source, sentence, entity = self._best[passage]
-            if source in seen:
-                break
-            chain.insert(0, (source, sentence, entity, passage))
-            seen.add(source)
-            passage = source
-        steps = list(self._named(passage))
-        for source, sentence, entity, target in chain:
-            ids = (self._passage_id(source), self._index.entity_id(entity), self._passage_id(target))
-            name = self._name(entity, source, target) or "it"
-            text = self._sentence(source, sentence)
-            steps.append(PathStep("entity", ids, f"names {name}: {excerpt(text, name, _LONGEST_SENTENCE)}"))
-        return tuple(steps)
-
-    def _unit(self, passage: int) -> Unit:
-        if passage not in self._read:
-            [self._read[passage]] = self._view.units([int(self._index.chunks[passage])])
-        return self._read[passage]
-
-    def _sentence(self, passage: int, sentence: int) -> str:
-        if passage not in self._split:
-            self._split[passage] = _sentences(self._unit(passage))
-        return self._split[passage][sentence - self._index.first_sentence(passage)]
-
-    def _named(self, passage: int) -> tuple[PathStep, ...]:
-        """What the question names in the passage, if anything."""
-        index = self._index
-        inside = set(index.entities.of(passage).tolist())
-        spelled = {entity: self._name(entity, passage) for entity in self._evidence.linked if entity in inside}
-        named = {entity: name for entity, name in spelled.items() if name}
-        if not named:
-            return ()
-        ids = tuple(self._index.entity_id(entity) for entity in named)
-        labels = ", ".join(dict.fromkeys(named.values()))
-        return (PathStep("question", (*ids, self._passage_id(passage)), f"the question names {labels}"),)
-
-    def _name(self, entity: int, *passages: int) -> str:
-        """How one of some passages spells a name, empty if none does; others may call it what a filter hides."""
-        spelled = (self._index.name_in(passage, entity) for passage in passages)
-        return next((name for name in spelled if name), self._index.label(entity))
-
-    def _passage_id(self, passage: int) -> str:
-        return self._id(int(self._index.chunks[passage]))
-
-    def _id(self, position: int) -> str:
-        return str(self._view.ids[position].decode())

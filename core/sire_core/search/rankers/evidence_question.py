@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
+from sire_core.search.rankers.evidence_leads import Leads
 from sire_core.search.rankers.evidence_links import linked_entities
 from sire_core.search.rankers.evidence_sources import FewScores, near_scores, source_scores
 from sire_core.search.rankers.evidence_words import QuestionWords, largest
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["NO_LEADS", "OWN", "STEP", "Leads", "QuestionEvidence"]
+__all__ = ["OWN", "QuestionEvidence"]
 
 _ALONE = (
     *("vector", "words", "coverage", "sentence", "titled", "names", "rarest name", "title words", "fused"),
@@ -37,42 +37,9 @@ share of the question which the heading has; share of the question in words that
 cosine and BM25 of the passages before and behind, and the best of the same source (0 where there are none, or below
 the mean). Then all of these once more, times how unsure it is that the question names what
 a passage is about: where names say little, similarity decides."""
-STEP = (
-    *("from", "sentence", "new words", "both", "to title", "rarity", "asked", "from title", "alike", "single title"),
-    *("few names", "new in sentence", "few holders", "bias"),
-)
-"""Evidence of a step from a passage over a sentence and a name to another passage: log share of the first among all
-candidates, the sentence's share of the question, what the other adds to it and what both cover, whether the other is
-about the name, how rare the name is, whether the question names it, whether the question names what the first is about,
-cosine of both, 1 / how many passages are about the name, 1 / names of the first, what the other's best sentence adds,
-1 / how many others mention it."""
 _CONSTANT, _DEPTH = 61.0, 50  # of reciprocal ranks
 _LEAST_SHARE = -8.0
 _MOST_ABOUT = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Leads:
-    """Steps from first passages over a sentence and a name to other passages, `[steps]` each.
-
-    Attributes:
-        sources: Passage of the step's beginning.
-        sentences: Sentence of it that has the name.
-        entities: The name.
-        targets: Where the step leads.
-        features: See `STEP`, `[steps, len(STEP)]`.
-    """
-
-    sources: Ints
-    sentences: Ints
-    entities: Ints
-    targets: Ints
-    features: Floats
-
-
-_NOWHERE = np.zeros(0, dtype=np.int64)
-NO_LEADS = Leads(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, len(STEP))))
-"""No steps."""
 
 
 class QuestionEvidence:
@@ -103,10 +70,11 @@ class QuestionEvidence:
         self._vectors = vectors
         self._allowed = allowed
         self.linked = linked_entities(question, index)
-        self._linked = np.array(list(self.linked), dtype=np.int64)
+        self._linked = np.array([*sorted(self.linked), np.iinfo(np.int64).max])
         self.texts = QuestionWords(question, index)
         self._rarity = np.log1p(len(index.chunks)) or 1.0
         self._cosines = cosines
+        self._ends: tuple[Ints, Floats] = np.zeros(0, dtype=np.int64), np.zeros(0)
         self._words = self.texts.bm25()
         self._titled, self._names, self._rarest = self._links()
         by_vectors = cosines.best(pool)[0] if allowed is None else self._best(cosines.all(), None, pool)
@@ -126,6 +94,11 @@ class QuestionEvidence:
         self._mean_words, self._spread_words = _moments(self._words[self.candidates])
 
     def _cosine(self, passages: Ints) -> Floats:
+        """Cosines with the question; mostly of passages at the ends of steps, whose vectors were read for these."""
+        ends, cosines = self._ends
+        places = np.minimum(np.searchsorted(ends, passages), max(0, len(ends) - 1))
+        if len(ends) and np.array_equal(ends[places], passages):
+            return cosines[places]
         return self._cosines.at(passages).astype(np.float64)
 
     def _vector(self, passages: Ints) -> Floats:
@@ -175,17 +148,15 @@ class QuestionEvidence:
         index = self.index
         places, sentences, entities, counts = self._named_in(sources)
         names, number = np.unique(entities, return_inverse=True)
-        mentioned = index.holders.lengths(names)
-        of_name, holders = index.holders.take(names)
-        about = index.own[holders] == names[of_name]
-        titles = np.bincount(of_name[about], minlength=len(names))[number]
-        others = np.bincount(of_name[~about], minlength=len(names))[number]
-        kept = self._followed(of_name, holders, about | (mentioned[of_name] <= widest), max(widest, _MOST_ABOUT))
-        ends = np.cumsum(np.bincount(of_name[kept], minlength=len(names)))
-        lengths = np.diff(ends, prepend=0)[number]
-        held, followed = np.arange(len(entities)).repeat(lengths), kept[ranges((ends[number] - lengths), lengths)]
-        other = holders[followed] != sources[places[held]]
-        held, targets, about = held[other], holders[followed][other], about[followed][other]
+        mentioned, titles = index.holders.lengths(names), index.owners.lengths(names)
+        of_name, holders = self._followed(names, mentioned <= widest, max(widest, _MOST_ABOUT))
+        counts_held = np.bincount(of_name, minlength=len(names))
+        lengths = counts_held[number]
+        held = np.arange(len(entities)).repeat(lengths)
+        targets = holders[ranges((counts_held.cumsum() - counts_held)[number], lengths)]
+        other = np.flatnonzero(targets != sources[places[held]])
+        held, targets = held[other], targets[other]
+        about = index.own[targets] == entities[held]
         from_place = places[held]
         mask, target_masks = self.texts.passages[sources][from_place], self.texts.passages[targets]
         rarity = (np.log1p(len(index.chunks) / np.maximum(1, mentioned)) / self._rarity)[number]
@@ -197,34 +168,53 @@ class QuestionEvidence:
                 self.texts.share(target_masks | mask),
                 about,
                 rarity[held],
-                np.isin(entities, self._linked)[held],
-                np.isin(index.own[sources], self._linked)[from_place],
+                self._is_linked(entities)[held],
+                self._is_linked(index.own[sources])[from_place],
                 self._alike(sources, from_place, targets) / self._spread / -_LEAST_SHARE,
-                about / np.maximum(1, titles)[held],
+                about / np.maximum(1, titles)[number][held],
                 1.0 / np.maximum(1, counts)[from_place],
                 self.texts.best_sentence(targets, ~mask),
-                ~about / np.maximum(1, others)[held],
+                ~about / np.maximum(1, mentioned - titles)[number][held],
                 np.ones(len(held)),
             ]
         ).T
         return Leads(sources[from_place], sentences[held], entities[held], targets, features)
 
+    def _is_linked(self, entities: Ints) -> BoolArray:
+        """Whether the question names some entities."""
+        return np.asarray(self._linked[np.searchsorted(self._linked, entities)] == entities, dtype=bool)
+
     def _alike(self, sources: Ints, places: Ints, targets: Ints) -> Floats:
         """Cosines of pairs: of the source at a place with a target. A passage is the target of many."""
         ends, end = np.unique(targets, return_inverse=True)
         first, second = (self._vectors[self.index.chunks[passages]] for passages in (sources, ends))
+        self._ends = ends, self._cosines.at(ends, second).astype(np.float64)
         return np.asarray((second @ first.T)[end.ravel(), places], dtype=np.float64)
 
-    def _followed(self, names: Ints, holders: Ints, keep: BoolArray, most: int) -> Ints:
-        """Places in `holders` of those that steps lead to, of each name at most so many."""
-        kept = np.flatnonzero(keep if self._allowed is None else keep & self._allowed[holders])
+    def _followed(self, names: Ints, narrow: BoolArray, most: int) -> tuple[Ints, Ints]:
+        """Passages that steps over some names lead to, of each name at most so many: place of the name, and passage.
+
+        Args:
+            names: The names, distinct.
+            narrow: Which lead to every passage that mentions them; the others only to those that are about them.
+            most: How many passages of a name are followed.
+        """
+        lists = (self.index.holders, np.flatnonzero(narrow)), (self.index.owners, np.flatnonzero(~narrow))
+        taken = [(places, *held.take(names[places])) for held, places in lists]
+        of_name = np.concatenate([places[which] for places, which, _ in taken])
+        passages = np.concatenate([found for *_, found in taken])
+        order = np.argsort(of_name, kind="stable")
+        if self._allowed is not None:
+            order = order[self._allowed[passages[order]]]
+        of_name, passages = of_name[order], passages[order]
         # A book in a thousand passages has one title: every passage would lead to all others.
-        crowded = np.flatnonzero(np.bincount(names[kept])[names[kept]] > most)
-        if len(crowded):
-            order = crowded[np.lexsort((-self._cosine(holders[kept[crowded]]), names[kept[crowded]]))]
-            group = names[kept[order]]
-            kept = np.delete(kept, order[np.arange(len(order)) - np.searchsorted(group, group) >= most])
-        return kept
+        crowded = np.flatnonzero(np.bincount(of_name)[of_name] > most)
+        if not len(crowded):
+            return of_name, passages
+        order = crowded[np.lexsort((-self._cosine(passages[crowded]), of_name[crowded]))]
+        group = of_name[order]
+        left_out = order[np.arange(len(order)) - np.searchsorted(group, group) >= most]
+        return np.delete(of_name, left_out), np.delete(passages, left_out)
 
     def _named_in(self, sources: Ints) -> tuple[Ints, Ints, Ints, Ints]:
         """Names of passages: place of the passage, the name's sentence that covers most of the question, the entity.

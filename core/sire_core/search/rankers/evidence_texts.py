@@ -134,9 +134,14 @@ def longer_keys(keys: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[
     return np.asarray(found ^ (found >> np.uint64(29)), dtype=np.uint64)
 
 
-def phrase_keys(keys: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
-    """A key of every `length` consecutive words, `[len(keys) - length + 1]`."""
-    found = np.zeros(len(keys), dtype=np.uint64)
-    for offset in range(length):
-        found = longer_keys(found, keys[offset:])
-    return found
+def phrase_keys(keys: NDArray[np.uint64], longest: int) -> list[NDArray[np.uint64]]:
+    """Keys of consecutive words: first of every word, then of every two, and so on, `[len(keys) - number + 1]` each.
+
+    Args:
+        keys: Hashes of the words.
+        longest: Words of the longest phrases.
+    """
+    found = [np.zeros(len(keys), dtype=np.uint64)]
+    for offset in range(min(longest, len(keys))):
+        found.append(longer_keys(found[-1], keys[offset:]))
+    return found[1:]

@@ -55,8 +55,9 @@ class QuestionWords:
         self.stems = np.array(list(found)[:_MOST_WORDS], dtype=np.int64)
         idf = index.idf[self.stems].astype(np.float64)
         self._weight = max(1e-9, float(idf.sum()))
-        shares = np.pad(idf / self._weight, (0, -len(idf) % 8)).reshape(-1, 8)
-        self._tables = shares @ _BITS_OF_BYTES  # shares of the sets of eight words that a byte can hold
+        shares = np.zeros(-(-len(idf) // 8) * 8)
+        shares[: len(idf)] = idf / self._weight
+        self._tables = shares.reshape(-1, 8) @ _BITS_OF_BYTES  # shares of the sets of eight words that a byte can hold
         # One bit more than there are stems, where there is room: the last one shifted is not none.
         self._type = np.min_scalar_type(min(1 << len(self.stems), _ALL_BITS)).type
         self._bits = np.zeros(len(index.words), dtype=self._type)
@@ -77,8 +78,9 @@ class QuestionWords:
             allowed: Passages that count, `[passages]`; None for all.
         """
         index = self.index
-        holders = [index.passages.of(stem) for stem in self.stems.tolist()]
-        had = np.array([len(found) if allowed is None else allowed[found].any() for found in holders], dtype=bool)
+        had = index.passages.lengths(self.stems) > 0
+        if allowed is not None:
+            had = np.array([allowed[index.passages.of(stem)].any() for stem in self.stems.tolist()], dtype=bool)
         known = float(index.idf[self.stems[had]].sum())
         lacking = self._lacking + int(np.count_nonzero(~had))
         rarest = float(np.log1p(2.0 * len(index.chunks) + 1.0))
