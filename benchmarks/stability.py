@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from sire_core import Document, Index
+from sire_core.evaluate.bootstrap import spread
 from sire_core.evaluate.datasets import DataSet, load_dataset
-from sire_core.evaluate.row_sets import spread
 from sire_core.evaluate.rows import EvalRow
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.models.embedders import resolve_embedder

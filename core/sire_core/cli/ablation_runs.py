@@ -124,8 +124,7 @@ def run_ablations(
     Raises:
         ConfigurationError: No ablations, nothing to ask, or the folder holds another corpus.
     """
-    from sire_core.evaluate.bootstrap import with_intervals
-    from sire_core.evaluate.row_sets import mark_same, with_tper
+    from sire_core.evaluate.bootstrap import mark_same, with_intervals, with_tper
     from sire_core.evaluate.rows import Setup
     from sire_core.recipes.ablations import CONTEXT
 

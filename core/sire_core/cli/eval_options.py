@@ -151,8 +151,7 @@ def answer_config(
                 "--reader-prompt, --context-tokens and --context-border need --answer single, ircot or self-ask."
             )
         return None
-    from sire_core.evaluate.answered import AnswerConfig
-    from sire_core.evaluate.reading_alone import CLOSED_BOOK, GOLDEN
+    from sire_core.evaluate.answered import CLOSED_BOOK, GOLDEN, AnswerConfig
     from sire_core.reason import STRATEGIES
 
     known = (*STRATEGIES, CLOSED_BOOK, GOLDEN)

@@ -126,7 +126,7 @@ def judged(rows: Sequence[EvalRow], names: Sequence[str], model: LanguageModel, 
         model: The judge.
         progress: Told about every pair.
     """
-    from sire_core.evaluate.judge import compare_answers
+    from sire_core.evaluate.analysis import compare_answers
     from sire_core.models.sync import run_sync
 
     first = next((row for row in rows if names and row.setup.recipe == names[0]), rows[0])

@@ -124,7 +124,7 @@ def run_repeats(
     Returns:
         The rows of the first build; `EvalRow.repeats` has means and standard deviations over all builds.
     """
-    from sire_core.evaluate.row_sets import with_spread
+    from sire_core.evaluate.bootstrap import with_spread
 
     first = options.seed or 0
     runs: list[list[EvalRow]] = []

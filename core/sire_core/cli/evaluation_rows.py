@@ -140,7 +140,7 @@ def _storage(index: Index) -> dict[str, int]:
 
 def _analysis(index: Index, asked: DataSet, row: EvalRow, config: EvalConfig, progress: Progress) -> dict[str, Any]:
     """What the modes that were asked for find; nothing for recipes without relations."""
-    from sire_core.evaluate.graph_check import graph_errors, missing_triples
+    from sire_core.evaluate.analysis import graph_errors, missing_triples
     from sire_core.models.sync import run_sync
 
     found: dict[str, Any] = {}

@@ -20,14 +20,15 @@ from sire_core.evaluate.answer import (
     f1,
     f1_hotpot,
     perspective_coverage,
+    task_of,
+    task_scores,
+    with_dr,
     word_coverage,
 )
-from sire_core.evaluate.answered import AnswerConfig, AnsweredQuestion
+from sire_core.evaluate.answered import CLOSED_BOOK, GOLDEN, AnswerConfig, AnsweredQuestion, gold_passages, read_alone
 from sire_core.evaluate.bootstrap import mean_interval
-from sire_core.evaluate.reading_alone import CLOSED_BOOK, GOLDEN, gold_passages, read_alone
 from sire_core.evaluate.retrieval import provenance_ranking, recall_at_k
 from sire_core.evaluate.runner import scope_of
-from sire_core.evaluate.task_scores import task_of, task_scores, with_dr
 from sire_core.reason.reader import ReaderConfig
 from sire_core.types import UnitKind
 

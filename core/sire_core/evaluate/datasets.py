@@ -122,10 +122,12 @@ def load_dataset(path: str | Path) -> DataSet:
     path = Path(path)
     if not path.exists():
         raise CorpusError(f"Not found: {path}. {_WANTED}")
-    if known := paper_set(path):
-        documents, questions = known
-        _check_gold(path, documents, questions)
-        return DataSet(path.resolve().name if path.is_dir() else path.stem, documents, questions)
+    documents, questions = paper_set(path) or _own_format(path)
+    _check_gold(path, documents, questions)
+    return DataSet(path.resolve().name if path.is_dir() else path.stem, documents, questions)
+
+
+def _own_format(path: Path) -> tuple[tuple[Document, ...], tuple[Question, ...]]:
     corpus, files = (path / "corpus.jsonl", sorted(path.glob("questions*.jsonl"))) if path.is_dir() else (path, [path])
     if not corpus.is_file() and (path / "corpus").is_dir():
         corpus = path / "corpus"
@@ -133,10 +135,7 @@ def load_dataset(path: str | Path) -> DataSet:
     missing += [] if files else ["questions*.jsonl"]
     if missing:
         raise CorpusError(f"{path} has no {' and no '.join(missing)}. {_WANTED}")
-    documents = _read_corpus(corpus)
-    questions = _pool(files)
-    _check_gold(path, documents, questions)
-    return DataSet(path.resolve().name if path.is_dir() else path.stem, documents, questions)
+    return _read_corpus(corpus), _pool(files)
 
 
 def load_questions(path: str | Path, documents: Sequence[Document], name: str) -> DataSet:

@@ -7,8 +7,8 @@ from typing import Any
 
 from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError
+from sire_core.evaluate.answered import CLOSED_BOOK
 from sire_core.evaluate.published import published_rows
-from sire_core.evaluate.reading_alone import CLOSED_BOOK
 from sire_core.evaluate.rows import EvalRow
 
 _LEFT_OUT = (

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.budget import BudgetedContext, BudgetScorer
-from sire_core.evaluate.retrieval import literal_ranking, provenance_ranking
+from sire_core.evaluate.retrieval import BudgetedContext, BudgetScorer, literal_ranking, provenance_ranking
 from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
 from sire_core.search.passages import check_returns
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_tokens
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.budget import BudgetScorer, span_answers
+from sire_core.evaluate.retrieval import BudgetScorer, span_answers
 
 PASSAGES = {"d1": "Ann was born\n in Rome.", "d2": "Rome lies in Italy.", "d3": "", "d4": "Bo likes tea."}
 

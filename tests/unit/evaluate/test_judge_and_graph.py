@@ -6,10 +6,16 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, ModelError
+from sire_core.evaluate.analysis import (
+    CRITERIA,
+    classify_error,
+    compare_answers,
+    graph_errors,
+    judge_pair,
+    missing_triples,
+)
 from sire_core.evaluate.answered import AnsweredQuestion
 from sire_core.evaluate.datasets import DataSet, Question
-from sire_core.evaluate.graph_check import classify_error, graph_errors, missing_triples
-from sire_core.evaluate.judge import CRITERIA, compare_answers, judge_pair
 from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
 from sire_core.extraction.recorded import RecordedExtractor
 from sire_core.recipes import msrag

@@ -1,28 +1,29 @@
-"""What the graph of a recipe is missing, and what its misses come from (MS-RAG table 14 and appendix M)."""
+"""Analyses of rows, some by a model: where misses come from, what the graph lacks, which of two answers is better."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from sire_core.algorithms.worker_pool import map_all
-from sire_core.errors import ModelError
+from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.models.base import concurrency_of
 from sire_core.models.structured import LenientAnswer
 from sire_core.protocols import Prompt
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
+    from sire_core.evaluate.answered import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow, QuestionResult
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel, Progress
 
-__all__ = ["classify_error", "graph_errors", "missing_triples"]
+__all__ = ["CRITERIA", "classify_error", "compare_answers", "graph_errors", "judge_pair", "missing_triples"]
 
 _TOP = 2
 _POOL = 5
@@ -58,13 +59,11 @@ def classify_error(
         Empty where nothing is missed; `graph` where a passage that is missed stands not among the first five and
         its relations are missing; `recall` where the graph has them; `rerank` where all stand among the first five.
     """
-    if len(set(result.gold)) > _TOP:
-        missed = [doc for doc in dict.fromkeys(result.gold) if doc not in result.passages[: len(set(result.gold))]]
-    else:
-        missed = [doc for doc in dict.fromkeys(result.gold) if doc not in result.passages[:_TOP]]
+    gold = list(dict.fromkeys(result.gold))
+    missed = [doc for doc in gold if doc not in result.passages[: max(_TOP, len(gold))]]
     if not missed:
         return ""
-    outside = [doc for doc in missed if doc not in result.passages[: max(_POOL, len(set(result.gold)))]]
+    outside = [doc for doc in missed if doc not in result.passages[: max(_POOL, len(gold))]]
     if not outside:
         return "rerank"
     known = complete or {doc: bool(stated.get(doc)) for doc in outside}
@@ -176,3 +175,100 @@ async def relations_by_document(index: Index) -> dict[str, list[str]]:
         for number in dict.fromkeys(numbers[bounds[0] : bounds[1]].tolist()):
             found.setdefault(names[number], []).append(unit.text)
     return found
+
+
+CRITERIA = ("correctness", "diversity", "comprehension", "overall")
+
+_INSTRUCTIONS = """\
+The data holds a question, the accepted answers, and two answers by others. Say for each criterion which of the two is \
+better, 1 or 2:
+correctness: which one answers the question rightly; an accepted answer decides.
+diversity: which one shows more sides of what was asked.
+comprehension: which one helps a reader more to understand the matter.
+overall: which one is better, all three weighed together.
+explanation: why, in one sentence. The order in which the two stand means nothing."""
+
+
+class _Verdict(LenientAnswer):
+    shape: ClassVar[str] = '{"correctness":1,"diversity":1,"comprehension":1,"overall":1,"explanation":""}'
+
+    correctness: Literal[1, 2]
+    diversity: Literal[1, 2]
+    comprehension: Literal[1, 2]
+    overall: Literal[1, 2]
+    explanation: str = ""
+
+    @field_validator(*CRITERIA, mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        """A number, a text that ends in one, or an object with a winner."""
+        if isinstance(value, Mapping):
+            value = next(iter(value.values()), "")
+        text = str(value).strip(" .\"'")
+        return int(text[-1]) if text[-1:] in ("1", "2") else value
+
+
+async def judge_pair(
+    question: str, golds: Sequence[str], one: str, other: str, model: LanguageModel
+) -> dict[str, float]:
+    """How often the first of two answers wins, by criterion: 1, .5 or 0 over both orders; two calls.
+
+    Two equal answers win half each without a call.
+
+    Raises:
+        ModelError: A call failed.
+    """
+    if one.strip() == other.strip():
+        return dict.fromkeys(CRITERIA, 0.5)
+    wins = dict.fromkeys(CRITERIA, 0.0)
+    for first, second, own in ((one, other, 1), (other, one, 2)):
+        data = {"question": question, "accepted": list(golds), "answer 1": first, "answer 2": second}
+        asked = Prompt(_INSTRUCTIONS, json.dumps(data, ensure_ascii=False, indent=1))
+        verdict = (await model.complete(asked, schema=_Verdict)).parsed
+        for name in CRITERIA:
+            wins[name] += 0.5 * (getattr(verdict, name) == own)
+    return wins
+
+
+async def compare_answers(
+    ones: Sequence[AnsweredQuestion],
+    others: Sequence[AnsweredQuestion],
+    model: LanguageModel,
+    progress: Progress | None = None,
+) -> dict[str, float]:
+    """Share of wins of the first answers over the second, 0..100 by criterion.
+
+    Args:
+        ones: Answers of one row.
+        others: Answers of another row to the same questions.
+        model: The judge.
+        progress: Called as `progress("judge", done, total)`.
+
+    Returns:
+        The shares, `questions` judged, and how many the judge `failed` on; `not judged`, how many a usage limit left
+        out, where it did.
+
+    Raises:
+        ConfigurationError: The two did not answer the same questions.
+    """
+    theirs = {answered.id: answered.text for answered in others}
+    if set(theirs) != {answered.id for answered in ones}:
+        raise ConfigurationError("A judge needs two rows that answered the same questions.")
+
+    left: list[str] = []
+
+    async def one(answered: AnsweredQuestion) -> dict[str, float] | None:
+        try:
+            return await judge_pair(answered.question, answered.golds, answered.text, theirs[answered.id], model)
+        except LimitExceededError:
+            left.append(answered.id)
+            return None
+        except ModelError:
+            return None
+
+    workers = concurrency_of(model)
+    judged = await map_all(one, ones, workers, progress and partial(progress, "judge"))
+    wins = [found for found in judged if found is not None]
+    shares = {name: round(100 * sum(win[name] for win in wins) / len(wins), 1) for name in CRITERIA if wins}
+    counts = {"questions": len(wins), "failed": len(ones) - len(wins) - len(left)}
+    return {**shares, **counts, **({"not judged": len(left)} if left else {})}
