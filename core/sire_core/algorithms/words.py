@@ -26,6 +26,8 @@ _BLOCKS = ((0x300, 0x3100), (0xA600, 0xAC00), (0xFB00, 0xFF00), (0x10000, 0x1200
 _MOST_SIGNS = 8
 """Signs on one letter; more are tokens by themselves, so that no token is of any length."""
 
+_RARE = re.compile("[\U00010000-\U0010ffff]")
+_RARE_RANGE = re.compile("[\U00010000-\U0010ffff]-[\U00010000-\U0010ffff]")
 _PLAIN_WORD = re.compile(r"\w+")
 _BREAK = re.compile(f"[{_BREAKS}]+")
 _UNREAD = re.compile(f"[{_INVISIBLE}{_POINTS}]+")
@@ -51,17 +53,26 @@ def _runs(letters: Sequence[str]) -> list[tuple[str, str]]:
 @cache
 def word_pattern() -> re.Pattern[str]:
     """The pattern of a word as it is written; making it takes longer than importing the package should."""
-    return re.compile(rf"\w[\w{signs()}]*")
+    # Most words end before a space: it is not looked up among the signs, whose rarer blocks are compared one by one.
+    return re.compile(rf"\w+(?:(?![\0-\xac])[{signs()}]+\w*)*")
 
 
 @cache
-def _special() -> re.Pattern[str]:
-    return re.compile(f"[{signs()}{UNSPACED}]")
+def _special() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Signs and scripts without spaces: in the basic plane, where a letter is looked up in one step, and in all."""
+    every = signs() + UNSPACED
+    return re.compile(f"[{_RARE_RANGE.sub('', every)}]"), re.compile(f"[{every}]")
 
 
 def is_plain(text: str, start: int = 0, end: int | None = None) -> bool:
     r"""Whether `\w+` finds the words of a part of a text: it has no signs, and no script without spaces."""
-    return text.isascii() or _special().search(text, start, len(text) if end is None else end) is None
+    if text.isascii():
+        return True
+    end = len(text) if end is None else end
+    basic, every = _special()
+    if basic.search(text, start, end):
+        return False
+    return not _RARE.search(text, start, end) or every.search(text, start, end) is None
 
 
 def visible_text(text: str) -> str:
