@@ -34,8 +34,10 @@ from sire_core.models.embedders import resolve_embedder
 from sire_core.recipes import iier
 from sire_core.recipes.iier import DENSITIES
 from sire_core.search.chains.graph import ChainGraph
+from sire_core.search.chains.node_cosines import NodeCosines
 from sire_core.search.chains.scorers import HeuristicScorer
 from sire_core.search.chains.walk import ChainQuestion, walk_chains
+from sire_core.search.similarities import KnownSimilarities
 
 SEEDS, LENGTH, KEYWORDS = 3, 5, 5
 HOLDERS = 0.01
@@ -74,7 +76,7 @@ async def cost(size: int, dimension: int, degree: int, questions: int) -> dict[s
     for number in range(questions + 1):
         vector = unit_rows(rng.standard_normal((1, dimension), dtype=np.float32))[0]
         start = time.process_time()
-        cosines = graph.vectors @ vector
+        cosines = NodeCosines(KnownSimilarities(graph.vectors @ vector))
         scanned = time.process_time()
         question = ChainQuestion("question", vector, cosines, ("keyword",) * KEYWORDS, coverage)
         seeds = rng.integers(0, size, SEEDS).tolist()

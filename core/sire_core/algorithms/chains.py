@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,19 +13,25 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+
+class Reads(Protocol):
+    """An array, or what gives some of its numbers as an array does."""
+
+    def __getitem__(self, nodes: Any, /) -> Any:
+        """The numbers of some nodes."""
+
+
 __all__ = ["FORMATS", "arrange_chains", "greedy_cover"]
 
 
-def greedy_cover(
-    holders: Sequence[NDArray[np.int64]], similarity: NDArray[np.float32]
-) -> tuple[list[int], list[tuple[int, ...]]]:
+def greedy_cover(holders: Sequence[NDArray[np.int64]], similarity: Reads) -> tuple[list[int], list[tuple[int, ...]]]:
     """Choose the node that holds most of the open keywords, again and again, until no keyword can be covered.
 
     Not the smallest cover, as the paper's text suggests, but at most ln(keywords) + 1 times as large.
 
     Args:
         holders: Nodes that hold each keyword, each node once.
-        similarity: Of every node, `[n]`; breaks ties, then the smaller node number does.
+        similarity: Of every node, `[n]`, or what is read like it; breaks ties, then the smaller node number does.
 
     Returns:
         The nodes in the order in which they were chosen, and the keywords that each was chosen for.
@@ -35,7 +41,8 @@ def greedy_cover(
     covers: list[tuple[int, ...]] = []
     while open_:
         nodes, counts = np.unique(np.concatenate([holders[number] for number in open_]), return_counts=True)
-        best = int(nodes[np.lexsort((nodes, -similarity[nodes], -counts))[0]])
+        most = nodes[counts == counts.max()]
+        best = int(most[np.argmax(similarity[most])])
         covered = tuple(number for number in open_ if best in holders[number])
         seeds.append(best)
         covers.append(covered)

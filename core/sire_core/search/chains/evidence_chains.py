@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,46 +12,21 @@ import numpy as np
 from sire_core.algorithms.chains import FORMATS, arrange_chains
 from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import MOST_KEYWORDS, KeywordFinder, ask_keywords
+from sire_core.search.chains.node_cosines import NodeCosines
 from sire_core.search.chains.scorers import ChainScorer, HeuristicScorer
-from sire_core.search.chains.walk import ChainQuestion, Seeds, Walked, find_seeds, walk_chains
-from sire_core.search.ranking import NotedRanking, ScoredRanking, answer_or_reason
+from sire_core.search.chains.walk import ChainQuestion, Seeds, find_seeds, walk_chains
+from sire_core.search.chains.walked_question import WHOLE, ChainReasons, EvidenceChain, WalkedQuestion
+from sire_core.search.ranking import LiftedRanking, NotedRanking, ScoredRanking, answer_or_reason
+from sire_core.search.vectors.sq_index import SQIndex
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, Embedder, FloatArray, Ranking, View
+    from sire_core.protocols import BoolArray, Embedder, FloatArray, Ranking, Similarities, View
     from sire_core.types import Hit
 
-__all__ = ["CHAIN", "SEED", "WHOLE", "ChainLines", "EvidenceChain", "EvidenceChains"]
-
-SEED = "seed"
-"""Step of the passage at which a chain starts."""
-CHAIN = "chain"
-"""Step of every further passage of a chain."""
-WHOLE = "whole_chain"
-"""Step that names all passages of a chain that the hit is on; the note is the chain's name."""
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceChain:
-    """Passages in the order in which the walk took them.
-
-    Attributes:
-        chunk_ids: Ids of the passages, the seed first.
-        notes: Why each is there: what the seed holds of the question, what links the others to the one before.
-    """
-
-    chunk_ids: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def steps(self) -> tuple[PathStep, ...]:
-        """The chain as the path of its last passage."""
-        return tuple(
-            PathStep(CHAIN if place else SEED, (chunk,), note)
-            for place, (chunk, note) in enumerate(zip(self.chunk_ids, self.notes, strict=True))
-        )
+__all__ = ["ChainLines", "EvidenceChains"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +103,10 @@ class EvidenceChains:
         if check is not None:
             check(embedder)
 
+    def prepare(self, view: View) -> None:
+        """Make the codes of a large pool."""
+        SQIndex.prepare(view)
+
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter; the walk does not touch a passage that does not.
 
@@ -143,8 +122,12 @@ class EvidenceChains:
             chained = np.zeros(view.size, dtype=bool)
             chained[walk.graph.positions[list(walk.places)]] = True
             allowed = chained if allowed is None else allowed & chained
-        reasons = _Reasons(view, walk, apart=self.order == "chain")
-        ranking = ScoredRanking(self._scores(view, walk, query), allowed, reasons.path)
+        reasons = ChainReasons(view, walk, apart=self.order == "chain")
+        ranking: Ranking
+        if self.order == "score" and allowed is None and walk.graph.size == view.size:
+            ranking = self._lifted(walk, reasons)
+        else:
+            ranking = ScoredRanking(self._scores(view, walk, query), allowed, reasons.path)
         if not walk.failure:
             return ranking
         return NotedRanking(ranking, PathStep("keywords", (), f"found by rules, the model failed: {walk.failure}"))
@@ -158,10 +141,10 @@ class EvidenceChains:
         if not view.size:
             return []
         walk = await self._walk(query, view, where)
-        reasons = _Reasons(view, walk)
+        reasons = ChainReasons(view, walk)
         return [reasons.chain(number, len(chain.nodes)) for number, chain in enumerate(walk.chains)]
 
-    async def _walk(self, query: str, view: View, where: Filter | None) -> _Walk:
+    async def _walk(self, query: str, view: View, where: Filter | None) -> WalkedQuestion:
         import asyncio
 
         vector, allowed = await view.embed_query(query), view.allowed(where)
@@ -169,31 +152,41 @@ class EvidenceChains:
         asked, failure = None, ""
         if model is not None:
             asked, failure = await answer_or_reason(ask_keywords(query, model), "rules find the question's keywords")
-        cosines = await view.cosines(query, vector, where)
-        graph, seeds, open_ = await asyncio.to_thread(self._prepare, query, asked or (), cosines, view, allowed)
-        question = ChainQuestion(query, vector, cosines[graph.positions], seeds.asked, seeds.coverage)
+        cosines = await view.similarities(query, vector, where)
+        graph, near, seeds, open_ = await asyncio.to_thread(self._prepare, query, asked or (), cosines, view, allowed)
+        question = ChainQuestion(query, vector, near, seeds.asked, seeds.coverage)
         chains = await walk_chains(graph, view, question, seeds.nodes, self.scorer, self.max_length, open_)
-        return _Walk(graph, cosines, seeds, chains, failure)
+        return WalkedQuestion(graph, cosines, seeds, chains, failure)
 
     def _prepare(
-        self, query: str, asked: Sequence[str], cosines: FloatArray, view: View, allowed: BoolArray | None
-    ) -> tuple[ChainGraph, Seeds, BoolArray | None]:
+        self, query: str, asked: Sequence[str], cosines: Similarities, view: View, allowed: BoolArray | None
+    ) -> tuple[ChainGraph, NodeCosines, Seeds, BoolArray | None]:
         graph = ChainGraph.of(view)
         open_ = None if allowed is None else allowed[graph.positions]
         finder = KeywordFinder.of(view, graph, open_, strict=self.seed_match == "strict")
         known = list(dict.fromkeys(asked or finder.keywords(query)))[:MOST_KEYWORDS]
-        near = cosines[graph.positions]
-        return graph, find_seeds(known, finder, near, open_, self.fallback_seeds, self.similar_seeds), open_
+        near = NodeCosines.of(cosines, graph.positions)
+        seeds = find_seeds(known, finder, near, open_, self.fallback_seeds, self.similar_seeds)
+        return graph, near, seeds, open_
 
-    def _scores(self, view: View, walk: _Walk, query: str) -> FloatArray:
+    def _lift(self, place: int) -> float:
+        """What a passage is lifted by that stands at a place of a chain."""
+        return self.step_lift * self.decay ** (place - 1) if place else self.seed_lift
+
+    def _lifted(self, walk: WalkedQuestion, reasons: ChainReasons) -> LiftedRanking:
+        """Passages by cosine, those of chains lifted; where all units are passages."""
+        nodes = sorted(walk.places)
+        lifts = np.array([self._lift(walk.places[node][1]) for node in nodes], dtype=np.float64)
+        return LiftedRanking(walk.cosines, reasons.path, 1.0, np.array(nodes, dtype=np.int64), lifts)
+
+    def _scores(self, view: View, walk: WalkedQuestion, query: str) -> FloatArray:
         scores = np.full(view.size, -2.0, dtype=np.float32)  # units that are no passages: behind every passage
         scores[walk.graph.positions] = 0.0
-        scores += walk.cosines
+        scores += walk.cosines.all()
         positions = walk.graph.positions
         if self.order == "score":
             for node, (_, place) in walk.places.items():
-                lift = self.step_lift * self.decay ** (place - 1) if place else self.seed_lift
-                scores[positions[node]] += lift
+                scores[positions[node]] += self._lift(place)
             return scores
         drawn = hashlib.blake2b(query.encode(), digest_size=8).digest()
         rng = np.random.default_rng([self.seed, int.from_bytes(drawn, "little")])
@@ -201,95 +194,3 @@ class EvidenceChains:
         nodes = list(dict.fromkeys(read))
         scores[positions[nodes]] = 2.0 - np.arange(len(nodes)) / max(1, len(nodes))  # in front of every cosine
         return scores
-
-
-class _Walk:
-    """The chains of a question, and where on them a passage stands first.
-
-    Args:
-        graph: What was walked on.
-        cosines: Of the question with every unit, `[size]`.
-        seeds: Where the chains start.
-        chains: One per seed.
-        failure: Why the model did not find the keywords; empty where it did or was not asked.
-    """
-
-    def __init__(
-        self, graph: ChainGraph, cosines: FloatArray, seeds: Seeds, chains: Sequence[Walked], failure: str
-    ) -> None:
-        self.graph = graph
-        self.cosines = cosines
-        self.seeds = seeds
-        self.chains = chains
-        self.failure = failure
-        self.places: Mapping[int, tuple[int, int]] = self._places()
-
-    def _places(self) -> dict[int, tuple[int, int]]:
-        """Chain and place of every node, the earliest place, then the earliest chain."""
-        found: dict[int, tuple[int, int]] = {}
-        for number, chain in enumerate(self.chains):
-            for place, node in enumerate(chain.nodes):
-                if node not in found or place < found[node][1]:
-                    found[node] = (number, place)
-        return found
-
-
-class _Reasons:
-    """What led to a passage: its chain up to it, one step per passage; worked out for the hits only."""
-
-    def __init__(self, view: View, walk: _Walk, *, apart: bool = False) -> None:
-        self._view = view
-        self._walk = walk
-        self._apart = apart
-
-    def path(self, position: int) -> tuple[PathStep, ...]:
-        """The chain, or the cosine."""
-        positions = self._walk.graph.positions
-        node = int(np.searchsorted(positions, position))
-        if node < len(positions) and positions[node] == position and node in self._walk.places:
-            number, place = self._walk.places[node]
-            return (*self.chain(number, place + 1).steps, *(self._whole(node) if self._apart else ()))
-        kind = self._view.kind_names[self._view.kinds[position]]
-        return (PathStep(f"vector:{kind}", (self._id(position),), self._near(position)),)
-
-    def _whole(self, node: int) -> Iterator[PathStep]:
-        """Every chain that a passage is on, for a reader who is shown chains one after the other."""
-        for number, chain in enumerate(self._walk.chains, 1):
-            if node in chain.nodes:
-                places = self._walk.graph.positions[list(chain.nodes)].tolist()
-                yield PathStep(WHOLE, tuple(map(self._id, places)), f"chain of evidence {number}")
-
-    def chain(self, number: int, length: int) -> EvidenceChain:
-        """The beginning of a chain."""
-        nodes = self._walk.chains[number].nodes[:length]
-        places = self._walk.graph.positions[list(nodes)].tolist()
-        held = self._walk.seeds.keywords[number]
-        start = f"holds {_quoted(held)} of the question" if held else "among the passages most similar to the question"
-        notes = [f"{start}, {self._near(places[0])}"]
-        notes += [
-            f"{self._link(left, right)}, {self._near(place)}"
-            for left, right, place in zip(nodes[:-1], nodes[1:], places[1:], strict=True)
-        ]
-        return EvidenceChain(tuple(self._id(place) for place in places), tuple(notes))
-
-    def _link(self, left: int, right: int) -> str:
-        """What joins two passages. Both are allowed ones, and so is every keyword that both have."""
-        graph = self._walk.graph
-        structural, similarity, shared = graph.edge(left, right).tolist()
-        parts = ["beside it in the document"] if structural else []
-        if similarity:
-            parts.append(f"cosine {similarity:.3f} with the one before")
-        if shared:
-            both = np.intersect1d(graph.keywords(left), graph.keywords(right)).tolist()
-            parts.append(f"shares {_quoted([graph.keys[number] for number in both])}")
-        return "; ".join(parts)
-
-    def _near(self, position: int) -> str:
-        return f"cosine {self._walk.cosines[position]:.3f} with the question"
-
-    def _id(self, position: int) -> str:
-        return str(self._view.ids[position].decode())
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names)

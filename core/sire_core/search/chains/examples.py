@@ -14,7 +14,9 @@ from sire_core.search.chains.graph import ChainGraph
 from sire_core.search.chains.keywords import MOST_KEYWORDS, KeywordFinder
 from sire_core.search.chains.labels import GoldNodes, path_labels
 from sire_core.search.chains.neural_scorer import edge_features, pair_features, title_keywords
+from sire_core.search.chains.node_cosines import NodeCosines
 from sire_core.search.chains.walk import ChainQuestion, find_seeds, frontier, walk_chains
+from sire_core.search.similarities import KnownSimilarities
 
 if TYPE_CHECKING:
     from sire_core.corpus.benchmarks import Question
@@ -69,7 +71,7 @@ async def known_questions(
         if not question.supporting:
             continue
         vector = await view.embed_query(question.question)
-        cosines = graph.vectors @ vector
+        cosines = NodeCosines(KnownSimilarities(graph.vectors @ vector))
         asked = finder.keywords(question.question)[:MOST_KEYWORDS]
         seeds = find_seeds(asked, finder, cosines, None, ranker.fallback_seeds, ranker.similar_seeds)
         evidence = [max(group, key=lambda node: (cosines[node], -node)) for group in gold.groups(question) if group]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, View
     from sire_core.search.chains.graph import ChainGraph
+    from sire_core.search.chains.node_cosines import NodeCosines
 
 __all__ = ["ChainScorer", "HeuristicScorer", "ModelScorer", "RandomScorer", "UnreadScorer", "WalkState", "count_bits"]
 
@@ -44,7 +45,7 @@ class WalkState:
     Attributes:
         query: The question.
         question: Its unit-length vector, float32 `[d]`.
-        cosines: Cosine of the question with every node, float32 `[n]`.
+        cosines: Cosine of the question with every node, read like an array (`cosines[candidates]`), float32 `[n]`.
         coverage: Bit set of the question's keywords that a node covers, uint64 `[n]`.
         keywords: Number of the question's keywords, at most 64; bit j of `coverage` is keyword j.
         chains: Nodes of each chain so far, its seed first, int64 `[a, l]`, l >= 1.
@@ -56,7 +57,7 @@ class WalkState:
 
     query: str
     question: FloatArray
-    cosines: FloatArray
+    cosines: NodeCosines
     coverage: NDArray[np.uint64]
     keywords: int
     chains: IntArray

@@ -11,7 +11,6 @@ import numpy as np
 
 from sire_core.algorithms.chains import greedy_cover
 from sire_core.search.chains.scorers import WalkState
-from sire_core.search.ranking import best_first
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, FloatArray, IntArray, View
     from sire_core.search.chains.graph import ChainGraph
     from sire_core.search.chains.keywords import KeywordFinder
+    from sire_core.search.chains.node_cosines import NodeCosines
     from sire_core.search.chains.scorers import ChainScorer
 
 __all__ = ["ChainQuestion", "Seeds", "Walked", "find_seeds", "frontier", "walk_chains"]
@@ -46,7 +46,7 @@ class Seeds:
 def find_seeds(
     asked: Sequence[str],
     finder: KeywordFinder,
-    cosines: FloatArray,
+    cosines: NodeCosines,
     allowed: BoolArray | None,
     fallback: int = 3,
     similar: int = 0,
@@ -56,7 +56,7 @@ def find_seeds(
     Args:
         asked: Keywords of the question, at most 64.
         finder: Knows who holds them.
-        cosines: Of the question with every node, `[n]`.
+        cosines: Of the question with every node.
         allowed: Nodes that may be seeds, `[n]`; None for all.
         fallback: How many seeds when no keyword is held by anybody.
         similar: So many of the most similar passages are seeds in any case, behind the others.
@@ -67,10 +67,7 @@ def find_seeds(
         coverage[nodes] |= np.uint64(1 << number)
     seeds, covers = greedy_cover(holders, cosines)
     keywords = [tuple(asked[number] for number in cover) for cover in covers]
-    nearest = best_first(
-        cosines if allowed is None else np.where(allowed, cosines, -np.inf).astype(np.float32),
-        similar if seeds else max(fallback, similar),
-    )
+    nearest = cosines.best(similar if seeds else max(fallback, similar), allowed)
     extra = [node for node in nearest.tolist() if node not in seeds]
     return Seeds([*seeds, *extra], [*keywords, *(() for _ in extra)], asked, coverage, not seeds)
 
@@ -86,14 +83,14 @@ class ChainQuestion:
     Attributes:
         query: Its text.
         vector: Its unit-length vector, `[d]`.
-        cosines: Its cosine with every node, `[n]`.
+        cosines: Its cosine with every node.
         keywords: Its keywords, at most 64.
         coverage: Bit set of the keywords that a node covers, uint64 `[n]`.
     """
 
     query: str
     vector: FloatArray
-    cosines: FloatArray
+    cosines: NodeCosines
     keywords: Sequence[str]
     coverage: NDArray[np.uint64]
 
