@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sire_core.derive.local_runner import LocalRunner, mapped
-from sire_core.derive.packed_rows import PackedRows
+from sire_core.derive.local_runner import LocalRunner, in_parts
+from sire_core.derive.packed_outputs import NewOutputs
+from sire_core.derive.packed_rows import JoinedRows, PackedRows
 from sire_core.derive.passages import ItemChange, changed_passages
-from sire_core.derive.rows import Entry, Item, Output, StoredOutput, encode
+from sire_core.derive.reducing import MadeUnits, reduce_all, reduce_dirty
+from sire_core.derive.rows import Entry, Item
 from sire_core.derive.step import PASSAGES, Context
-from sire_core.derive.tables import Table, group
+from sire_core.derive.tables import Table
 from sire_core.protocols import Delta
 
 if TYPE_CHECKING:
-    from sire_core.derive.packed_rows import PackedGroups
+    from sire_core.derive.rows import OutputChange
     from sire_core.derive.step import Step
     from sire_core.protocols import BuildView, Change, Runner, TableStore
-    from sire_core.types import Failure, Unit
 
-__all__ = ["OutputChange", "Result", "derive", "run_steps"]
+__all__ = ["Result", "derive", "run_steps"]
 
 _ROWS = 1 << 12
 """Places that the rows of an output have behind each row of a passage."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutputChange:
-    """An output before and after a change; None where there is none."""
-
-    key: str
-    before: StoredOutput | None
-    after: StoredOutput | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +43,6 @@ class Result:
     outputs: Mapping[str, Sequence[OutputChange]]
     tables: Mapping[str, Table]
     is_new: bool
-
-
-@dataclass(slots=True)
-class _Units:
-    """Units that are put and dropped so far."""
-
-    put: dict[str, Unit] = field(default_factory=dict)
-    dropped: dict[str, None] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
 
 
 async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> Result:
@@ -108,8 +91,8 @@ async def derive(
     import asyncio
 
     tables: dict[str, Table] = {}
-    changed: dict[str, list[OutputChange]] = {}
-    units = _Units()
+    changed: dict[str, Sequence[OutputChange]] = {}
+    units = MadeUnits()
     context = Context(view, tables)
     of_passages = await _passage_rows([step for step in steps if step.source == PASSAGES], passages.items, view)
     for step in steps:
@@ -119,15 +102,18 @@ async def derive(
             rows = of_passages.pop(step.name)
         else:
             say = partial(view.progress, f"rows of {step.name}")
-            rows = PackedRows.joined(await mapped(_runner(step, view), _rows_of_step, step, items.items, say))
-        dirty = await asyncio.to_thread(table.replace_items, items.touched, rows)
+            rows = (await _mapped([step], items.items, view, say))[0]
+        differing = await asyncio.to_thread(table.replace_items, items.touched, rows)
         if step.merged_by == step.name:
             table.names = Table(f"{step.name}/names", stored, table.is_new)
             table.names.resolve(await step.resolve(table, context))
-        other = await asyncio.to_thread(_moved, step, table, context) if step.merged_by else set[str]()
-        other |= await asyncio.to_thread(_near_limit, step, table, (limits or {}).get(step.name), context)
-        dirty = other | await asyncio.to_thread(_unsettled, step, table, dirty, other, context)
-        changed[step.name] = await _reduce(step, table, dirty, context, units) if step.reduces else []
+        if not step.reduces:
+            changed[step.name] = []
+        elif table.is_new:
+            changed[step.name] = await reduce_all(step, table, context, units)
+        else:
+            dirty = await asyncio.to_thread(_dirty, step, table, differing, (limits or {}).get(step.name), context)
+            changed[step.name] = await reduce_dirty(step, table, dirty, context, units)
     delta = Delta(
         put_units=tuple(units.put.values()),
         drop_units=tuple(found for found in units.dropped if found not in units.put),
@@ -143,20 +129,30 @@ async def _passage_rows(steps: Sequence[Step], passages: Sequence[Item], view: B
     for portable in (True, False):
         own = [step for step in steps if step.portable is portable]
         if own:
-            say = partial(view.progress, "reading records")
-            parts = await mapped(_runner(own[0], view), _rows_of_steps, own, passages, say)
-            for number, step in enumerate(own):
-                found[step.name] = PackedRows.joined([part[number] for part in parts])
+            rows = await _mapped(own, passages, view, partial(view.progress, "reading records"))
+            found |= dict(zip([step.name for step in own], rows, strict=True))
     return found
+
+
+async def _mapped(
+    steps: Sequence[Step], items: Sequence[Item], view: BuildView, progress: Callable[[int, int], None]
+) -> list[PackedRows]:
+    """Rows of some steps, joined as they come."""
+    joined = [JoinedRows() for _ in steps]
+    async for parts in in_parts(_runner(steps[0], view), _rows_of_steps, steps, items, progress):
+        for rows, part in zip(joined, parts, strict=True):
+            rows.add(part)
+    return [rows.finish() for rows in joined]
 
 
 def _runner(step: Step, view: BuildView) -> Runner:
     return view.runner if step.portable else LocalRunner()
 
 
-def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:
+def _of_outputs(changes: Sequence[OutputChange]) -> ItemChange:
     """Outputs of a step that differ, as items of the next."""
-    changes = list(changes)
+    if isinstance(changes, NewOutputs):
+        return ItemChange(changes.as_items(), changes.keys())
     items = [
         Item(c.key, c.after.place, c.after.number, c.after.data)
         for c in changes
@@ -166,14 +162,9 @@ def _of_outputs(changes: Iterable[OutputChange]) -> ItemChange:
     return ItemChange(items, {change.key for change in changes})
 
 
-def _rows_of_steps(steps: Sequence[Step], items: Sequence[Item]) -> list[list[PackedRows]]:
-    """Rows of one part of the passages, by step; in a list, as parts are joined."""
-    return [[PackedRows.of(_rows(step, items)) for step in steps]]
-
-
-def _rows_of_step(step: Step, items: Sequence[Item]) -> list[PackedRows]:
-    """Rows of one part of the outputs of an earlier step, likewise."""
-    return [PackedRows.of(_rows(step, items))]
+def _rows_of_steps(steps: Sequence[Step], items: Sequence[Item]) -> list[PackedRows]:
+    """Rows of one part of the items, by step."""
+    return [PackedRows.of(_rows(step, items)) for step in steps]
 
 
 def _rows(step: Step, items: Sequence[Item]) -> Iterator[Entry]:
@@ -185,12 +176,19 @@ def _rows(step: Step, items: Sequence[Item]) -> Iterator[Entry]:
             yield Entry(place, inside, item.id, row.key, row.body)
 
 
+def _dirty(step: Step, table: Table, differing: Collection[str], limit: int | None, context: Context) -> set[str]:
+    """Groups that have to be reduced again."""
+    other = _moved(step, table, context) if step.merged_by else set[str]()
+    other |= _near_limit(step, table, limit, context)
+    return other | _unsettled(step, table, differing, other, context)
+
+
 def _moved(step: Step, table: Table, context: Context) -> set[str]:
     """Groups, before and now, of the keys that are resolved in another way than before."""
     names = context.tables[step.merged_by]
     before, after = names.merged_before, names.merged
     moved = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    raw = step.renamed(moved, table, context) if moved and not table.is_new else ()
+    raw = step.renamed(moved, table, context) if moved else ()
     return {step.group_of(key, merged) for key in raw for merged in (before, after)}
 
 
@@ -207,7 +205,7 @@ def _unsettled(step: Step, table: Table, keys: Collection[str], moved: Collectio
     names = context.tables[step.merged_by] if step.merged_by else None
     merges = (names.merged_before, names.merged) if names else ()
     found = {step.group_of(key, merged) for key in keys for merged in merges} if merges else set(keys)
-    if table.is_new or not step.settles:
+    if not step.settles:
         return found
     sides: list[dict[str, list[Entry]]] = [{}, {}]
     for rows, side in zip((table.came, table.went), sides, strict=True):
@@ -222,71 +220,7 @@ def _unsettled(step: Step, table: Table, keys: Collection[str], moved: Collectio
 def _near_limit(step: Step, table: Table, before: int | None, context: Context) -> set[str]:
     """Keys that may be on the other side of the limit now."""
     now = step.size_limit()
-    if table.is_new or now == before or now is None or before is None:
+    if now == before or now is None or before is None:
         return set()
     merged = set(context.tables[step.merged_by].merged.values()) if step.merged_by else set()
     return merged.union(table.keys_above(min(now, before)))
-
-
-async def _reduce(step: Step, table: Table, dirty: set[str], context: Context, units: _Units) -> list[OutputChange]:
-    """Reduce the keys that need it and compare with what is stored."""
-    import asyncio
-
-    groups = await asyncio.to_thread(_groups, step, table, dirty, context)
-    # Where the runner cuts them into parts, the groups of one part are in memory at a time.
-    outputs = await step.reduce_many(groups if step.independent else groups[:], context)
-    return await asyncio.to_thread(_compare, table, dirty, groups, outputs, units)
-
-
-def _groups(step: Step, table: Table, dirty: set[str], context: Context) -> PackedGroups:
-    dirty.update(table.failed())
-    more: set[str] = set() if table.is_new else dirty
-    while more:
-        more = set(step.dependents(more, table, context)) - dirty
-        dirty |= more
-    raw: dict[str, Sequence[str]] = {}
-    if step.merged_by:
-        merged = context.tables[step.merged_by].merged
-        members: dict[str, list[str]] = {}
-        for name, found in merged.items():
-            members.setdefault(found, [found]).append(name)
-        raw = {key: [k for k in step.keys_of(key, members) if step.group_of(k, merged) == key] for key in dirty}
-    return group(table, dirty, raw)
-
-
-def _compare(
-    table: Table, dirty: Collection[str], groups: PackedGroups, outputs: Sequence[Output | None], units: _Units
-) -> list[OutputChange]:
-    stored = table.stored_outputs(dirty)
-    changes = []
-    for (key, place, number), output in zip(groups.first_places(), outputs, strict=True):
-        before = stored.pop(key, None)
-        after = None if output is None else StoredOutput.of(place, number, output)
-        if output is not None and output.failure is not None:
-            units.failures.append(output.failure)
-        if not _same(before, after):
-            changes.append(OutputChange(key, before, after))
-            _apply(table, changes[-1], output.units if output else (), units)
-    for key, before in stored.items():  # no rows are left
-        changes.append(OutputChange(key, before, None))
-        _apply(table, changes[-1], (), units)
-    return changes
-
-
-def _same(before: StoredOutput | None, after: StoredOutput | None) -> bool:
-    if before is None or after is None:
-        return before is after
-    return encode([before.place, before.number, before.failed, before.units, before.data]) == encode(
-        [after.place, after.number, after.failed, after.units, after.data]
-    )
-
-
-def _apply(table: Table, change: OutputChange, made: Sequence[Unit], units: _Units) -> None:
-    known = change.before.units if change.before else {}
-    now = change.after.units if change.after else {}
-    units.put.update((unit.id, unit) for unit in made if known.get(unit.id) != now[unit.id])
-    units.dropped.update(dict.fromkeys(found for found in known if found not in now))
-    if change.after is None:
-        table.drop_output(change.key)
-    else:
-        table.put_output(change.key, change.after)

@@ -1,14 +1,15 @@
-"""`LocalRunner`: parts of a derivation's work in this process; `mapped` cuts into parts and joins what they give."""
+"""`LocalRunner`: parts of a derivation's work in this process; `in_parts` cuts work into parts, for any runner."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from sire_core.protocols import Runner
 
-__all__ = ["LocalRunner", "mapped"]
+__all__ = ["LocalRunner", "in_parts", "mapped"]
 
 S = TypeVar("S")
 P = TypeVar("P")
@@ -35,6 +36,37 @@ class LocalRunner:
             yield number, await asyncio.to_thread(_one, function, shared, parts, number)
 
 
+async def in_parts(
+    runner: Runner,
+    function: Callable[[S, Sequence[P]], R],
+    shared: S,
+    items: Sequence[P],
+    progress: Callable[[int, int], None] | None = None,
+) -> AsyncGenerator[R, None]:
+    """Apply a function to parts of some items; what it gives, in the order of the parts.
+
+    Args:
+        runner: Does the work.
+        function: Of what is shared and a part.
+        shared: What every part is given.
+        items: Cut into parts.
+        progress: Called as `progress(done, total)` in items, where there are several parts.
+    """
+    size = runner.part_size or _PART
+    parts: Sequence[Sequence[P]] = _Parts(items, size)
+    early: dict[int, R] = {}
+    given = 0
+    say = progress if progress and len(parts) > 1 else lambda _done, _total: None
+    say(0, len(items))
+    async with aclosing(runner.map(function, shared, parts)) as found:
+        async for number, result in found:
+            early[number] = result
+            say(min((given + len(early)) * size, len(items)), len(items))
+            while given in early:
+                yield early.pop(given)
+                given += 1
+
+
 async def mapped(
     runner: Runner,
     function: Callable[[S, Sequence[P]], Sequence[T]],
@@ -42,24 +74,8 @@ async def mapped(
     items: Sequence[P],
     progress: Callable[[int, int], None] | None = None,
 ) -> list[T]:
-    """Apply a function from parts of some items to lists, and join these in order.
-
-    Args:
-        runner: Does the work.
-        function: From what is shared and a part to a list.
-        shared: What every part is given.
-        items: Cut into parts.
-        progress: Called as `progress(done, total)` in items, where there are several parts.
-    """
-    size = runner.part_size or _PART
-    parts: Sequence[Sequence[P]] = _Parts(items, size)
-    found: dict[int, Sequence[T]] = {}
-    say = progress if progress and len(parts) > 1 else lambda _done, _total: None
-    say(0, len(items))
-    async for number, results in runner.map(function, shared, parts):
-        found[number] = results
-        say(min(len(found) * size, len(items)), len(items))
-    return [result for number in range(len(parts)) for result in found.pop(number)]
+    """Apply a function from parts of some items to lists, and join these in order; see `in_parts`."""
+    return [found async for part in in_parts(runner, function, shared, items, progress) for found in part]
 
 
 def _one(function: Callable[[S, P], R], shared: S, parts: Sequence[P], number: int) -> R:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Numbers = NDArray[np.int32]
 
-__all__ = ["PackedGroups", "PackedRows"]
+__all__ = ["JoinedRows", "PackedGroups", "PackedRows"]
 
 _AT_ONCE = 4096
 """Rows or groups that are objects at the same time when all are gone through."""
@@ -49,7 +49,7 @@ class PackedRows:
     places: Ints
     numbers: Ints
     ends: Ints
-    bodies: bytes
+    bodies: bytes | bytearray
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> PackedRows:
@@ -79,21 +79,10 @@ class PackedRows:
         parts = [part for part in parts if len(part)]
         if len(parts) < 2:
             return parts[0] if parts else cls.of(())
-        keys: dict[str, int] = {}
-        items: dict[str, int] = {}
-        key_of = [np.array([keys.setdefault(key, len(keys)) for key in p.keys], dtype=np.int32) for p in parts]
-        item_of = [np.array([items.setdefault(item, len(items)) for item in p.items], dtype=np.int32) for p in parts]
-        lengths = np.concatenate([np.diff(part.ends) for part in parts])
-        return cls(
-            keys,
-            list(items),
-            np.concatenate([of[part.key_numbers] for of, part in zip(key_of, parts, strict=True)]),
-            np.concatenate([of[part.item_numbers] for of, part in zip(item_of, parts, strict=True)]),
-            np.concatenate([part.places for part in parts]),
-            np.concatenate([part.numbers for part in parts]),
-            np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)]),
-            b"".join([part.bodies for part in parts]),
-        )
+        found = JoinedRows()
+        for part in parts:
+            found.add(part)
+        return found.finish()
 
     def __len__(self) -> int:
         """How many rows."""
@@ -136,7 +125,7 @@ class PackedRows:
             part = rows[start : start + _AT_ONCE]
             columns = (self.key_numbers, self.places, self.numbers, self.item_numbers, self.ends[:-1], self.ends[1:])
             for key, place, number, item, begin, end in zip(*(c[part].tolist() for c in columns), strict=True):
-                yield keys[key], place, number, self.items[item], self.bodies[begin:end]
+                yield keys[key], place, number, self.items[item], bytes(self.bodies[begin:end])
 
     def by_key(self) -> Ints:
         """All rows, key by key in the order of the keys."""
@@ -145,21 +134,56 @@ class PackedRows:
         return np.argsort(rank[self.key_numbers], kind="stable")
 
 
+class JoinedRows:
+    """Rows that come in parts; a part is not needed any more when it was added."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, int] = {}
+        self._items: dict[str, int] = {}
+        self._columns: tuple[list[Any], ...] = ([], [], [], [], [])
+        self._bodies = bytearray()
+
+    def add(self, part: PackedRows) -> None:
+        """Append the rows of a part."""
+        keys, items = self._keys, self._items
+        key_of = np.array([keys.setdefault(key, len(keys)) for key in part.keys], dtype=np.int32)
+        item_of = np.array([items.setdefault(item, len(items)) for item in part.items], dtype=np.int32)
+        lengths = np.diff(part.ends).astype(np.int32)
+        new = (key_of[part.key_numbers], item_of[part.item_numbers], part.places, part.numbers, lengths)
+        for column, values in zip(self._columns, new, strict=True):
+            column.append(values)
+        self._bodies += part.bodies
+
+    def finish(self) -> PackedRows:
+        """All of them; nothing can be added any more."""
+        empty = PackedRows.of(())
+        types = (empty.key_numbers, empty.item_numbers, empty.places, empty.numbers, empty.item_numbers)
+        key_numbers, item_numbers, places, numbers, lengths = (
+            _drained(column, first) for column, first in zip(self._columns, types, strict=True)
+        )
+        ends = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=ends[1:])
+        return PackedRows(self._keys, list(self._items), key_numbers, item_numbers, places, numbers, ends, self._bodies)
+
+
+def _drained(parts: list[Any], first: Any) -> Any:
+    """Arrays one after the other, which are let go of."""
+    found = np.concatenate([first, *parts])
+    parts.clear()
+    return found
+
+
 class PackedGroups(Sequence[Group]):
     """Groups that have rows, in corpus order of their first rows; a group is made whenever it is asked for.
 
     Args:
         rows: The rows.
-        wanted: Keys of the rows of every group, by its key.
+        names: Keys of the groups by number.
+        group_of: Number of the group of every key of the rows; -1 for none.
+        member: Place of every key in its group.
     """
 
-    def __init__(self, rows: PackedRows, wanted: Mapping[str, Sequence[str]]) -> None:
-        group_of = np.full(len(rows.keys), -1, dtype=np.int64)
-        member = np.zeros(len(rows.keys), dtype=np.int64)
-        for group, keys in enumerate(wanted.values()):
-            for place, key in enumerate(keys):
-                if (number := rows.keys.get(key)) is not None:
-                    group_of[number], member[number] = group, place
+    def __init__(self, rows: PackedRows, names: Sequence[str], group_of: Ints, member: Ints) -> None:
         rank = np.empty(len(rows.items), dtype=np.int64)
         rank[sorted(range(len(rows.items)), key=rows.items.__getitem__)] = np.arange(len(rows.items))
         columns = (member[rows.key_numbers], rank[rows.item_numbers], rows.numbers, rows.places)
@@ -169,12 +193,27 @@ class PackedGroups(Sequence[Group]):
         starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
         first = order[starts]
         by_place = np.lexsort([column[first] for column in columns[1:]])
-        names = list(wanted)
         self._rows = rows
         self._keys = [names[group] for group in groups[first[by_place]].tolist()]
         self._starts = starts[by_place]
         self._lengths = np.diff(np.append(starts, len(order)))[by_place]
         self._order = order
+
+    @classmethod
+    def of(cls, rows: PackedRows, wanted: Mapping[str, Sequence[str]]) -> PackedGroups:
+        """Some groups.
+
+        Args:
+            rows: The rows, and others.
+            wanted: Keys of the rows of every group, by its key.
+        """
+        group_of = np.full(len(rows.keys), -1, dtype=np.int64)
+        member = np.zeros(len(rows.keys), dtype=np.int64)
+        for group, keys in enumerate(wanted.values()):
+            for place, key in enumerate(keys):
+                if (number := rows.keys.get(key)) is not None:
+                    group_of[number], member[number] = group, place
+        return cls(rows, list(wanted), group_of, member)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -196,5 +235,9 @@ class PackedGroups(Sequence[Group]):
 
     def first_places(self) -> Iterator[tuple[str, int, int]]:
         """Key of every group, with place and number of its first row."""
-        first = self._order[self._starts]
-        return zip(self._keys, self._rows.places[first].tolist(), self._rows.numbers[first].tolist(), strict=True)
+        for start in range(0, len(self), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            first = self._order[self._starts[part]]
+            yield from zip(
+                self._keys[part], self._rows.places[first].tolist(), self._rows.numbers[first].tolist(), strict=True
+            )

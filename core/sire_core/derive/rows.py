@@ -17,6 +17,7 @@ __all__ = [
     "Group",
     "Item",
     "Output",
+    "OutputChange",
     "PassageInput",
     "Row",
     "StoredOutput",
@@ -159,6 +160,15 @@ class StoredOutput:
             {unit.id: _digest(unit) for unit in output.units},
             output.failure is not None or output.retry,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class OutputChange:
+    """An output before and after a change; None where there is none."""
+
+    key: str
+    before: StoredOutput | None
+    after: StoredOutput | None
 
 
 def encode(body: Any) -> bytes:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from sire_core.derive.local_runner import mapped
+from sire_core.derive.local_runner import in_parts
 from sire_core.derive.rows import Entry, Group, Item, Output, Row, StoredOutput
 
 if TYPE_CHECKING:
@@ -76,11 +77,19 @@ class Step:
         """As `reduce`, where a model is asked; without one, off the event loop."""
         import asyncio
 
-        if self.independent and self.portable:
-            return await mapped(
-                context.view.runner, _reduced, self, groups, partial(context.view.progress, f"outputs of {self.name}")
-            )
         return await asyncio.to_thread(self.reduce, groups, context)
+
+    async def reduce_parts(
+        self, groups: Sequence[Group], context: Context
+    ) -> AsyncGenerator[Sequence[Output | None], None]:
+        """Outputs of all groups, in their order: of an independent step in parts, `reduce_many` is not asked."""
+        if not (self.independent and self.portable):
+            yield await self.reduce_many(groups[:], context)
+            return
+        say = partial(context.view.progress, f"outputs of {self.name}")
+        async with aclosing(in_parts(context.view.runner, _reduced, self, groups, say)) as parts:
+            async for part in parts:
+                yield part
 
     def size_limit(self) -> int | None:
         """A number of items above which a key is reduced in another way, where it depends on the whole corpus."""

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sire_core.derive.packed_outputs import PackedOutputs
 from sire_core.derive.packed_rows import PackedGroups, PackedRows
-from sire_core.derive.rows import Entry, StoredOutput, decode, encode
+from sire_core.derive.rows import Entry, StoredOutput, decode
 from sire_core.protocols import TableChange
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Table:
         names: What keys were resolved to, where the step does that.
         came: Rows by key that a change has brought, where something was stored.
         went: Rows by key that it has taken away; their numbers are not kept.
+        made: Outputs that are new, or others than before.
     """
 
     name: str
@@ -40,7 +42,7 @@ class Table:
     resolved_before: Mapping[str, str] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
     _rows: PackedRows = field(default_factory=lambda: PackedRows.of(()))
-    _outputs: dict[str, StoredOutput] = field(default_factory=dict)
+    made: PackedOutputs = field(default_factory=PackedOutputs)
     _dropped: dict[str, None] = field(default_factory=dict)
 
     @property
@@ -69,7 +71,7 @@ class Table:
         """The table, and that of its names."""
         return [self, self.names] if self.names else [self]
 
-    def replace_items(self, items: Collection[str], rows: PackedRows) -> set[str]:
+    def replace_items(self, items: Collection[str], rows: PackedRows) -> Collection[str]:
         """Give items other rows.
 
         Args:
@@ -81,7 +83,7 @@ class Table:
         """
         if self.is_new:
             self._rows = rows
-            return set(rows.keys)
+            return rows.keys.keys()
         before = _by_item_and_key(self.store.rows_of_items(self.name, list(items)))
         after = _by_item_and_key(rows.stored())
         differing = {pair for pair in {*before, *after} if before.get(pair) != after.get(pair)}
@@ -147,11 +149,11 @@ class Table:
     def put_output(self, key: str, output: StoredOutput) -> None:
         """Set the output of a key."""
         self._dropped.pop(key, None)
-        self._outputs[key] = output
+        self.made.put(key, output)
 
     def drop_output(self, key: str) -> None:
         """Leave a key without output."""
-        self._outputs.pop(key, None)
+        self.made.drop(key)
         self._dropped[key] = None
 
     def stored_outputs(self, keys: Collection[str]) -> dict[str, StoredOutput]:
@@ -162,7 +164,7 @@ class Table:
 
     def data(self, keys: Collection[str]) -> dict[str, Any]:
         """Data of the outputs of some keys after the change; keys without output are left out."""
-        found = {key: self._outputs[key].data for key in keys if key in self._outputs}
+        found = {key: self.made.data(key) for key in keys if key in self.made}
         if not self.is_new:
             others = [key for key in keys if key not in found and key not in self._dropped]
             found.update((key, _output(row).data) for key, *row in self.store.outputs(self.name, others))
@@ -170,7 +172,7 @@ class Table:
 
     def all_outputs(self) -> dict[str, StoredOutput]:
         """Outputs after the change by key, in corpus order of their first rows."""
-        found = dict(self._outputs)
+        found = dict(self.made.items())
         if not self.is_new:
             for key, *row in self.store.all_outputs(self.name):
                 if key not in found and key not in self._dropped:
@@ -187,7 +189,7 @@ class Table:
             drop_items=tuple(sorted(self._gone)),
             put_rows=_Rows(self._rows),
             drop_outputs=tuple(self._dropped),
-            put_outputs=_Outputs(self._outputs),
+            put_outputs=_Outputs(self.made),
         )
 
 
@@ -205,11 +207,10 @@ class _Rows:
 class _Outputs:
     """Outputs as they are written, made one by one."""
 
-    outputs: Mapping[str, StoredOutput]
+    outputs: PackedOutputs
 
     def __iter__(self) -> Iterator[OutputRow]:
-        for key, found in self.outputs.items():
-            yield key, found.place, found.number, found.failed, encode([found.data, found.units])
+        return self.outputs.stored()
 
 
 def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str]]) -> PackedGroups:
@@ -221,7 +222,7 @@ def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str
         raw_keys: Keys of the rows of a group, for groups of other keys than their own.
     """
     wanted = {key: raw_keys.get(key, (key,)) for key in keys}
-    return PackedGroups(table.packed({raw for found in wanted.values() for raw in found}), wanted)
+    return PackedGroups.of(table.packed({raw for found in wanted.values() for raw in found}), wanted)
 
 
 def _place(entry: Entry) -> tuple[int, int, str]:

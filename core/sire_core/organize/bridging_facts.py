@@ -18,7 +18,7 @@ from sire_core.types import Failure, Unit, UnitKind, digest, hash64, unit_id
 
 if TYPE_CHECKING:
     from sire_core.algorithms.bridge_evidence import BridgeEvidence
-    from sire_core.derive.engine import OutputChange
+    from sire_core.derive.rows import OutputChange
     from sire_core.organize.texts.joined_facts import BridgeFact
     from sire_core.protocols import BuildView, Change, Delta
 

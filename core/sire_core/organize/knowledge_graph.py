@@ -15,7 +15,7 @@ from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import Edge, UnitKind, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.derive.engine import OutputChange
+    from sire_core.derive.rows import OutputChange
     from sire_core.derive.step import Step
     from sire_core.graph.columns import EdgeChange
     from sire_core.protocols import BuildView, Change, Delta

@@ -16,7 +16,8 @@ from sire_core.settings import check_settings, setting
 from sire_core.types import Unit, UnitKind, digest, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.derive.engine import OutputChange, Result
+    from sire_core.derive.engine import Result
+    from sire_core.derive.rows import OutputChange
     from sire_core.organize.texts.aggregates import Aggregate, FactLine
     from sire_core.protocols import BuildView, Change, Delta
 
