@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import marshal
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,21 +22,32 @@ __all__ = ["EdgeChange", "EdgeColumns", "block_of", "updated_blocks"]
 
 _DOCUMENTS = 256
 """Documents whose edges share a block."""
+_AT_ONCE = 1 << 16
+"""Changes that are objects at the same time."""
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeChange:
+class EdgeChange(NamedTuple):
     """An edge that is put or dropped.
 
     Attributes:
-        edge: The edge; its metadata `names` and `title` count, where there are any.
+        source: Id of what it comes from.
+        target: Id of what it leads to.
         document: Sequence number of the document that it belongs to; it decides about the block.
         put: Whether it is put, perhaps in the place of one with the same ends, or dropped.
+        names: Names under which the source knows the target.
+        title: Whether the target titles the source.
     """
 
-    edge: Edge
+    source: str
+    target: str
     document: int
     put: bool
+    names: Sequence[str] = ()
+    title: bool = False
+
+    def edge(self, kind: str) -> Edge:
+        """As an edge of a kind."""
+        return _edge(kind, self.source, self.target, self.names, self.title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +91,22 @@ class EdgeColumns:
 
     def updated(self, changes: Sequence[EdgeChange]) -> EdgeColumns:
         """With some edges put and others dropped."""
-        ends = {(c.edge.source.encode(), c.edge.target.encode()) for c in changes}
+        ends = {(c.source.encode(), c.target.encode()) for c in changes}
         sources = np.array(sorted({source for source, _ in ends}), dtype="S24")
         near = np.flatnonzero(np.isin(self.sources, sources))
         pairs = zip(self.sources[near].tolist(), self.targets[near].tolist(), strict=True)
         kept = np.ones(len(self.sources), dtype=bool)
         kept[near] = [pair not in ends for pair in pairs]
-        last = {(c.edge.source, c.edge.target): c for c in changes}  # the last word on an edge counts
-        put = [change.edge for change in last.values() if change.put]
-        names = [tuple(edge.metadata.get("names", ())) for edge in put]
+        last = {(c.source, c.target): c for c in changes}  # the last word on an edge counts
+        put = [change for change in last.values() if change.put]
+        names = [tuple(change.names) for change in put]
         new = np.array([list_hash(found) for found in names], dtype=np.uint64)
         hashes = np.concatenate([self.lists.hashes[self.numbers[kept]], new])
         lists = self.lists.updated(np.unique(hashes), dict(zip(new.tolist(), names, strict=True)))
         return EdgeColumns(
-            np.concatenate([self.sources[kept], np.array([edge.source for edge in put], dtype="S24")]),
-            np.concatenate([self.targets[kept], np.array([edge.target for edge in put], dtype="S24")]),
-            np.concatenate([self.titles[kept], np.array([bool(e.metadata.get("title")) for e in put], dtype=bool)]),
+            np.concatenate([self.sources[kept], np.array([change.source for change in put], dtype="S24")]),
+            np.concatenate([self.targets[kept], np.array([change.target for change in put], dtype="S24")]),
+            np.concatenate([self.titles[kept], np.array([change.title for change in put], dtype=bool)]),
             lists.places(hashes),
             lists,
         )
@@ -105,10 +118,7 @@ class EdgeColumns:
         for source, target, title, number in zip(
             self.sources.tolist(), self.targets.tolist(), self.titles.tolist(), self.numbers.tolist(), strict=True
         ):
-            metadata: dict[str, Any] = {"names": names[number]} if kind == MENTIONS else {}
-            found.append(
-                Edge(kind, source.decode(), target.decode(), 1.0, metadata | ({"title": True} if title else {}))
-            )
+            found.append(_edge(kind, source.decode(), target.decode(), names[number], title))
         return found
 
     def to_bytes(self) -> bytes:
@@ -135,20 +145,34 @@ def block_of(kind: str, document: int) -> str:
     return f"{kind}/{document // _DOCUMENTS:08d}"
 
 
-def updated_blocks(kind: str, changes: Iterable[EdgeChange], stored: Mapping[str, bytes]) -> dict[str, bytes | None]:
+def updated_blocks(
+    kind: str, changes: Iterable[EdgeChange], read: Callable[[Sequence[str]], Mapping[str, bytes]]
+) -> dict[str, bytes | None]:
     """Blocks after a change of edges; None for one that is left without any.
 
     Args:
         kind: Of the edges.
-        changes: What changes.
-        stored: The blocks of these edges before the change, by key, as far as there are any.
+        changes: What changes; a block's changes become objects when it is made.
+        read: Blocks of these edges before the change by key, as far as there are any.
     """
-    by_block: dict[str, list[EdgeChange]] = {}
-    for change in changes:
-        by_block.setdefault(block_of(kind, change.document), []).append(change)
+    waiting: dict[str, list[bytes]] = {}
+    rest = iter(changes)
+    while part := list(islice(rest, _AT_ONCE)):
+        by_block: dict[str, list[tuple[object, ...]]] = {}
+        for change in part:
+            by_block.setdefault(block_of(kind, change.document), []).append(tuple(change))
+        for key, rows in by_block.items():
+            waiting.setdefault(key, []).append(marshal.dumps(rows))
+    stored = read(sorted(waiting)) if waiting else {}
     found: dict[str, bytes | None] = {}
-    for key, own in sorted(by_block.items()):
+    for key in sorted(waiting):
+        own = [EdgeChange(*row) for rows in waiting.pop(key) for row in marshal.loads(rows)]  # noqa: S302 - of this process
         before = EdgeColumns.from_bytes(stored[key]) if key in stored else EdgeColumns.empty()
         after = before.updated(own)
         found[key] = after.to_bytes() if len(after.sources) else None
     return found
+
+
+def _edge(kind: str, source: str, target: str, names: Sequence[str], title: bool) -> Edge:
+    metadata: dict[str, Any] = {"names": names} if kind == MENTIONS else {}
+    return Edge(kind, source, target, 1.0, metadata | ({"title": True} if title else {}))

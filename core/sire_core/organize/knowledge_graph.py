@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import document_of
 from sire_core.graph.kinds import MENTIONS, RELATES
 from sire_core.organize.graph.name_merging import NameMerging
 from sire_core.organize.graph.steps import Entities, Relations, entity_id
+from sire_core.protocols import BlockEdges
 from sire_core.settings import check_settings, refuse_unused, setting
-from sire_core.types import Edge, UnitKind, unit_id
+from sire_core.types import UnitKind, unit_id
 
 if TYPE_CHECKING:
     from sire_core.derive.rows import OutputChange
     from sire_core.derive.step import Step
     from sire_core.graph.columns import EdgeChange
     from sire_core.protocols import BuildView, Change, Delta
+    from sire_core.types import Edge
 
 __all__ = ["KnowledgeGraph", "entity_id"]
 
@@ -83,26 +86,21 @@ class KnowledgeGraph(Derivation):
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Bring the graph up to date with a change of the corpus."""
+        import asyncio
+
         from sire_core.derive.engine import run_steps
-        from sire_core.graph.columns import block_of, updated_blocks
+        from sire_core.graph.columns import updated_blocks
 
         found = await run_steps(self.steps(view), change, view)
-        edges = [
-            *_mention_edges(found.outputs[Entities.name], view.fingerprint),
-            *_relation_edges(found.outputs.get(Relations.name, ()), view.fingerprint),
-        ]
+        changes: dict[str, Callable[[], Iterable[EdgeChange]]] = {
+            MENTIONS: partial(_mentions, found.outputs[Entities.name], view.fingerprint),
+            RELATES: partial(_relations, found.outputs.get(Relations.name, ()), view.fingerprint),
+        }
         notes: dict[str, bytes | None] = {}
-        for kind in (MENTIONS, RELATES):
-            own = [change for change in edges if change.edge.kind == kind]
-            keys = {block_of(kind, change.document) for change in own}
-            notes |= updated_blocks(kind, own, view.notes(keys) if keys else {})
-        delta = replace(
-            found.delta,
-            put_edges=tuple(change.edge for change in edges if change.put),
-            drop_edges=tuple(change.edge for change in edges if not change.put),
-            notes=notes,
-            in_blocks=(MENTIONS, RELATES),
-        )
+        for kind, made in changes.items():
+            notes |= await asyncio.to_thread(updated_blocks, kind, made(), view.notes)
+        edges = BlockEdges(_Edges(changes, put=True), _Edges(changes, put=False))
+        delta = replace(found.delta, notes=notes, in_blocks=edges)
         if not self.summaries or view.language_model is None:
             return delta
         from sire_core.organize.texts.element_summaries import with_summaries
@@ -110,7 +108,22 @@ class KnowledgeGraph(Derivation):
         return await with_summaries(delta, view)
 
 
-def _mention_edges(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
+class _Edges:
+    """Edges of the graph that a change puts, or drops: made whenever they are gone through, as few ask for them.
+
+    Args:
+        changes: By kind.
+        put: Which of both.
+    """
+
+    def __init__(self, changes: Mapping[str, Callable[[], Iterable[EdgeChange]]], *, put: bool) -> None:
+        self._changes, self._put = changes, put
+
+    def __iter__(self) -> Iterator[Edge]:
+        return (c.edge(kind) for kind, made in self._changes.items() for c in made() if c.put is self._put)
+
+
+def _mentions(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
     """Edges from passages to the entities they name that differ."""
     from sire_core.graph.columns import EdgeChange
 
@@ -119,14 +132,13 @@ def _mention_edges(changes: Sequence[OutputChange], fingerprint: str) -> Iterabl
         before, after = ({row[0]: row for row in (side.data if side else ())} for side in (change.before, change.after))
         for passage, row in before.items():
             if passage not in after:
-                yield EdgeChange(Edge(MENTIONS, passage, target), row[1], put=False)
+                yield EdgeChange(passage, target, row[1], put=False)
         for passage, row in after.items():
             if before.get(passage) != row:
-                metadata: dict[str, Any] = {"names": row[2], **({"title": True} if row[3] else {})}
-                yield EdgeChange(Edge(MENTIONS, passage, target, 1.0, metadata), row[1], put=True)
+                yield EdgeChange(passage, target, row[1], put=True, names=row[2], title=bool(row[3]))
 
 
-def _relation_edges(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
+def _relations(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
     """Edges from relations to their ends that come or go; a relation belongs to the first document that states it."""
     from sire_core.graph.columns import EdgeChange
 
@@ -135,4 +147,4 @@ def _relation_edges(changes: Sequence[OutputChange], fingerprint: str) -> Iterab
             if side is not None:
                 relation = unit_id(UnitKind.RELATION.value, fingerprint, (), change.key)
                 for end in dict.fromkeys(side.data):
-                    yield EdgeChange(Edge(RELATES, relation, entity_id(fingerprint, end)), document_of(side.place), put)
+                    yield EdgeChange(relation, entity_id(fingerprint, end), document_of(side.place), put)

@@ -123,10 +123,10 @@ class OrganizerView:
         dropped = set(delta.drop_units)
         units = {unit.id: unit for unit in self._store.units(fingerprint) if unit.id not in dropped}
         units.update((unit.id, unit) for unit in delta.put_units)
-        gone = {(e.kind, e.source, e.target) for e in delta.drop_edges}
+        gone = {(e.kind, e.source, e.target) for e in (*delta.drop_edges, *delta.in_blocks.drop)}
         edges = {(e.kind, e.source, e.target): e for e in self._store.edges([fingerprint])}
         edges = {key: edge for key, edge in edges.items() if key not in gone}
-        edges.update(((e.kind, e.source, e.target), e) for e in delta.put_edges)
+        edges.update(((e.kind, e.source, e.target), e) for e in (*delta.put_edges, *delta.in_blocks.put))
         return list(units.values()), list(edges.values()), delta
 
     def required_delta(self, organizer: str) -> Delta:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sire_core.protocols.building import (
+    BlockEdges,
     BuildView,
     Change,
     ChunkInContext,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from sire_core.protocols.models import IntArray as IntArray
 
 __all__ = [
+    "BlockEdges",
     "BufferedMirror",
     "BuildView",
     "Change",

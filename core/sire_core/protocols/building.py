@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
 
 __all__ = [
+    "BlockEdges",
     "BuildView",
     "Change",
     "ChunkInContext",
@@ -163,12 +164,25 @@ class TableStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class BlockEdges:
+    """Edges that are kept in blocks of columns among the notes of a delta, and nowhere else.
+
+    Attributes:
+        put: Those that come or differ; can be gone through again.
+        drop: Those that go.
+    """
+
+    put: Iterable[Edge] = ()
+    drop: Iterable[Edge] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Delta:
     """What an organizer does to its own part of the pool. Dropping comes first, then putting.
 
     `state` replaces what was stored; `notes` are many small states by key, of which only those named here are written,
     or deleted where the value is None. `tables` are changes of the tables of steps, by name.
-    Edges of the kinds in `in_blocks` are kept in blocks of columns among the notes, and nowhere else.
+    `in_blocks` are edges besides, which the notes hold.
     """
 
     put_units: tuple[Unit, ...] = ()
@@ -178,7 +192,7 @@ class Delta:
     state: Mapping[str, Any] | None = None
     notes: Mapping[str, bytes | None] = field(default_factory=dict)
     tables: Mapping[str, TableChange] = field(default_factory=dict)
-    in_blocks: tuple[str, ...] = ()
+    in_blocks: BlockEdges = BlockEdges()
     failures: tuple[Failure, ...] = ()
 
 

@@ -103,14 +103,10 @@ def write_delta(
     """Write what an organizer changes."""
     writes.delete(UNITS, ["id", "owner"], [(unit, owner) for unit in delta.drop_units])
     edge = ("owner", "kind", "source", "target")
-    gone = [(owner, e.kind, e.source, e.target) for e in delta.drop_edges if e.kind not in delta.in_blocks]
+    gone = [(owner, e.kind, e.source, e.target) for e in delta.drop_edges]
     writes.delete(EDGES, edge, gone)
     writes.replace(UNITS, ["id"], (_unit_row(unit, owner, vectors[unit.id]) for unit in delta.put_units))
-    edges = (
-        (owner, e.kind, e.source, e.target, float(e.weight), to_json(e.metadata))
-        for e in delta.put_edges
-        if e.kind not in delta.in_blocks
-    )
+    edges = ((owner, e.kind, e.source, e.target, float(e.weight), to_json(e.metadata)) for e in delta.put_edges)
     writes.replace(EDGES, edge, edges)
     for name, change in delta.tables.items():
         write_table(db, writes, owner, name, change)

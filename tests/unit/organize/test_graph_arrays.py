@@ -8,7 +8,7 @@ from sire_core.algorithms.grouping import id_codes
 from sire_core.graph.columns import EdgeChange, EdgeColumns, updated_blocks
 from sire_core.graph.name_lists import NameLists, list_hash
 from sire_core.graph.ragged import Ragged
-from sire_core.types import Edge, digest
+from sire_core.types import digest
 
 GROUPS = st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=4), max_size=6)
 TYPES = {"keys": np.uint64, "worth": np.int64}
@@ -56,15 +56,18 @@ EDGES = st.dictionaries(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")
 
 @given(before=EDGES, after=EDGES)
 def test_blocks_of_edges_are_a_dictionary(before, after):
-    def edge(ends, names=(), title=False):
-        return Edge("says", digest(ends[0]), digest(ends[1]), metadata={"names": list(names), "title": title})
+    def change(ends, names=(), title=False, *, put):
+        return EdgeChange(digest(ends[0]), digest(ends[1]), document[ends[0]], put, list(names), title)
 
     document = {source: 300 * place for place, source in enumerate("abc")}
     blocks = {}
     for now, gone in ((before, {}), (after, before)):
-        changes = [EdgeChange(edge(ends), document[ends[0]], put=False) for ends in gone if ends not in now]
-        changes += [EdgeChange(edge(ends, *found), document[ends[0]], put=True) for ends, found in now.items()]
-        blocks |= updated_blocks("says", changes, {key: block for key, block in blocks.items() if block})
+        changes = [change(ends, put=False) for ends in gone if ends not in now]
+        changes += [change(ends, *found, put=True) for ends, found in now.items()]
+        stored = {key: block for key, block in blocks.items() if block}
+        blocks |= updated_blocks(
+            "says", changes, lambda keys, stored=stored: {k: stored[k] for k in keys if k in stored}
+        )
     columns = EdgeColumns.of_blocks([block for block in blocks.values() if block])
     found = {
         (source.decode(), target.decode()): (columns.lists.names(int(number)), bool(title))

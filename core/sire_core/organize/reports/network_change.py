@@ -92,8 +92,8 @@ class NetworkChange:
         """Edges of the knowledge graph that are new or changed, and those that are gone."""
         if self.first:
             return list(self._view.required(_GRAPH)[1]), []
-        delta = self._view.required_delta(_GRAPH)
-        return list(delta.put_edges), list(delta.drop_edges)
+        edges = self._view.required_delta(_GRAPH).in_blocks
+        return list(edges.put), list(edges.drop)
 
     def _namings(
         self, edges: Sequence[Edge], gone: Sequence[Edge], changed: set[str]
