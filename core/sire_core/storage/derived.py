@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -15,10 +15,11 @@ from pathlib import Path
 
 from sire_core.errors import StorageError
 
-__all__ = ["DerivedFiles", "damaged_files", "sync_folder"]
+__all__ = ["BLOCK", "DerivedFiles", "damaged_files", "sync_folder"]
 
 _CHECKSUMS = "checksums.json"
-_BLOCK = 1 << 20
+BLOCK = 1 << 20
+"""Bytes of a file that have a checksum of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,11 @@ class DerivedFiles:
         now = self.stamp()
         return set(now) <= set(stamp) if may_be_gone else now == stamp
 
-    def verify(self) -> None:
-        """Compare every file with its checksum.
+    def verify(self, unread: Mapping[str, Collection[int]] | None = None) -> None:
+        """Compare every file with its checksums.
+
+        Args:
+            unread: Numbers of blocks, by file, that are not looked at.
 
         Raises:
             StorageError: Files are missing, damaged, or of something else; the caller makes them again.
@@ -69,12 +73,19 @@ class DerivedFiles:
             known = json.loads((self.directory / _CHECKSUMS).read_bytes())
             files = dict(known["files"])
             right = known["label"] == self.label and all(
-                _checksum(self.directory / name) == found for name, found in files.items()
+                _is_right(self.directory / name, found, (unread or {}).get(name, ())) for name, found in files.items()
             )
         except Exception as error:  # whatever can go wrong with foreign bytes: they are not what was written
             raise StorageError(f"The derived files in {self.directory} cannot be read ({error}).") from error
         if not right:
             raise StorageError(f"The derived files in {self.directory} are not what was written.")
+
+    def checksums(self) -> dict[str, list[int]]:
+        """Size and the checksum of each block of `BLOCK` bytes, by file; empty where they cannot be read."""
+        try:
+            return dict(json.loads((self.directory / _CHECKSUMS).read_bytes())["files"])
+        except Exception:  # noqa: BLE001 - whatever can go wrong with foreign bytes
+            return {}
 
     def last(self) -> None:
         """Put on disk what somebody has written who did not."""
@@ -82,11 +93,12 @@ class DerivedFiles:
             _sync_files(self.directory)
             sync_folder(self.directory.parent)
 
-    def write(self, save: Callable[[Path], None]) -> None:
+    def write(self, save: Callable[[Path], Mapping[str, Mapping[int, int]] | None]) -> None:
         """Write the files into a sibling folder, put them on disk if they are `lasting`, rename the folder.
 
         Args:
-            save: Writes files, no folders, into the folder that it is given.
+            save: Writes files, no folders, into the folder that it is given. It may return the checksums of blocks
+                that it knows already, by file and number: those of what it has copied.
 
         Raises:
             StorageError: They cannot be written, for example because the disk is full or a writer has tidied away the
@@ -97,8 +109,8 @@ class DerivedFiles:
         try:
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir()
-            save(partial)
-            files = {path.name: _checksum(path) for path in sorted(partial.iterdir())}
+            known = save(partial) or {}
+            files = {path.name: _checksums(path, known.get(path.name, {})) for path in sorted(partial.iterdir())}
             (partial / _CHECKSUMS).write_text(json.dumps({"label": self.label, "files": files}))
             if self.lasting:
                 _sync_files(partial)
@@ -125,7 +137,7 @@ def damaged_files(directory: Path) -> Iterator[tuple[Path, str]]:
         file = directory / name
         if not file.is_file():
             yield file, "it is missing"
-        elif _checksum(file) != known:
+        elif not _is_right(file, known):
             yield file, "it is not what was written"
 
 
@@ -150,11 +162,33 @@ def _sync(path: Path, flags: int = 0) -> None:
         os.close(handle)
 
 
-def _checksum(path: Path) -> list[int]:
-    """Size and CRC-32 of a file: against what disks and programs do to files by accident, not against forgery."""
-    size = found = 0
+def _is_right(path: Path, known: Sequence[int], unread: Collection[int] = ()) -> bool:
+    if len(known) == 2 and known[0] > BLOCK:
+        return path.stat().st_size == known[0] and _whole_checksum(path) == known[1]
+    return _checksums(path, {block: known[1 + block] for block in unread}) == list(known)
+
+
+def _checksums(path: Path, known: Mapping[int, int]) -> list[int]:
+    """Size of a file and CRC-32 of its blocks: against what disks and programs do by accident, not against forgery.
+
+    Args:
+        path: The file.
+        known: Checksums of blocks by their number; these are not read.
+    """
+    found = [path.stat().st_size]
     with path.open("rb", buffering=0) as file:
-        while block := file.read(_BLOCK):
-            size += len(block)
+        for number in range(-(-found[0] // BLOCK)):
+            if number in known:
+                found.append(known[number])
+                continue
+            file.seek(number * BLOCK)
+            found.append(zlib.crc32(file.read(BLOCK)))
+    return found
+
+
+def _whole_checksum(path: Path) -> int:
+    found = 0
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(BLOCK):
             found = zlib.crc32(block, found)
-    return [size, found]
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,15 +21,27 @@ from sire_core.types import BUILT_IN_KINDS, Chunk, Unit, UnitKind
 if TYPE_CHECKING:
     from sire_core.corpus.stored import StoredDocument
 
-__all__ = ["ID_TYPE", "MOST_LETTERS", "MOST_LEVELS", "Pool", "corpus_columns", "pool_row"]
+__all__ = [
+    "ID_TYPE",
+    "MATRIX",
+    "MOST_LETTERS",
+    "MOST_LEVELS",
+    "ROWS",
+    "Pool",
+    "corpus_columns",
+    "pool_row",
+    "save_columns",
+]
 
 MOST_LETTERS = 24
 """Of a unit's id, as `digest` makes them."""
 MOST_LEVELS = 255
 ID_TYPE = f"S{MOST_LETTERS}"
+MATRIX, ROWS = "matrix.npy", "rows.bin"
+"""Names of the large files of a pool."""
 
 _ARRAYS = (
-    *("matrix", "ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
+    *("ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
     *("chunk_ids", "chunk_documents", "chunk_metadata"),
 )
 _TEXTS = ("documents", "titles", "metadata")
@@ -160,7 +172,8 @@ class Pool:
         directory = files.directory
         try:
             parts: dict[str, Any] = {name: np.asarray(np.load(directory / f"{name}.npy", "r")) for name in _ARRAYS}
-            parts["rows"] = np.asarray(np.memmap(directory / "rows.bin", dtype=np.uint8, mode="r"))
+            parts["matrix"] = np.asarray(np.load(directory / MATRIX, "r"))
+            parts["rows"] = np.asarray(np.memmap(directory / ROWS, dtype=np.uint8, mode="r"))
             parts |= {name: (directory / f"{name}.json").read_bytes() for name in _TEXTS}
             parts["kind_names"] = tuple(json.loads((directory / "kinds.json").read_bytes()))
         except (OSError, ValueError, EOFError) as error:  # tidied away since
@@ -188,16 +201,27 @@ class Pool:
         return self.load(files, self.generation, written=True)
 
     def _save(self, directory: Path) -> None:
-        for name in _ARRAYS:
-            np.save(directory / f"{name}.npy", getattr(self, name))
-        (directory / "rows.bin").write_bytes(self.rows.data if len(self.rows) else b" ")
-        for name in _TEXTS:
-            (directory / f"{name}.json").write_bytes(getattr(self, name))
-        (directory / "kinds.json").write_text(json.dumps(self.kind_names), encoding="utf-8")
+        save_columns(directory, {field.name: getattr(self, field.name) for field in fields(self)})
+        np.save(directory / MATRIX, self.matrix)
+        (directory / ROWS).write_bytes(self.rows.data if len(self.rows) else b" ")
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
         """Whether nobody touched the files since they were verified; true in memory. See `DerivedFiles.intact`."""
         return self.files is None or self.files.intact(self.stamp, may_be_gone=may_be_gone)
+
+
+def save_columns(directory: Path, columns: Mapping[str, Any]) -> None:
+    """Write all of a pool but its matrix and rows.
+
+    Args:
+        directory: Where to.
+        columns: By the names of `Pool`.
+    """
+    for name in _ARRAYS:
+        np.save(directory / f"{name}.npy", columns[name])
+    for name in _TEXTS:
+        (directory / f"{name}.json").write_bytes(columns[name])
+    (directory / "kinds.json").write_text(json.dumps(columns["kind_names"]), encoding="utf-8")
 
 
 def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
-from sire_core.storage.pool import ID_TYPE, Pool, corpus_columns, pool_row
+from sire_core.storage.derived import BLOCK
+from sire_core.storage.pool import ID_TYPE, MATRIX, ROWS, Pool, corpus_columns, pool_row, save_columns
 from sire_core.storage.store import CORPUS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from sire_core.corpus.stored_corpus import StoredCorpus
     from sire_core.storage.commit import Commit
+    from sire_core.storage.derived import DerivedFiles
     from sire_core.types import Unit
 
-__all__ = ["PoolChange", "updated"]
+__all__ = ["FollowingPool", "PoolChange", "updated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,77 @@ class _New:
     ranks: list[int]
 
 
-def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> dict[str, Any] | None:
-    """Arrays of a pool after a commit, as `Pool.make` would derive them from the store.
+@dataclass(frozen=True, slots=True)
+class FollowingPool:
+    """A pool after a commit. What stays is not copied in memory: it is written from where it lies.
+
+    Attributes:
+        generation: Of the index after the commit.
+        before: The pool before.
+        columns: Everything but matrix and rows, by the names of `Pool`.
+        matrix: Pieces of the matrix.
+        rows: Pieces of the rows.
+        staying: Units at the beginning that stay where they were.
+    """
+
+    generation: int
+    before: Pool
+    columns: Mapping[str, Any]
+    matrix: Sequence[NDArray[np.float32]]
+    rows: Sequence[NDArray[np.uint8]]
+    staying: int
+
+    def in_memory(self) -> Pool:
+        """The pool as arrays."""
+        matrix, rows = np.concatenate(self.matrix), np.concatenate(self.rows)
+        return Pool(generation=self.generation, matrix=matrix, rows=rows, **self.columns)
+
+    def kept(self, files: DerivedFiles) -> Pool:
+        """The pool, written to files and mapped from them.
+
+        Raises:
+            StorageError: The files cannot be written.
+        """
+        known = self._known()
+
+        def save(directory: Path) -> Mapping[str, Mapping[int, int]]:
+            save_columns(directory, self.columns)
+            shape = (sum(map(len, self.matrix)), self.before.matrix.shape[1])
+            with (directory / MATRIX).open("wb") as file:
+                np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+                _write(file, self.matrix)
+            with (directory / ROWS).open("wb") as file:
+                _write(file, self.rows)
+            return known
+
+        files.write(save)
+        return Pool.load(files, self.generation, written=True)
+
+    def verify(self) -> None:
+        """Compare what is copied with its checksums, but for those that are copied along.
+
+        Raises:
+            StorageError: It is not what was written.
+        """
+        if self.before.files is not None:
+            self.before.files.verify(self._known())
+
+    def _known(self) -> dict[str, dict[int, int]]:
+        """Checksums of the blocks that are copied to where they were; not the first, which has the shape in it."""
+        if self.before.files is None:
+            return {}
+        row = self.before.matrix.dtype.itemsize * self.before.matrix.shape[1]
+        same = {MATRIX: row * self.staying, ROWS: int(self.before.offsets[self.staying])}
+        checksums = self.before.files.checksums()
+        found = {name: checksums.get(name, [])[1:] for name in same}
+        return {
+            name: {block: found[name][block] for block in range(1, min(end // BLOCK, len(found[name])))}
+            for name, end in same.items()
+        }
+
+
+def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> FollowingPool | None:
+    """A pool after a commit, as `Pool.make` would derive it from the store.
 
     Args:
         pool: As it was one generation before.
@@ -105,7 +178,7 @@ def _merged(
     new: _New,
     number: Mapping[str, int],
     change: PoolChange,
-) -> dict[str, Any]:
+) -> FollowingPool:
     numbers = [[number[chunk] for chunk in unit.chunk_ids] for unit in new.units]
     firsts = np.minimum.reduceat(indices, np.cumsum(lengths) - lengths)
     codes = {name: code for code, name in enumerate(pool.kind_names)}
@@ -128,15 +201,25 @@ def _merged(
     counts = np.concatenate([lengths, np.array([len(found) for found in numbers], dtype=np.int64)])
     starts = np.cumsum(counts) - counts
     flat = np.concatenate([indices, np.array([n for found in numbers for n in found], dtype=np.int64)])
-    return arrays | {
-        "matrix": np.concatenate([pool.matrix[start:stop] if stop else vectors[start] for start, stop in runs]),
+    columns = arrays | {
         "indptr": np.concatenate([[0], np.cumsum(counts[order])]).astype(np.int64),
         "indices": flat[ranges(starts[order], counts[order])],
         "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        "rows": np.concatenate([_slice(pool, start, stop) if stop else rows[start] for start, stop in runs]),
         "kind_names": tuple(codes),
         **corpus_columns(change.corpus.chunks, list(change.corpus.documents.values())),
     }
+    return FollowingPool(
+        generation=change.generation,
+        before=pool,
+        columns=columns,
+        matrix=[pool.matrix[start:stop] if stop else vectors[start] for start, stop in runs],
+        rows=[_slice(pool, start, stop) if stop else rows[start] for start, stop in runs],
+        staying=runs[0][1] if runs[0][0] == 0 else 0,
+    )
+
+
+def _write(file: BinaryIO, pieces: Sequence[NDArray[Any]]) -> None:
+    file.writelines(np.ascontiguousarray(piece).data for piece in pieces)
 
 
 def _runs(sources: NDArray[np.int64], places: NDArray[np.int64]) -> list[tuple[int, int]]:

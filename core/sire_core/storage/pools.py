@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sire_core.errors import StorageError
 from sire_core.storage.derived import DerivedFiles
 from sire_core.storage.pool import Pool
-from sire_core.storage.pool_update import PoolChange, updated
+from sire_core.storage.pool_update import FollowingPool, PoolChange, updated
 from sire_core.types import BUILT_IN_KINDS
 
 if TYPE_CHECKING:
@@ -68,11 +68,14 @@ class Pools:
                 files.last()  # a reader may have written them
             return at_hand
         before = self._files(built, generation - 1, commits[1])
-        pool = self._followed(built, generation, before) or Pool.make(store, built.owners, generation)
+        made = self._followed(built, generation, before) or Pool.make(store, built.owners, generation)
+        pool: Pool | None = None
         if files is not None and self._published() <= generation:  # files of others would be tidied away by now
             with suppress(OSError, StorageError):  # else it serves from memory
                 files.directory.parent.mkdir(exist_ok=True)
-                pool = pool.kept(files)
+                pool = made.kept(files)
+        if pool is None:
+            pool = made if isinstance(made, Pool) else made.in_memory()
         recent = {name: known for name, known in self._open.items() if known[1].generation >= generation - 1}
         self._open = {**recent, built.pool: (files, pool)}
         return pool
@@ -107,17 +110,17 @@ class Pools:
             return pool
         return None
 
-    def _followed(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> Pool | None:
+    def _followed(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> FollowingPool | None:
         """The pool of one generation before with the last commit applied, if both are at hand."""
         if self._change is None or self._change.generation != generation:
             return None
         before = self._at_hand(built, generation - 1, files)
         if before is None:
             return None
-        if before.files is not None:
-            try:
-                before.files.verify()  # what is copied into the next generation must be what was written
-            except StorageError:
-                return None
-        arrays = updated(before, self._change, built.owners)
-        return None if arrays is None else Pool(generation=generation, **arrays)
+        found = updated(before, self._change, built.owners)
+        try:
+            if found is not None:
+                found.verify()
+        except StorageError:
+            return None
+        return found

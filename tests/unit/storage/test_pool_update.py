@@ -1,11 +1,14 @@
 """A pool that follows commits is the pool that the store would give."""
 
+import os
+
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sire_core.index import Index
 from sire_core.recipes import raptor, sirerag
-from sire_core.storage import pools
+from sire_core.storage import derived, pool_update, pools
 from sire_core.storage.pool import _ARRAYS, Pool
 from sire_core.storage.pool_update import updated
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -26,7 +29,7 @@ CORPORA = st.lists(DOCUMENTS, max_size=9, unique_by=lambda document: document.id
 
 
 def content(pool):
-    arrays = {name: (getattr(pool, name).shape, getattr(pool, name).tolist()) for name in _ARRAYS}
+    arrays = {name: (getattr(pool, name).shape, getattr(pool, name).tolist()) for name in ("matrix", *_ARRAYS)}
     return arrays, pool.matrix.dtype, bytes(pool.rows), pool.documents
 
 
@@ -36,10 +39,10 @@ def test_following_equals_deriving(steps):
     followed = []
 
     def checked(pool, change, owners):
-        arrays = updated(pool, change, owners)
-        if arrays is not None:
-            followed.append(Pool(generation=change.generation, **arrays))
-        return arrays
+        found = updated(pool, change, owners)
+        if found is not None:
+            followed.append(found.in_memory())
+        return found
 
     before, pools.updated = pools.updated, checked
     try:
@@ -70,6 +73,31 @@ def test_a_second_process_follows_the_files(tmp_path, monkeypatch):
         second.delete(["d3"])
         assert {hit.doc_ids[0] for hit in second.search("Who met Alma 19?", 40)} == {d.id for d in documents} - {"d3"}
     assert not made
+
+
+@pytest.mark.parametrize("damaged", ["", "matrix.npy", "rows.bin", "ids.npy"])
+def test_checksums_of_what_is_copied_are_those_of_what_was_written(tmp_path, monkeypatch, damaged):
+    for module in (derived, pool_update):
+        monkeypatch.setattr(module, "BLOCK", 256)
+    documents = [Document(f"d{i}", f"{NAMES[i % 4]} met {NAMES[i % 3]} {i}.") for i in range(60)]
+    with Index(tmp_path / "a", recipe="flat", embedder=HashEmbedder()) as index:
+        index.build(documents[:50])
+        index.search("Who met Alma?")
+        if damaged:  # by a disk: nobody wrote to it
+            (file,) = (tmp_path / "a" / "derived").glob(f"*-1/{damaged}")
+            status, body = file.stat(), bytearray(file.read_bytes())
+            body[700] ^= 1
+            with file.open("r+b") as target:
+                target.write(body)
+            os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        index.add(documents[50:])
+    with Index(tmp_path / "a", recipe="flat", embedder=HashEmbedder()) as index:  # another process
+        index.search("Who met Alma?")
+        files = index._session.files()
+        built = files.manifest().find(None)
+        pool = files.pools.get(built, 2)
+        assert pool.files is not None
+        assert content(pool) == content(Pool.make(files.store, built.owners, 2))
 
 
 def test_new_vectors_of_what_stays_are_read_from_the_store():
