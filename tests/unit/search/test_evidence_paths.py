@@ -147,9 +147,9 @@ def test_words_and_names_of_unchanged_passages_are_not_read_again(
     parsed: list[str] = []
     whole = PassageWords.read.__func__  # type: ignore[attr-defined]
 
-    def counted(cls: type, ids: Sequence[bytes], units: object, vocabulary: object = None) -> PassageWords:
+    def counted(cls: type, ids: Sequence[bytes], units: object) -> PassageWords:
         read.append(len(ids))
-        return whole(cls, ids, units, vocabulary)
+        return whole(cls, ids, units)
 
     def noted(name: str) -> list[str]:
         parsed.append(name)
@@ -177,6 +177,9 @@ def test_words_and_names_of_unchanged_passages_are_not_read_again(
         fresh.build(grown.documents())
         fresh.search(QUESTION)
         assert read == [len(pages) - 2, 3, len(pages) - 1]
+        for index in (grown, fresh):  # behind all others: what is there keeps its numbers
+            index.add([Document("zoe", f"{text} Zoe Quill saw it.", title="Zoe Quill")])
+            index.search(QUESTION)
         one, other = (EvidenceIndex.of(index.snapshot().view) for index in (grown, fresh))
         for field in fields(EvidenceIndex):
             mine, whole_value = getattr(one, field.name), getattr(other, field.name)

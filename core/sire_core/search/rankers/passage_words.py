@@ -6,7 +6,7 @@ import unicodedata
 from array import array
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,17 @@ class Vocabulary:
             np.concatenate([self.caseless, np.array(caseless, dtype=bool)]),
         )
 
+    def numbers(self, others: Vocabulary) -> Ints:
+        """Number of each of some words; -1 for those that are not here."""
+        found = np.full(len(others), -1)
+        if len(self):
+            order = np.argsort(self.keys)
+            places = order[np.minimum(np.searchsorted(self.keys, others.keys, sorter=order), len(self) - 1)]
+            for place in np.flatnonzero(self.keys[places] == others.keys).tolist():
+                if self.words[number := int(places[place])] == others.words[place]:
+                    found[place] = number
+        return found
+
     def chosen(self, numbers: Ints) -> Vocabulary:
         """Some of the words, in this order."""
         words = [self.words[number] for number in numbers.tolist()]
@@ -130,21 +141,20 @@ class PassageWords:
         order = np.argsort(before.ids)
         places = order[np.minimum(np.searchsorted(before.ids, ids, sorter=order), len(order) - 1)]
         new = before.ids[places] != ids
-        read = cls.read(ids[new], _units(view, positions[new]), before.vocabulary)
+        read = cls.read(ids[new], _units(view, positions[new])).spelled_by(before.vocabulary)
         places[new] = len(before.ids) + np.arange(len(read.ids))
-        return before.followed_by(read).chosen(places)
+        both = before.followed_by(read)
+        return both if np.array_equal(places, np.arange(len(both.ids))) else both.chosen(places)
 
     @classmethod
-    def read(cls, ids: NDArray[np.bytes_], units: Iterable[Unit], vocabulary: Vocabulary | None = None) -> PassageWords:
+    def read(cls, ids: NDArray[np.bytes_], units: Iterable[Unit]) -> PassageWords:
         """Read passages.
 
         Args:
             ids: Of the passages.
             units: The passages; each is looked at once.
-            vocabulary: Words that have numbers already.
         """
-        known = vocabulary or Vocabulary()
-        numbers = defaultdict[str, int](count(len(known)).__next__, zip(known.words, range(len(known)), strict=True))
+        numbers = defaultdict[str, int](count().__next__)
         number = numbers.__getitem__
         words, marks = array("i"), array("i")
         lengths, sentences, heading_counts, names = list[int](), list[int](), list[int](), list[str]()
@@ -172,8 +182,20 @@ class PassageWords:
             np.array(heading_counts, dtype=np.int64),
             names,
             _lists(named),
-            known.followed_by(list(numbers)[len(known) :]),
+            Vocabulary().followed_by(list(numbers)),
         )
+
+    def spelled_by(self, vocabulary: Vocabulary) -> PassageWords:
+        """These passages, their words numbered as in a vocabulary; behind it stand those that it does not have."""
+        number = vocabulary.numbers(self.vocabulary)
+        new = np.flatnonzero(number < 0)
+        number[new] = len(vocabulary) + np.arange(len(new))
+        words, headings, named = (
+            Lists(lists.starts, number[lists.values].astype(np.int32))
+            for lists in (self.words, self.headings, self.name_words)
+        )
+        known = vocabulary.followed_by([self.vocabulary.words[place] for place in new.tolist()])
+        return replace(self, words=words, headings=headings, name_words=named, vocabulary=known)
 
     def followed_by(self, others: PassageWords) -> PassageWords:
         """These passages and others behind them, which know the words of these."""
