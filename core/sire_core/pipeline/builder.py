@@ -95,7 +95,7 @@ class Builder:
     def _commit(self, commit: Commit, manifest: Manifest) -> None:
         self._store.commit(commit)
         # The first pools follow from none: nothing has to be kept until they are made.
-        change = PoolChange(manifest.generation, commit, self._corpus.after)
+        change = PoolChange(manifest.generation, commit, self._corpus)
         self._context.library.pools.committed(change if self._before.generation else None)
         self._calls.clear_vectors()
         self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])

@@ -7,19 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.errors import StorageError
 from sire_core.filters.conditions import filtered_title
+from sire_core.storage.corpus_columns import ID_TYPE, MOST_LETTERS, CorpusColumns
 from sire_core.storage.derived import DerivedFiles
 from sire_core.storage.store import CORPUS, Store
-from sire_core.types import BUILT_IN_KINDS, Chunk, Unit, UnitKind
-
-if TYPE_CHECKING:
-    from sire_core.corpus.stored import StoredDocument
+from sire_core.types import BUILT_IN_KINDS, Unit, UnitKind
 
 __all__ = [
     "ID_TYPE",
@@ -28,15 +26,11 @@ __all__ = [
     "MOST_LEVELS",
     "ROWS",
     "Pool",
-    "corpus_columns",
     "pool_row",
     "save_columns",
 ]
 
-MOST_LETTERS = 24
-"""Of a unit's id, as `digest` makes them."""
 MOST_LEVELS = 255
-ID_TYPE = f"S{MOST_LETTERS}"
 MATRIX, ROWS = "matrix.npy", "rows.bin"
 """Names of the large files of a pool."""
 
@@ -252,33 +246,7 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
         "offsets": np.cumsum([0, *(len(row) for *_, row in found)], dtype=np.int64),
         "rows": np.frombuffer(b"".join(row for *_, row in found), dtype=np.uint8),
         "kind_names": tuple(codes),
-        **corpus_columns(chunks, list(store.documents().values())),
-    }
-
-
-def corpus_columns(chunks: Sequence[Chunk], documents: Sequence[StoredDocument]) -> dict[str, Any]:
-    """What a pool knows of chunks and documents.
-
-    Args:
-        chunks: All of them, in corpus order.
-        documents: All of them, in corpus order.
-    """
-    document_number = {document.id: i for i, document in enumerate(documents)}
-    numbers: dict[str, int] = {}
-    metadata = []
-    last, number = None, 0
-    for chunk in chunks:
-        if chunk.metadata is not last:  # the chunks of a document mostly share one object
-            last = chunk.metadata
-            number = numbers.setdefault(json.dumps(dict(last), sort_keys=True) if last else "{}", len(numbers))
-        metadata.append(number)
-    return {
-        "chunk_ids": np.array([chunk.id for chunk in chunks], dtype=ID_TYPE),
-        "chunk_documents": np.array([document_number[chunk.doc_id] for chunk in chunks], dtype=np.int64),
-        "chunk_metadata": np.array(metadata, dtype=np.int64),
-        "documents": json.dumps([document.id for document in documents]).encode(),
-        "titles": json.dumps([document.title for document in documents]).encode(),
-        "metadata": f"[{','.join(numbers)}]".encode(),
+        **CorpusColumns.made(chunks, list(store.documents().values())).columns(),
     }
 
 

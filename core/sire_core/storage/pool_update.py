@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
+from sire_core.storage.corpus_columns import CorpusColumns
 from sire_core.storage.derived import BLOCK
-from sire_core.storage.pool import ID_TYPE, MATRIX, ROWS, Pool, corpus_columns, pool_row, save_columns
+from sire_core.storage.pool import ID_TYPE, MATRIX, MOST_LETTERS, ROWS, Pool, pool_row, save_columns
 from sire_core.storage.store import CORPUS
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sire_core.corpus.stored_corpus import StoredCorpus
+    from sire_core.corpus.stored_corpus import CorpusUpdate
     from sire_core.storage.commit import Commit
     from sire_core.storage.derived import DerivedFiles
     from sire_core.types import Unit
@@ -33,12 +34,12 @@ class PoolChange:
     Attributes:
         generation: Of the index after it.
         commit: What was committed.
-        corpus: Documents and chunks after it.
+        update: Documents and chunks before and after it.
     """
 
     generation: int
     commit: Commit
-    corpus: StoredCorpus
+    update: CorpusUpdate
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> FollowingP
     kept = np.flatnonzero(~_among(pool.ids, touched)).astype(np.int64)
     if commit.revectors or not len(kept):
         return None
-    number = {chunk.id: i for i, chunk in enumerate(change.corpus.chunks)}
+    number = {chunk.id: i for i, chunk in enumerate(change.update.after.chunks)}
     renumber = _renumbered(pool, commit, number)
     lengths = np.diff(pool.indptr)[kept]
     indices = renumber[pool.indices[ranges(pool.indptr[:-1][kept], lengths)]]
@@ -167,7 +168,16 @@ def _renumbered(pool: Pool, commit: Commit, number: Mapping[str, int]) -> NDArra
 def _among(ids: NDArray[np.bytes_], wanted: set[str]) -> NDArray[np.bool_]:
     """Which ids are some of a few."""
     raw = {found.encode() for found in wanted}
-    return np.fromiter((found in raw for found in ids.tolist()), dtype=bool, count=len(ids))
+    beginnings = np.array(sorted(raw), dtype=ids.dtype)
+    found = np.isin(_beginnings(ids), _beginnings(beginnings))
+    near = np.flatnonzero(found)
+    found[near] = [name in raw for name in ids[near].tolist()]
+    return found
+
+
+def _beginnings(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
+    """The first eight bytes of ids, as numbers."""
+    return np.ascontiguousarray(np.ascontiguousarray(ids).view(np.uint64).reshape(-1, MOST_LETTERS // 8)[:, 0])
 
 
 def _merged(
@@ -193,7 +203,7 @@ def _merged(
     order = np.lexsort((columns["ids"], firsts, columns["levels"], columns["ranks"]))
     arrays: dict[str, Any] = {name: column[order] for name, column in columns.items()}
     runs = _runs(np.concatenate([kept, np.full(len(new.units), -1)])[order], order - len(kept))
-    by_id = change.corpus.chunk_by_id
+    by_id = change.update.after.chunk_by_id
     doc_of = {chunk: by_id[chunk].doc_id for unit in new.units for chunk in unit.chunk_ids}
     rows = [np.frombuffer(pool_row(unit, doc_of), dtype=np.uint8) for unit in new.units]
     vectors = [np.asarray(change.commit.vectors[unit.id], dtype=np.float32)[None] for unit in new.units]
@@ -206,7 +216,7 @@ def _merged(
         "indices": flat[ranges(starts[order], counts[order])],
         "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         "kind_names": tuple(codes),
-        **corpus_columns(change.corpus.chunks, list(change.corpus.documents.values())),
+        **change.update.following(CorpusColumns)[1].columns(),
     }
     return FollowingPool(
         generation=change.generation,

@@ -1,5 +1,6 @@
 """A pool that follows commits is the pool that the store would give."""
 
+import json
 import os
 
 import pytest
@@ -30,7 +31,7 @@ CORPORA = st.lists(DOCUMENTS, max_size=9, unique_by=lambda document: document.id
 
 def content(pool):
     arrays = {name: (getattr(pool, name).shape, getattr(pool, name).tolist()) for name in ("matrix", *_ARRAYS)}
-    return arrays, pool.matrix.dtype, bytes(pool.rows), pool.documents
+    return arrays, pool.matrix.dtype, bytes(pool.rows), pool.documents, pool.titles, json.loads(pool.metadata)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
