@@ -9,20 +9,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sire_core.cli.advise_command import advise
 from sire_core.cli.ask_command import ask
 from sire_core.cli.change_commands import add, delete, index, sync, update
+from sire_core.cli.choice_commands import advise, estimate, recipes
 from sire_core.cli.demo_command import demo
-from sire_core.cli.estimate_command import estimate
 from sire_core.cli.eval_command import eval_
-from sire_core.cli.explore_command import explore
-from sire_core.cli.export_command import export_training
 from sire_core.cli.folder_commands import backup, check, documents, reembed, stats
-from sire_core.cli.mcp_command import mcp
 from sire_core.cli.output import note
 from sire_core.cli.query_command import query
-from sire_core.cli.recipes_command import recipes
-from sire_core.cli.train_command import train_chains
+from sire_core.cli.serve_commands import explore, mcp
+from sire_core.cli.train_commands import export_training, train_chains
 from sire_core.errors import SireError
 
 __all__ = ["app"]

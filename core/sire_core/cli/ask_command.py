@@ -9,7 +9,7 @@ import typer
 
 from sire_core.algorithms.wording import shorten
 from sire_core.cli import arguments
-from sire_core.cli.groups import grouped
+from sire_core.cli.arguments import grouped
 from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
 from sire_core.cli.options import SearchOptions, check_folder, open_index
 from sire_core.cli.output import count, note, on_terminal, say, say_json, say_part

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sire_core.cli import arguments
+from sire_core.cli.arguments import grouped
 from sire_core.cli.changes import run_change
 from sire_core.cli.file_names import ids_of, is_inside, left_out_sources
-from sire_core.cli.groups import grouped
-from sire_core.cli.models import SpendingOptions
+from sire_core.cli.models import SpendingOptions, ask_to_go_on
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, is_index, manifest_of
 from sire_core.cli.output import count, note
 from sire_core.cli.recipe_options import parse_settings
-from sire_core.cli.spending import ask_to_go_on
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
 

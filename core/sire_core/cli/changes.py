@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,9 @@ import typer
 
 from sire_core.algorithms.wording import shorten
 from sire_core.cli.file_names import taken_names
+from sire_core.cli.models import say_usage
 from sire_core.cli.options import IndexOptions, chunker_of, manifest_of, open_index
-from sire_core.cli.output import count, kinds, note, say, say_json
-from sire_core.cli.progress import reporting
-from sire_core.cli.spending import say_usage, usage_json
+from sire_core.cli.output import count, kinds, note, reporting, say, say_json
 from sire_core.errors import ConfigurationError, CorpusError
 
 if TYPE_CHECKING:
@@ -240,7 +239,7 @@ def report_json(report: BuildReport, recipe: str, skipped: Sequence[Failure] = (
         "cached": report.cached,
         "input_tokens": report.input_tokens,
         "output_tokens": report.output_tokens,
-        "usage": usage_json(report),
+        "usage": {stage: asdict(used) for stage, used in report.usage.items()},
         "skipped": [{"where": failure.where, "reason": failure.reason} for failure in skipped],
         "failures": [{"where": failure.where, "reason": failure.reason} for failure in report.failures],
         "seconds": {stage: round(seconds, 3) for stage, seconds in report.seconds.items()},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,28 +11,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sire_core.cli.ablation_runs import AblationRow, ablation_rows, run_ablations
-from sire_core.cli.eval_groups import ComparisonOptions, QuestionOptions
+from sire_core.cli.arguments import grouped
 from sire_core.cli.eval_measures import EvalAnswerOptions, MeasureOptions, ReportOptions
 from sire_core.cli.eval_models import eval_models
-from sire_core.cli.eval_options import check_index, recipe_names
-from sire_core.cli.eval_results import Results, judged
+from sire_core.cli.eval_options import ComparisonOptions, QuestionOptions, check_index, recipe_names
 from sire_core.cli.evaluation import BASELINES, run_clusters, run_evaluation, run_existing, run_repeats
-from sire_core.cli.groups import grouped
 from sire_core.cli.models import ModelOptions
 from sire_core.cli.options import IndexOptions
-from sire_core.cli.output import say
-from sire_core.cli.progress import reporting
+from sire_core.cli.output import count, note, reporting, say
 from sire_core.cli.recipe_options import parse_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import LanguageModel, Progress
 
-__all__ = ["eval_"]
+__all__ = ["Results", "eval_", "judged"]
 
 
 @grouped
@@ -67,13 +66,12 @@ def eval_(
     """
     from sire_core.evaluate.datasets import load_dataset
 
-    asked = asking.asked()
     shown.check(compared, asking, answering, measuring, calls.llm)
-    check_index(dataset_dir, asked, builds=compared.builds)
-    known = asked.file is None or compared.recipes  # else all that the folder holds
+    check_index(dataset_dir, asking, builds=compared.builds)
+    known = asking.file is None or compared.recipes  # else all that the folder holds
     names = recipe_names(compared.recipes, ablations=compared.ablations) if known else []
     rows = ablation_rows(names, parse_settings(compared.settings)) if compared.ablations else {}
-    builds = not (answering.reader_only or compared.clusters or asked.file is not None)
+    builds = not (answering.reader_only or compared.clusters or asking.file is not None)
     with eval_models(calls, judge=answering.judge, to=compared.to, answers=answering.answers, builds=builds) as models:
         builder = models.asked if compared.clusters else None if answering.reader_only else models.builder
         made = compared.options(builder, models.folder, native=calls.native, workers=calls.workers)
@@ -81,14 +79,16 @@ def eval_(
         config = measuring.config(asking, answering, models.asked, calls.workers)
         results = Results(shown, ablations=compared.ablations)
         with results.kept(), reporting() as progress:
-            if asked.file is not None:
-                tables = [run_existing(dataset_dir, asked.file, names, options, config, progress, results, asked.half)]
+            if asking.file is not None:
+                tables = [
+                    run_existing(dataset_dir, asking.file, names, options, config, progress, results, asking.half)
+                ]
             elif compared.clusters:
-                dataset = _grouped(asked.of(load_dataset(dataset_dir)), asking, models.asked, progress)
+                dataset = _grouped(asking.of(load_dataset(dataset_dir)), asking, models.asked, progress)
                 _say_clusters(dataset, options, shown.json_file, progress)
                 return
             else:
-                dataset = asked.of(load_dataset(dataset_dir))
+                dataset = asking.of(load_dataset(dataset_dir))
                 results.begin(dataset, len(BASELINES) + len(names), config)
                 dataset = _grouped(dataset, asking, models.asked, progress)
                 tables = _tables(dataset, names, options, config, progress, compared, results, rows)
@@ -112,7 +112,7 @@ def _grouped(dataset: DataSet, asking: QuestionOptions, model: LanguageModel | N
 
 
 def _say_clusters(dataset: DataSet, options: IndexOptions, json_file: Path | None, progress: Progress) -> None:
-    from sire_core.evaluate.files import write_rows
+    from sire_core.cli.output import write_rows
 
     report = run_clusters(dataset, options, progress)
     if json_file is not None:
@@ -139,3 +139,129 @@ def _tables(
     if compared.repeats > 1:
         return [run_repeats(dataset, names, options, config, progress, compared.repeats, results.table())]
     return [run_evaluation(dataset, names, options, config, progress, results.table())]
+
+
+class Results:
+    """What comes of an evaluation.
+
+    Args:
+        shown: What is printed and written.
+        ablations: Whether the rows are those of papers.
+    """
+
+    def __init__(self, shown: ReportOptions, *, ablations: bool) -> None:
+        self._shown = shown
+        self._ablations = ablations
+        self._started: list[list[EvalRow]] = []
+
+    def begin(self, dataset: DataSet, rows: int, config: EvalConfig) -> None:
+        """Say on stderr what is measured on what.
+
+        Args:
+            dataset: What is asked.
+            rows: How many there will be.
+            config: What is measured.
+
+        Raises:
+            ConfigurationError: What was asked for could not be shown in the end.
+        """
+        from sire_core.evaluate.charts import check_chart
+        from sire_core.evaluate.report import check_comparison
+
+        measurable = dataset.sample(config.limit, config.seed).measurable
+        if self._shown.plot is not None and measurable:
+            check_chart(rows, with_gold=any(question.supporting for question in measurable))
+        if self._shown.compare:
+            check_comparison(dataset.name)
+        asked = f"{len(measurable):,} of {count(len(dataset.measurable), 'question')}"
+        note(f"{dataset.name}: {count(len(dataset.documents), 'passage')}, {asked}.")
+
+    def table(self) -> Callable[[EvalRow], None]:
+        """Start a table; what is returned is told of every row that is finished."""
+        self._started.append([])
+        return self._started[-1].append
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Write and show the rows that were finished when the evaluation does not come to its end."""
+        try:
+            yield
+        except BaseException:
+            tables = [table for table in self._started if table]
+            if tables:
+                rows = sum(map(len, tables))
+                note(f"The evaluation did not come to its end; {count(rows, 'row')} of it:", "yellow")
+                self.say(tables)
+            raise
+
+    def say(self, tables: Sequence[Sequence[EvalRow]]) -> None:
+        """Write the rows and print the tables."""
+        from sire_core.evaluate.report import format_ablations, format_table
+
+        self._write(tables)
+        say("\n\n".join(map(format_ablations if self._ablations else format_table, tables)))
+
+    def say_more(self, tables: Sequence[Sequence[EvalRow]]) -> None:
+        """What was asked for beside the tables; the rows are written again, with what a judge said."""
+        from sire_core.cli.output import write_text
+        from sire_core.evaluate.charts import chart
+        from sire_core.evaluate.report import format_analysis, format_comparison, format_groups
+
+        self._write(tables)
+        for found in filter(None, map(format_analysis, tables)):
+            say("\n" + found)
+        if self._shown.by_type:
+            say("\n" + "\n\n".join(map(format_groups, tables)))
+        if self._shown.compare:
+            say("\n" + "\n\n".join(map(format_comparison, tables)))
+        if self._shown.by_kind:
+            _say_kinds([row for table in tables for row in table])
+        if self._shown.plot is not None:
+            write_text(self._shown.plot, chart(tables[0]))
+
+    def _write(self, tables: Sequence[Sequence[EvalRow]]) -> None:
+        from sire_core.cli.output import write_rows
+
+        if self._shown.json_file is not None:
+            write_rows(self._shown.json_file, [row for table in tables for row in table])
+
+
+def _say_kinds(rows: Sequence[EvalRow]) -> None:
+    say("\nWhat each kind of unit contributes: mean number among the first hits, points of recall found first")
+    header = f"{'recipe':<12} {'kind':<14} {'hits@5':>7} {'hits@20':>8} {'R@5':>6} {'R@20':>6}"
+    say(header)
+    for row in rows:
+        for kind, value in row.by_kind().items():
+            say(
+                f"{row.setup.recipe:<12} {kind:<14} {value['hits_5']:>7.2f} {value['hits_20']:>8.2f} "
+                f"{value['gold_5']:>6.1f} {value['gold_20']:>6.1f}"
+            )
+
+
+def judged(rows: Sequence[EvalRow], names: Sequence[str], model: LanguageModel, progress: Progress) -> list[EvalRow]:
+    """The rows with what a judge says of their answers beside those of the first recipe (MS-RAG table 4).
+
+    Args:
+        rows: Answered; the baselines among them are compared, too.
+        names: The recipes that were asked for; the first one is what the others are compared with, or the first row
+            where none is among the rows.
+        model: The judge.
+        progress: Told about every pair.
+    """
+    from sire_core.evaluate.analysis import compare_answers
+    from sire_core.models.sync import run_sync
+
+    first = next((row for row in rows if names and row.setup.recipe == names[0]), rows[0])
+    found = []
+    for row in rows:
+        if row is first or not row.answered:
+            found.append(row)
+            continue
+        shares = run_sync(compare_answers(row.answered, first.answered, model, progress))
+        if left := int(shares.get("not judged", 0)):
+            judged_pairs = f"{len(row.answered) - left:,} of {count(len(row.answered), 'pair')}"
+            note(
+                f"{row.setup.recipe}: the judge stopped after {judged_pairs}, at --max-calls or --max-tokens", "yellow"
+            )
+        found.append(replace(row, analysis={**row.analysis, "judge": {"against": first.setup.recipe, **shares}}))
+    return found

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.eval_groups import ComparisonOptions, QuestionOptions
 from sire_core.cli.eval_options import (
-    answer_config,
-    check_file,
-    check_together,
-    measured,
-    reader,
+    ComparisonOptions,
+    QuestionOptions,
 )
+from sire_core.cli.output import can_be_written
+from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sire_core.evaluate.answered import AnswerConfig
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import LanguageModel
 
@@ -81,6 +82,40 @@ class EvalAnswerOptions:
         ),
     ] = None
 
+    def config(self, model: LanguageModel | None, workers: int, k: int | None) -> AnswerConfig | None:
+        """How questions are answered; None where they are not.
+
+        Args:
+            model: Who answers.
+            workers: Questions under way at once.
+            k: Hits that an answer is read from; None for the usual number.
+
+        Raises:
+            ConfigurationError: There is no model, no such strategy, prompt or border, or nothing to read for a reader.
+        """
+        from sire_core.reason.reader import ReaderConfig
+
+        reader = ReaderConfig(
+            self.reader_prompt,  # type: ignore[arg-type]  # the config checks it
+            self.context_tokens,
+            border=self.context_border,  # type: ignore[arg-type]  # as above
+        )
+        if self.answer is None:
+            if reader != ReaderConfig():
+                raise ConfigurationError(
+                    "--reader-prompt, --context-tokens and --context-border need --answer single, ircot or self-ask."
+                )
+            return None
+        from sire_core.evaluate.answered import CLOSED_BOOK, GOLDEN, AnswerConfig
+        from sire_core.reason import STRATEGIES
+
+        known = (*STRATEGIES, CLOSED_BOOK, GOLDEN)
+        if self.answer not in known:
+            raise ConfigurationError(f"--answer {self.answer}: choose one of {', '.join(known)}.")
+        if model is None:
+            raise ConfigurationError("--answer needs --llm MODEL: somebody has to answer.")
+        return AnswerConfig(self.answer, k=k or AnswerConfig().k, workers=workers, reader=reader, model=model)
+
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
@@ -120,7 +155,7 @@ class MeasureOptions:
     def config(
         self, asked: QuestionOptions, answering: EvalAnswerOptions, model: LanguageModel | None, workers: int
     ) -> EvalConfig:
-        """What is measured.
+        """What is measured; with `-k N` what a search for N hits finds, at the usual cut-offs and at N.
 
         Args:
             asked: Which sample.
@@ -131,18 +166,19 @@ class MeasureOptions:
         Raises:
             ConfigurationError: Values make no sense, alone or together.
         """
-        how = reader(answering.reader_prompt, answering.context_tokens, answering.context_border)
-        return measured(
+        from sire_core.evaluate.runner import EvalConfig
+
+        usual = EvalConfig(
             budget=self.budget,
             limit=asked.limit,
             seed=asked.seed,
             returns=self.returns,
-            k=self.k,
-            answer=answer_config(answering.answer, model, workers, self.k, how),
+            answer=answering.config(model, workers, self.k),
             errors=self.errors,
             missing=self.missing_edges,
             model=model,
         )
+        return usual if self.k is None else replace(usual, ks=tuple(sorted({*usual.ks, self.k})), depth=self.k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +224,9 @@ class ReportOptions:
             llm: `--llm`.
 
         Raises:
-            ConfigurationError: See `check_together` and `check_file`.
+            ConfigurationError: They do not, or cannot.
         """
-        check_together(
+        _check_together(
             {
                 "--clusters": compared.clusters,
                 "--ablations": compared.ablations,
@@ -206,11 +242,42 @@ class ReportOptions:
                 "--answers": llm and answering.answers,
                 "questions to a model": answering.answer
                 or asked.sentence_groups
-                or asked.asked().file
+                or asked.file
                 or compared.clusters
                 or measured.errors
                 or measured.missing_edges,
             }
         )
         for option, path in (("--json", self.json_file), ("--answers", answering.answers), ("--plot", self.plot)):
-            check_file(path, option)
+            if path is not None and not can_be_written(path):
+                raise ConfigurationError(f"{option} {path}: name a file in a folder that exists and is yours to write.")
+
+
+_APART = {
+    ("--clusters", "--ablations"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+    ("--clusters", "--recipes"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+    ("--clusters", "--answer"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+    ("--plot", "--ablations"): "--plot shows recipes; leave --ablations out.",
+    ("--repeats", "--ablations"): "--repeats is for recipes, not for --ablations.",
+}
+_NEEDED = {
+    ("--reader-only", "--answer"): "--reader-only leaves the model nothing but the answers: give --answer, too.",
+    ("--judge", "--answer"): "--judge compares answers: give --answer single, too.",
+    ("--sentence-groups", "--llm"): "--sentence-groups needs --llm MODEL: a model cuts the documents.",
+    (
+        "--answers",
+        "questions to a model",
+    ): "--answers keeps what a model is asked beside the builds: give --answer, too, or "
+    "another option that has the model asked. --to DIR keeps everything.",
+    ("--missing-edges", "--llm"): "--missing-edges needs --llm MODEL: a model reads the passages.",
+}
+
+
+def _check_together(given: Mapping[str, object]) -> None:
+    """Refuse options that exclude each other, or that need one that is not there."""
+    for (one, other), message in _APART.items():
+        if given[one] and given[other]:
+            raise ConfigurationError(message)
+    for (one, other), message in _NEEDED.items():
+        if given[one] and not given[other]:
+            raise ConfigurationError(message)

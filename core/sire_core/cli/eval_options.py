@@ -1,67 +1,25 @@
-"""What `sire eval` is asked for, checked before anything is built."""
+"""The options of `sire eval` that say what is asked, and which recipes are measured; checked before a build."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from sire_core.cli.options import is_index
-from sire_core.cli.output import can_be_written
+import typer
+
+from sire_core.cli import arguments
+from sire_core.cli.options import IndexOptions, is_index
+from sire_core.cli.recipe_options import parse_settings
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.datasets import HALVES
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answered import AnswerConfig
     from sire_core.evaluate.datasets import DataSet
-    from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import LanguageModel
-    from sire_core.reason.reader import ReaderConfig
 
-__all__ = [
-    "QuestionSelection",
-    "answer_config",
-    "check_file",
-    "check_index",
-    "check_together",
-    "measured",
-    "read_questions_option",
-    "reader",
-    "recipe_names",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionSelection:
-    """Which questions over which texts.
-
-    Attributes:
-        half: `even`, `odd` or `all`.
-        file: Questions to an index; None asks those of the data set.
-        untitled: Titles are removed.
-        titles_in_text: Titles are the first lines of the texts.
-
-    Raises:
-        ConfigurationError: Titles cannot be removed and written into the texts.
-    """
-
-    half: str = "all"
-    file: Path | None = None
-    untitled: bool = False
-    titles_in_text: bool = False
-
-    def __post_init__(self) -> None:
-        if self.untitled and self.titles_in_text:
-            raise ConfigurationError("Give --untitled or --titles-in-text, not both.")
-
-    def of(self, dataset: DataSet) -> DataSet:
-        """The data set as it was asked for."""
-        if self.untitled:
-            dataset = dataset.untitled()
-        if self.titles_in_text:
-            dataset = dataset.with_titles_in_text()
-        return dataset.half(self.half)
+__all__ = ["ComparisonOptions", "QuestionOptions", "check_index", "read_questions_option", "recipe_names"]
 
 
 def read_questions_option(given: Sequence[str] | None) -> tuple[str, Path | None]:
@@ -77,7 +35,7 @@ def read_questions_option(given: Sequence[str] | None) -> tuple[str, Path | None
     return halves[0] if halves else "all", Path(files[0]) if files else None
 
 
-def check_index(place: Path, asked: QuestionSelection, *, builds: bool) -> None:
+def check_index(place: Path, asked: QuestionOptions, *, builds: bool) -> None:
     """Refuse options that do not go together with an index, or with a data set.
 
     Raises:
@@ -98,123 +56,6 @@ def check_index(place: Path, asked: QuestionSelection, *, builds: bool) -> None:
         )
 
 
-_APART = {
-    ("--clusters", "--ablations"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
-    ("--clusters", "--recipes"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
-    ("--clusters", "--answer"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
-    ("--plot", "--ablations"): "--plot shows recipes; leave --ablations out.",
-    ("--repeats", "--ablations"): "--repeats is for recipes, not for --ablations.",
-}
-_NEEDED = {
-    ("--reader-only", "--answer"): "--reader-only leaves the model nothing but the answers: give --answer, too.",
-    ("--judge", "--answer"): "--judge compares answers: give --answer single, too.",
-    ("--sentence-groups", "--llm"): "--sentence-groups needs --llm MODEL: a model cuts the documents.",
-    (
-        "--answers",
-        "questions to a model",
-    ): "--answers keeps what a model is asked beside the builds: give --answer, too, or "
-    "another option that has the model asked. --to DIR keeps everything.",
-    ("--missing-edges", "--llm"): "--missing-edges needs --llm MODEL: a model reads the passages.",
-}
-
-
-def check_together(given: Mapping[str, object]) -> None:
-    """Refuse options that exclude each other, or that need one that is not there.
-
-    Args:
-        given: By name of the option its value; what is false was not given.
-
-    Raises:
-        ConfigurationError: They do not go together.
-    """
-    for (one, other), message in _APART.items():
-        if given[one] and given[other]:
-            raise ConfigurationError(message)
-    for (one, other), message in _NEEDED.items():
-        if given[one] and not given[other]:
-            raise ConfigurationError(message)
-
-
-def answer_config(
-    via: str | None, model: LanguageModel | None, workers: int, k: int | None, reader: ReaderConfig
-) -> AnswerConfig | None:
-    """How questions are answered.
-
-    Raises:
-        ConfigurationError: There is no model, no such strategy, or a reader without anything to read.
-    """
-    from sire_core.reason.reader import ReaderConfig
-
-    if via is None:
-        if reader != ReaderConfig():
-            raise ConfigurationError(
-                "--reader-prompt, --context-tokens and --context-border need --answer single, ircot or self-ask."
-            )
-        return None
-    from sire_core.evaluate.answered import CLOSED_BOOK, GOLDEN, AnswerConfig
-    from sire_core.reason import STRATEGIES
-
-    known = (*STRATEGIES, CLOSED_BOOK, GOLDEN)
-    if via not in known:
-        raise ConfigurationError(f"--answer {via}: choose one of {', '.join(known)}.")
-    if model is None:
-        raise ConfigurationError("--answer needs --llm MODEL: somebody has to answer.")
-    return AnswerConfig(via, k=k or AnswerConfig().k, workers=workers, reader=reader, model=model)
-
-
-def reader(prompt: str, tokens: int | None, border: str) -> ReaderConfig:
-    """How answers are read from what was found.
-
-    Raises:
-        ConfigurationError: There is no such prompt or border.
-    """
-    from sire_core.reason.reader import ReaderConfig
-
-    return ReaderConfig(prompt, tokens, border=border)  # type: ignore[arg-type]  # the config checks them
-
-
-def measured(
-    *,
-    budget: int,
-    limit: int | None,
-    seed: int,
-    returns: str,
-    k: int | None,
-    answer: AnswerConfig | None,
-    errors: bool,
-    missing: int,
-    model: LanguageModel | None,
-) -> EvalConfig:
-    """What is measured; with `-k N` what a search for N hits finds, at the usual cut-offs and at N.
-
-    Raises:
-        ConfigurationError: A value makes no sense.
-    """
-    from sire_core.evaluate.runner import EvalConfig
-
-    usual = EvalConfig(
-        budget=budget,
-        limit=limit,
-        seed=seed,
-        returns=returns,
-        answer=answer,
-        errors=errors,
-        missing=missing,
-        model=model,
-    )
-    return usual if k is None else replace(usual, ks=tuple(sorted({*usual.ks, k})), depth=k)
-
-
-def check_file(file: Path | None, option: str) -> None:
-    """Find out now, not after an hour, that results cannot be written.
-
-    Raises:
-        ConfigurationError: There is no such folder, or it may not be written to.
-    """
-    if file is not None and not can_be_written(file):
-        raise ConfigurationError(f"{option} {file}: name a file in a folder that exists and is yours to write.")
-
-
 def recipe_names(given: Sequence[str] | None, *, ablations: bool) -> list[str]:
     """Names of recipes, each once; without any given, all but the baseline, or all that have ablations.
 
@@ -232,3 +73,144 @@ def recipe_names(given: Sequence[str] | None, *, ablations: bool) -> list[str]:
         if ablations:
             ablations_of(name)
     return names
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionOptions:
+    """What is asked, over which texts."""
+
+    questions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--questions",
+            metavar="even|odd|all|FILE",
+            help="Use only the questions at even or odd positions, counted from 0: develop on one half, report on the "
+            "other. For an index folder, the file of questions, with one JSON object per line: "
+            '{"id", "question", "answers", "supporting"}; supporting lists document ids.',
+        ),
+    ] = None
+    untitled: Annotated[bool, typer.Option("--untitled", help="Index the documents without their titles.")] = False
+    titles_in_text: Annotated[
+        bool, typer.Option("--titles-in-text", help="Put titles into the first line of the texts only.")
+    ] = False
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Use a random sample of this many questions.")] = (
+        None
+    )
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the sample.")] = 0
+    sentence_groups: Annotated[
+        bool,
+        typer.Option(
+            "--sentence-groups", help="Let --llm split the documents into groups of sentences: details and overviews."
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Refuse what does not go together.
+
+        Raises:
+            ConfigurationError: Two halves or two files; or titles cannot be removed and written into the texts.
+        """
+        read_questions_option(self.questions)
+        if self.untitled and self.titles_in_text:
+            raise ConfigurationError("Give --untitled or --titles-in-text, not both.")
+
+    @property
+    def half(self) -> str:
+        """Which questions: `even`, `odd` or `all`."""
+        return read_questions_option(self.questions)[0]
+
+    @property
+    def file(self) -> Path | None:
+        """Questions to an index; None asks those of the data set."""
+        return read_questions_option(self.questions)[1]
+
+    def of(self, dataset: DataSet) -> DataSet:
+        """The data set as it was asked for."""
+        if self.untitled:
+            dataset = dataset.untitled()
+        if self.titles_in_text:
+            dataset = dataset.with_titles_in_text()
+        return dataset.half(self.half)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonOptions:
+    """Which recipes are measured, made how."""
+
+    recipes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--recipes",
+            "--recipe",
+            "-r",
+            metavar="R,R",
+            help="Recipes, separated by commas; repeatable. Default: all.",
+        ),
+    ] = None
+    settings: arguments.EvalSettings = None
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            "--embedder",
+            metavar="SPEC",
+            help="The embedder of all rows: `lexical` (no download), `st:NAME_OR_FOLDER` (sentence-transformers), "
+            "`openai:MODEL`, or `file:PATH` (precomputed vectors). Default: lexical, or what the folder of --to was "
+            "built with.",
+        ),
+    ] = None
+    extractions: arguments.Extractions = None
+    chunk_tokens: Annotated[
+        int | None, typer.Option("--chunk-tokens", min=1, help="Split longer passages. Default: do not split.")
+    ] = None
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to",
+            metavar="DIR",
+            help="Keep the index here, and all other answers of models in DIR.answers.jsonl. Default: a temporary "
+            "folder, which is kept if a run with --llm is interrupted.",
+        ),
+    ] = None
+    repeats: Annotated[
+        int,
+        typer.Option("--repeats", metavar="N", min=1, help="Build N times with different seeds; show mean and spread."),
+    ] = 1
+    ablations: Annotated[
+        bool, typer.Option("--ablations", help="Show the ablation tables of the papers, with the published figures.")
+    ] = False
+    clusters: Annotated[
+        bool,
+        typer.Option(
+            "--clusters",
+            help="Instead of recipes, measure how many pairs of gold passages fall into the same cluster, by text and "
+            "by topic. With --llm, a model names the topics; --set clustering=paper clusters as in the paper.",
+        ),
+    ] = False
+    max_failure_ratio: arguments.MaxFailureRatio = 0.1
+
+    @property
+    def builds(self) -> bool:
+        """Whether these options need something to be built."""
+        return self.ablations or self.clusters or self.repeats > 1 or self.to is not None
+
+    def options(self, model: LanguageModel | None, folder: Path | None, *, native: bool, workers: int) -> IndexOptions:
+        """How indexes are made.
+
+        Args:
+            folder: Where; None takes a temporary folder.
+            model: Who extracts and summarizes.
+            native: Whether it does so as the papers do.
+            workers: Its calls in flight at once.
+        """
+        return IndexOptions(
+            folder=folder,
+            settings=parse_settings(self.settings),
+            embedder=self.embedder,
+            extractions=self.extractions,
+            chunk_tokens=self.chunk_tokens,
+            no_chunking=self.chunk_tokens is None,
+            language_model=model,
+            native=native,
+            workers=workers,
+            max_failure_ratio=self.max_failure_ratio,
+        )

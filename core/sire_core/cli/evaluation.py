@@ -13,7 +13,7 @@ from sire_core.cli.recipe_options import settings_had
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from sire_core.cli.eval_results import Results
+    from sire_core.cli.eval_command import Results
     from sire_core.evaluate.clusters import ClusterReport
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow

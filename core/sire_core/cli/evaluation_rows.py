@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sire_core.cli.models import say_usage
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.cli.output import count, note
-from sire_core.cli.spending import say_usage
 from sire_core.errors import ConfigurationError, ModelError
 
 if TYPE_CHECKING:

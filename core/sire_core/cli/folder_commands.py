@@ -10,14 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from sire_core.cli import arguments
+from sire_core.cli.arguments import grouped
 from sire_core.cli.change_commands import approval, existing_index, with_documents
 from sire_core.cli.changes import report_json
-from sire_core.cli.groups import grouped
-from sire_core.cli.models import SpendingOptions
+from sire_core.cli.models import SpendingOptions, say_usage
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
-from sire_core.cli.output import bar, count, kinds, note, say, say_json
-from sire_core.cli.progress import reporting
-from sire_core.cli.spending import say_usage
+from sire_core.cli.output import bar, count, kinds, note, reporting, say, say_json
 from sire_core.errors import IndexLockedError, StorageError
 
 __all__ = ["backup", "check", "documents", "reembed", "stats"]

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sire_core.cli import arguments
-from sire_core.cli.spending import approve_cost, find_price
+from sire_core.cli.output import note
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.models.openai.client import OpenAIChat
+    from sire_core.models.prices import Price
     from sire_core.protocols import LanguageModel
     from sire_core.reason.limits import ReasoningLimits
-    from sire_core.types import Document
+    from sire_core.types import BuildReport, Document
 
-__all__ = ["DEFAULT_KEY", "AnswerOptions", "LimitOptions", "SpendingOptions", "language_model"]
+__all__ = [
+    "DEFAULT_KEY",
+    "AnswerOptions",
+    "LimitOptions",
+    "SpendingOptions",
+    "approve_cost",
+    "ask_to_go_on",
+    "find_price",
+    "say_usage",
+]
 
 DEFAULT_KEY = "OPENAI_API_KEY"
 
@@ -31,10 +43,7 @@ _MODEL_TIMEOUT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """Options of a command that asks a model.
-
-    `model_timeout` is seconds without a sign of life after which a call counts as failed; None takes the client's.
-    """
+    """Options of a command that asks a model."""
 
     llm: arguments.Llm = None
     base_url: arguments.BaseUrl = None
@@ -45,17 +54,41 @@ class ModelOptions:
     workers: arguments.Workers = 8
     model_timeout: arguments.ModelTimeout = None
 
-    def model(self) -> OpenAIChat | None:
-        """The model; None without `--llm`. Raises what `language_model` does."""
-        return language_model(
+    def model(self, *, asks: bool = True) -> OpenAIChat | None:
+        """The model; None without `--llm`. The limits hold for all that it is asked.
+
+        Args:
+            asks: Whether it will be asked anything; only then it needs a key.
+
+        Raises:
+            ConfigurationError: There is no key, or an option makes no sense without a model.
+        """
+        if self.llm is None:
+            given = {
+                "--base-url": self.base_url,
+                "--api-key-env": None if self.api_key_env == DEFAULT_KEY else self.api_key_env,
+                "--native": self.native or None,
+                "--max-calls": self.max_calls,
+                "--max-tokens": self.max_tokens,
+                "--model-timeout": self.model_timeout,
+            }
+            _refuse(given)
+            return None
+        url = self.base_url
+        if url is not None and not url.startswith(("http://", "https://")):
+            raise ConfigurationError(
+                "--base-url is an address with http:// or https://, as in http://localhost:11434/v1."
+            )
+        from sire_core.models.openai.client import OpenAIChat
+        from sire_core.models.usage import UsageLimits
+
+        return OpenAIChat(
             self.llm,
-            self.base_url,
-            self.api_key_env,
-            native=self.native,
-            max_calls=self.max_calls,
-            max_tokens=self.max_tokens,
-            workers=self.workers,
-            model_timeout=self.model_timeout,
+            base_url=url,
+            api_key=_key(url, self.api_key_env) if asks else None,
+            limits=UsageLimits(self.max_calls, self.max_tokens),
+            concurrency=self.workers,
+            timeout=_MODEL_TIMEOUT if self.model_timeout is None else self.model_timeout,
         )
 
 
@@ -80,7 +113,7 @@ class SpendingOptions(ModelOptions):
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """Options of a command that answers: which model does. `model_timeout` as in `SpendingOptions`."""
+    """Options of a command that answers: which model does."""
 
     llm: arguments.Answerer = None
     base_url: arguments.BaseUrl = None
@@ -88,8 +121,8 @@ class AnswerOptions:
     model_timeout: arguments.ModelTimeout = None
 
     def model(self) -> OpenAIChat | None:
-        """The model; None without `--llm`. Raises what `language_model` does."""
-        return language_model(self.llm, self.base_url, self.api_key_env, model_timeout=self.model_timeout)
+        """See `ModelOptions.model`."""
+        return ModelOptions(self.llm, self.base_url, self.api_key_env, model_timeout=self.model_timeout).model()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,60 +166,6 @@ class LimitOptions:
             _refuse(given)
 
 
-def language_model(
-    llm: str | None,
-    base_url: str | None = None,
-    api_key_env: str = DEFAULT_KEY,
-    *,
-    native: bool = False,
-    max_calls: int | None = None,
-    max_tokens: int | None = None,
-    workers: int = 8,
-    asks: bool = True,
-    model_timeout: float | None = None,
-) -> OpenAIChat | None:
-    """The model that options name; None without `--llm`. The limits hold for all that it is asked.
-
-    Args:
-        llm: The model's name.
-        base_url: Address of an OpenAI-compatible server.
-        api_key_env: Name of the environment variable that holds the key.
-        native: Whether `--native` was given.
-        max_calls: Most requests.
-        max_tokens: Most tokens of prompts and answers.
-        workers: Calls in flight at once.
-        asks: Whether the model will be asked anything; only then it needs a key.
-        model_timeout: Seconds without a sign of life after which a call counts as failed; None takes the client's.
-
-    Raises:
-        ConfigurationError: There is no key, or an option makes no sense without a model.
-    """
-    if llm is None:
-        given = {
-            "--base-url": base_url,
-            "--api-key-env": None if api_key_env == DEFAULT_KEY else api_key_env,
-            "--native": native or None,
-            "--max-calls": max_calls,
-            "--max-tokens": max_tokens,
-            "--model-timeout": model_timeout,
-        }
-        _refuse(given)
-        return None
-    if base_url is not None and not base_url.startswith(("http://", "https://")):
-        raise ConfigurationError("--base-url is an address with http:// or https://, as in http://localhost:11434/v1.")
-    from sire_core.models.openai.client import OpenAIChat
-    from sire_core.models.usage import UsageLimits
-
-    return OpenAIChat(
-        llm,
-        base_url=base_url,
-        api_key=_key(base_url, api_key_env) if asks else None,
-        limits=UsageLimits(max_calls, max_tokens),
-        concurrency=workers,
-        timeout=_MODEL_TIMEOUT if model_timeout is None else model_timeout,
-    )
-
-
 def _refuse(given: Mapping[str, object]) -> None:
     """Refuse options that say something about a model where there is none; None was not given."""
     useless = [name for name, value in given.items() if value is not None]
@@ -209,3 +188,74 @@ def _key(base_url: str | None, name: str) -> str | None:
             "the address of a server of your own with --base-url."
         )
     return None
+
+
+def find_price(llm: str, prices: Path | None) -> Price | None:
+    """The model's price from a table of the user's; None without one, which means the packaged table.
+
+    Raises:
+        ConfigurationError: The table cannot be read, or does not have the model.
+    """
+    if prices is None:
+        return None
+    from sire_core.models.prices import load_prices, price_of
+
+    price = price_of(llm, load_prices(prices))
+    if price is None:
+        raise ConfigurationError(f"{prices} has no price of {llm}.")
+    return price
+
+
+def approve_cost(index: Index, documents: Sequence[Document], price: Price | None, *, yes: bool) -> bool:
+    """Show what a build or change would cost and ask whether to go on, unless it costs nothing.
+
+    Returns whether somebody agreed: False where nothing is paid.
+
+    Args:
+        index: What would be built or changed.
+        documents: What it would hold then.
+        price: Of the model; None means the packaged table's.
+        yes: Shows, and does not ask.
+
+    Raises:
+        Exit: With 1 when the answer is no, with 2 when nobody is there to answer, with 130 when interrupted.
+    """
+    estimate = index.estimate(documents, price)
+    if estimate.total.calls[1] == 0:
+        note("No model calls are needed.")
+        return False
+    note(f"Expected model calls:\n{estimate.describe()}")
+    ask_to_go_on(yes=yes)
+    return True
+
+
+def ask_to_go_on(*, yes: bool) -> None:
+    """Ask whether to go on.
+
+    Args:
+        yes: Whether that was agreed to before.
+
+    Raises:
+        Exit: With 1 when the answer is no, with 2 when nobody is there to answer, with 130 when interrupted.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        note("error: Cannot ask for confirmation: stdin is not a terminal. Add --yes to continue.", "red")
+        raise typer.Exit(2)
+    try:
+        agreed, code = typer.confirm("Continue?", err=True), 1
+    except typer.Abort:  # Ctrl-C
+        agreed, code = False, 130
+        note("")
+    if not agreed:
+        note("Nothing was changed, and no model was called.")
+        raise typer.Exit(code)
+
+
+def say_usage(report: BuildReport, prefix: str = "") -> None:
+    """Say on stderr what the models were asked, stage by stage."""
+    from sire_core.models.usage import UsageReport
+
+    for stage, used in report.usage.items():
+        note(prefix + UsageReport({stage: used}).describe())

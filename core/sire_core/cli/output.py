@@ -1,4 +1,4 @@
-"""Printing: results on stdout, everything else on stderr; passage text never acts as markup or terminal control."""
+"""Printing: results on stdout, progress and the rest on stderr; passage text never acts as markup or control."""
 
 from __future__ import annotations
 
@@ -7,13 +7,38 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from sire_core.algorithms.wording import count
+from sire_core.errors import ConfigurationError
 
-__all__ = ["bar", "can_be_written", "count", "kinds", "note", "prepare_streams", "say", "say_json", "some"]
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+    from sire_core.evaluate.clusters import ClusterReport
+    from sire_core.evaluate.rows import EvalRow
+    from sire_core.protocols import Progress
+
+__all__ = [
+    "bar",
+    "can_be_written",
+    "count",
+    "kinds",
+    "note",
+    "prepare_streams",
+    "reporting",
+    "say",
+    "say_json",
+    "some",
+    "write_rows",
+    "write_text",
+]
 
 # Control characters except tab and newline: an escape sequence in a passage must not reach the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -106,3 +131,101 @@ def _print(text: str, style: str, indent: int, stream: TextIO) -> None:
         wrapped = Text(line[start:]).wrap(console, max(20, console.width - start)) if line else [Text()]
         for part in wrapped:
             console.print(Text(line[:start] + part.plain.rstrip(), style=style), soft_wrap=True)
+
+
+_SECONDS_BETWEEN_LINES = 15.0
+
+
+@contextmanager
+def reporting() -> Iterator[Progress]:
+    """Show progress while the block runs.
+
+    Yields:
+        The callback that an `Index` calls as `progress(stage, done, total)`.
+    """
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        yield _Bars(bars)
+
+
+class _Bars:
+    """One bar per stage; a stage that comes again starts again."""
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+        self._tasks: dict[str, TaskID] = {}
+        self._totals: dict[str, tuple[int, int]] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Move the bar of a stage."""
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bars.add_task(stage, total=total)
+        before, known = self._totals.get(stage, (0, total))
+        if known != total or done < before:
+            self._bars.reset(self._tasks[stage], total=total)
+        self._totals[stage] = (done, total)
+        self._bars.update(self._tasks[stage], completed=done)
+
+
+class _Lines:
+    """A line at most every few seconds: logs of a scheduler stay short."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Say where a stage is, when it is time again."""
+        now = time.monotonic()
+        if now - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last = now
+            note(f"{stage}: {done:,} of {total:,}")
+
+
+def write_rows(path: str | Path, rows: Sequence[EvalRow | ClusterReport]) -> None:
+    """Write rows as a JSON list (`as_json`); the file is replaced in one step.
+
+    Raises:
+        ConfigurationError: The file cannot be written.
+    """
+    write_text(path, json.dumps([row.as_json() for row in rows], ensure_ascii=False, indent=1) + "\n")
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file in one step.
+
+    Raises:
+        ConfigurationError: The file cannot be written.
+    """
+    path = Path(path)
+    partial = ""
+    try:
+        handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(partial).chmod(0o644)  # mkstemp makes files that only their owner can read
+        Path(partial).replace(path)
+    except OSError as error:
+        if partial:
+            Path(partial).unlink(missing_ok=True)
+        reason = error.strerror or error
+        raise ConfigurationError(f"{path} cannot be written ({reason}); name a file in a folder you own.") from error

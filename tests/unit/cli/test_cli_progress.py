@@ -3,13 +3,13 @@
 import io
 import sys
 
-from sire_core.cli import progress
-from sire_core.cli.progress import reporting
+from sire_core.cli import output
+from sire_core.cli.output import reporting
 
 
 def test_without_a_terminal_lines_are_rare(capsys, monkeypatch):
     clock = iter(range(0, 1000, 4))
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(output.time, "monotonic", lambda: next(clock))
     with reporting() as report:
         for done in range(1, 9):
             report("embedding", done * 1024, 8192)

@@ -1,7 +1,8 @@
-"""`sire train-chains`: the scorer of evidence chains, trained on questions whose evidence is known."""
+"""`sire train-chains` trains the scorer of evidence chains, `sire export-training` writes what extractors learn."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sire_core.cli import arguments
+from sire_core.cli.arguments import grouped
 from sire_core.cli.eval_options import read_questions_option
-from sire_core.cli.groups import grouped
-from sire_core.cli.output import note, say, say_json
-from sire_core.cli.progress import reporting
+from sire_core.cli.output import can_be_written, count, note, reporting, say, say_json
 from sire_core.cli.recipe_options import parse_settings
 from sire_core.cli.training import Taught, check_target, run_training
 from sire_core.errors import ConfigurationError
@@ -20,7 +20,7 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from sire_core.search.chains.training import TrainingConfig
 
-__all__ = ["train_chains"]
+__all__ = ["export_training", "train_chains"]
 
 _SCORERS = ("light", "encoder")
 
@@ -222,3 +222,30 @@ def _say_card(path: Path, card: dict[str, Any]) -> None:
     say(f"\n{head:<{width}} {'neural':>8} {'heuristic':>10} {'random':>8}")
     for name, rates in rows.items():
         say(f"{name:<{width}} {rates['neural']:>8.1f} {rates['heuristic']:>10.1f} {rates['random']:>8.1f}")
+
+
+def export_training(
+    folder: arguments.Folder,
+    to: Annotated[Path, typer.Option("--to", metavar="FILE.jsonl", help="Output file, with one chat per line.")],
+    documents: Annotated[
+        int, typer.Option("--documents", metavar="N", min=1, help="Maximum number of documents, chosen at random.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
+    recipe: arguments.HeldRecipe = None,
+) -> None:
+    """Export a model's extractions as training examples.
+
+    An example consists of the prompt for a passage and the model's answer.
+
+    The SiReRAG paper trains a small model on 10,000 documents labelled by a large one. The small model is then used
+    with the same prompts: sire index SRC --to DIR --llm SMALL --base-url URL.
+    """
+    from sire_core.cli.output import write_text
+    from sire_core.pipeline.training_examples import training_examples
+
+    if not can_be_written(to):
+        raise ConfigurationError(f"--to {to}: name a file in a folder that exists and is yours to write.")
+    examples = training_examples(folder, documents=documents, seed=seed, recipe=recipe or "")
+    lines = [json.dumps(example, ensure_ascii=False) + "\n" for example in examples]
+    write_text(to, "".join(lines))
+    say(f"{to}: {count(len(lines), 'example')}.")

@@ -1,0 +1,227 @@
+"""`sire recipes`, `sire advise`, `sire estimate`: what there is to choose from, what fits a text, and what it costs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sire_core.cli import arguments
+from sire_core.cli.change_commands import with_documents
+from sire_core.cli.changes import read_sources
+from sire_core.cli.models import ModelOptions, find_price
+from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index
+from sire_core.cli.output import bar, note, reporting, say, say_json
+from sire_core.cli.recipe_options import parse_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sire_core.evaluate.advise.advice import Advice
+    from sire_core.pipeline.estimate import Estimate
+    from sire_core.protocols import Recipe
+    from sire_core.types import Document
+
+__all__ = ["advise", "estimate", "recipes"]
+
+_MODEL = "with --llm"
+
+
+def recipes(
+    name: Annotated[
+        str | None, typer.Argument(metavar="RECIPE", help="Explain every setting of this recipe.", show_default=False)
+    ] = None,
+    as_json: arguments.AsJson = False,
+) -> None:
+    """List the recipes. Shows what each finds, and what it uses a model for.
+
+    With RECIPE, explain one recipe: what it builds, what that costs, how it ranks, and its settings for --set with
+    their defaults and meaning.
+    """
+    from sire_core.recipes import recipe_by_name
+
+    made = [recipe_by_name(name)] if name else list(_all())
+    if as_json:
+        say_json([{"name": r.name, "summary": r.summary, "paper": r.paper, "settings": dict(r.config)} for r in made])
+    elif name:
+        _explain(made[0])
+    else:
+        _list(made)
+
+
+def _all() -> Iterator[Recipe]:
+    """Every recipe; one of another package that cannot be made is named on stderr."""
+    from sire_core.recipes import recipe_by_name, recipe_names
+    from sire_core.recipes.plugins import PluginError
+
+    for name in recipe_names():
+        try:
+            yield recipe_by_name(name)
+        except PluginError as error:  # noqa: PERF203 - a few
+            note(f"{name}: left out. {error}", "yellow")
+
+
+def _list(made: list[Recipe]) -> None:
+    from sire_core.recipes.base import DEFAULT_RECIPE
+
+    width = max(len(recipe.name) for recipe in made)
+    work = {recipe.name: _with_model(recipe) for recipe in made}
+    column = max(len(_MODEL), *map(len, work.values()))
+    say(f"{'recipe':<{width}}  {_MODEL:<{column}}  what it finds", "bold")
+    for recipe in made:
+        say(f"{recipe.name:<{width}}  {work[recipe.name]:<{column}}  {recipe.summary}")
+    say(
+        f"\nNo recipe needs a model: without --llm, rules are used instead. The default is {DEFAULT_RECIPE}. "
+        "Settings, costs and ranking of a recipe: sire recipes RECIPE"
+    )
+
+
+def _with_model(recipe: Recipe) -> str:
+    """What a build asks a model for, where there is one."""
+    writes = any(organizer.needs_summaries for organizer in recipe.organizers)
+    found = [word for word, asks in (("extraction", recipe.needs_records), ("texts", writes)) if asks]
+    return ", ".join(found) or "nothing"
+
+
+def _explain(recipe: Recipe) -> None:
+    first, *rest = recipe.describe().splitlines()
+    say(first, "bold")
+    for line in rest:
+        say(line)
+    for key, value in recipe.config.items():
+        say(f"  {key}={json.dumps(value)}: {recipe.texts.get(key, '')}")
+
+
+_BAR = 24
+
+
+def advise(
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="FOLDER_OR_INDEX", help="Files and folders of files, or one index folder.")
+    ],
+    embedder: arguments.Embedder = None,
+    passages: Annotated[int, typer.Option("--passages", min=20, help="Approximate sample size, in passages.")] = 1500,
+    questions: Annotated[int, typer.Option("--questions", min=10, help="Number of questions to generate.")] = 150,
+    k: arguments.K = 5,
+    as_json: arguments.AsJson = False,
+) -> None:
+    """Recommend a recipe for your text.
+
+    Generates questions from the text that need two passages, measures the recipes on them, and gives reasons. Calls no
+    model and changes nothing.
+
+    Example: sire advise docs
+
+    JSON: {"recommended", "settings", "reasons", "passages", "sampled_documents", "titled", "linked", "technical",
+    "duplicates", "questions", "k", "rows"}; shares are 0 to 1, recall 0 to 100.
+    """
+    from sire_core.evaluate.advise.advice import advise as advised
+
+    documents, spec = _documents(sources, embedder)
+    with reporting() as progress:
+        found = advised(documents, embedder=spec, passages=passages, n=questions, k=k, progress=progress)
+    if as_json:
+        say_json(found.as_json())
+        return
+    _say(found, sources)
+
+
+def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[Document], str | None]:
+    """The documents, and the embedder that is to be used for them."""
+    if len(sources) != 1 or not is_index(sources[0]):
+        return read_sources(sources, IndexOptions()).documents, embedder
+    with open_index(IndexOptions(folder=sources[0], embedder=embedder)) as index:
+        documents = index.documents()
+    spec = embedder or manifest_of(sources[0]).embedder_spec
+    if not embedder and not spec.startswith(("lexical", "st:")):
+        note(
+            f"The index was embedded by {spec or 'an embedder of your own'}, which may cost money, so the recipes are "
+            "compared with the embedder `lexical`. Use --embedder to select another one."
+        )
+        spec = "lexical"
+    return documents, spec
+
+
+def _say(found: Advice, sources: Sequence[Path]) -> None:
+    for line in found.look.lines():
+        say(line)
+    if found.sampled:
+        say(f"That is a sample of {found.sampled:,} documents.")
+    say(f"\n{len(found.questions):,} generated questions, for example:")
+    shown = {question.kind: question for question in reversed(found.questions)}
+    for kind, question in shown.items():
+        say(f"{kind}: {question.question}", indent=4)
+    best = max(measure.recall for measure in found.measures) or 1.0
+    width = max(len(measure.candidate.name) for measure in found.measures)
+    say(f"\n{'recipe':<{width}}  recall@{found.k:<3} {'':<{_BAR}} both   build CPU s  ms a search  model calls/1,000")
+    for measure in found.measures:
+        drawn = bar(measure.recall / best, _BAR)
+        say(
+            f"{measure.candidate.name:<{width}}  {measure.recall:>8.1f}  {drawn} {measure.both:>5.1f}  "
+            f"{measure.build_s:>10.1f}  {measure.query_ms:>11.1f}  {measure.candidate.calls:>12}"
+        )
+    say(f"\nRecommended: {found.recommended.candidate.name}", "bold green")
+    for reason in found.reasons:
+        say(reason, indent=4)
+    name = found.recommended.candidate.name
+    if len(sources) != 1 or not is_index(sources[0]):
+        say(f"\nsire index {' '.join(map(str, sources))} --to my-index --recipe {name}")
+
+
+def estimate(  # noqa: PLR0917 - typer passes every option by name
+    sources: arguments.Sources,
+    llm: Annotated[str, typer.Option("--llm", metavar="MODEL", help="The model to estimate for.")],
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", metavar="DIR", help="An existing index folder: include its documents, and subtract what is stored."
+        ),
+    ] = None,
+    recipe: arguments.RecipeName = None,
+    settings: arguments.Settings = None,
+    chunk_tokens: arguments.ChunkTokens = None,
+    no_chunking: arguments.NoChunking = False,
+    media: arguments.Media = False,
+    extractions: arguments.Extractions = None,
+    native: arguments.Native = False,
+    prices: arguments.Prices = None,
+    base_url: arguments.BaseUrl = None,
+    as_json: arguments.AsJson = False,
+) -> None:
+    """Estimate the cost of a build with a model.
+
+    Shows the model calls, tokens and price of `sire index` with the same options, without calling the model. The number
+    of calls for extraction is exact; for summaries it is a range. Retries and a paid embedder are not included.
+
+    JSON: {"passages", "stored", "extraction", "summaries", "total"}, each of the last three with "calls",
+    "input_tokens", "output_tokens" and "price" in US dollars as [lowest, highest]; "price" is null when it is unknown.
+    """
+    options = IndexOptions(
+        folder=to,
+        recipe=recipe,
+        settings=parse_settings(settings),
+        extractions=extractions,
+        chunk_tokens=chunk_tokens,
+        no_chunking=no_chunking,
+        media=media,
+        language_model=ModelOptions(llm, base_url).model(asks=False),
+        native=native,
+        writes=True,
+    )
+    price = find_price(llm, prices)
+    with open_index(options) as index:
+        found = index.estimate(with_documents(index, read_sources(sources, options).documents), price)
+    if as_json:
+        say_json(_estimate_json(found))
+    else:
+        say(found.describe())
+
+
+def _estimate_json(estimate: Estimate) -> dict[str, Any]:
+    """An estimate for scripts; ranges are pairs of the lowest and the highest value."""
+    stages = {"extraction": estimate.extraction, "summaries": estimate.summaries, "total": estimate.total}
+    costs = {name: asdict(cost) for name, cost in stages.items()}
+    return {"passages": estimate.passages, "stored": estimate.stored, **costs}
