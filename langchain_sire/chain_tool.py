@@ -13,7 +13,7 @@ from langchain_sire.steps import question_of
 from sire_core.errors import ConfigurationError, NoAnswerError, QueryError
 from sire_core.reason import Answer, ReasoningStep
 from sire_core.serve.arguments import AnswerArguments, explain_mistakes
-from sire_core.serve.texts import answer_text
+from sire_core.serve.outputs import answer_text
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable

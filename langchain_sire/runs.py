@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 from langchain_sire.any_retriever import to_document
 from langchain_sire.callbacks import child_runs
 from sire_core.reason import ReasoningStep, Retrieved, iterate_sync
-from sire_core.reason.next_search import NextSearch
+from sire_core.reason.steps import NextSearch
 
 __all__ = ["atraced", "traced"]
 

@@ -19,7 +19,7 @@ from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
 from sire_core.serve.arguments import AnswerArguments, read_arguments
-from sire_core.serve.texts import answer_text
+from sire_core.serve.outputs import answer_text
 
 if TYPE_CHECKING:
     from llama_index_sire.models import LLMLike

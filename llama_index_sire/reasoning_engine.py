@@ -38,8 +38,7 @@ from sire_core.reason import (
     Searchable,
     iterate_sync,
 )
-from sire_core.reason.next_search import NextSearch
-from sire_core.reason.steps import check_answered, check_on_model_error
+from sire_core.reason.steps import NextSearch, check_answered, check_on_model_error
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel

@@ -8,7 +8,7 @@ from llama_index.core.base.response.schema import Response
 
 from llama_index_sire.any_retriever import node_of
 from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, plain_step
-from sire_core.serve.texts import source_title
+from sire_core.serve.outputs import source_title
 
 __all__ = ["CitedResponse", "add_step", "empty_response"]
 

@@ -17,8 +17,8 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Completion, Prompt
 from sire_core.reason.schemas import Reading
-from sire_core.testing.faults import always, at_calls
 from sire_core.testing.scripted_server import ScriptedServer
+from sire_core.testing.scripts import always, at_calls
 
 QUESTION = "In which year did the author of the novel The Weather Clerk die?"
 TEXT = "In 1931, on the second of November, in the house where she was born"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.wording import shorten
-from sire_core.explore.names import Names
+from sire_core.explore.paths import Names
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.explore.names import Names
+from sire_core.explore.paths import Names
 from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
 from sire_core.types import UnitKind
 

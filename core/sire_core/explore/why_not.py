@@ -9,8 +9,7 @@ import numpy as np
 
 from sire_core.algorithms.wording import count
 from sire_core.explore.marks import marked, question_words
-from sire_core.explore.names import Names
-from sire_core.explore.paths import path_picture
+from sire_core.explore.paths import Names, path_picture
 from sire_core.explore.picture import Picture
 from sire_core.search.explanation import text_below_title
 from sire_core.types import Hit, UnitKind

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sire_core.errors import LimitExceededError, ModelError
 from sire_core.reason.calls import StoppedError
 from sire_core.reason.merging import Merge, MergedRanking, Search, shared_out
-from sire_core.reason.next_search import search_key
-from sire_core.reason.steps import Retrieved
+from sire_core.reason.steps import Retrieved, search_key
 from sire_core.search.snapshot import found
 
 if TYPE_CHECKING:

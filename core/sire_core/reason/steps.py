@@ -1,4 +1,4 @@
-"""What a reasoning strategy yields: typed steps, the last of which is an `Answer`."""
+"""What a reasoning strategy yields: typed steps, the last of which is an `Answer`; and what it searches for next."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Union
 
+from sire_core.algorithms.text import name_key
 from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.types import Hit
 
@@ -14,6 +15,7 @@ __all__ = [
     "Answer",
     "AnswerPiece",
     "IntermediateAnswer",
+    "NextSearch",
     "ReasoningStep",
     "ReasoningUsage",
     "Retrieved",
@@ -24,6 +26,7 @@ __all__ = [
     "check_answered",
     "check_on_model_error",
     "plain_step",
+    "search_key",
 ]
 
 StopReason = Literal[
@@ -211,3 +214,33 @@ def check_answered(step: ReasoningStep, shown: Callable[[Hit], Any]) -> None:
             step,
             [shown(hit) for hit in step.hits],
         )
+
+
+class NextSearch:
+    """Follows the steps of a strategy.
+
+    Args:
+        question: What is searched for first; empty when the next step is no search.
+        searches: Whether sub-questions are searched for.
+
+    Attributes:
+        query: What the next step searches for; empty when it is none.
+    """
+
+    def __init__(self, question: str, *, searches: bool = True) -> None:
+        self.query = question
+        self._searches = searches
+        self._asked = {search_key(question)}
+
+    def saw(self, step: ReasoningStep) -> None:
+        """Note what happened."""
+        self.query = ""
+        # A question that was asked before ends the reasoning: it is not searched for again.
+        if self._searches and isinstance(step, SubQuestion) and search_key(step.text) not in self._asked:
+            self.query = step.text
+            self._asked.add(search_key(step.text))
+
+
+def search_key(query: str) -> str:
+    """What two wordings of the same search have in common."""
+    return name_key(query).rstrip("?.! ")

@@ -18,8 +18,16 @@ from sire_core.serve.arguments import (
     SearchArguments,
     read_arguments,
 )
-from sire_core.serve.outputs import AskOutput, ExplainOutput, FetchOutput, HitOutput, SearchOutput
-from sire_core.serve.texts import answer_text, hits_text, step_text
+from sire_core.serve.outputs import (
+    AskOutput,
+    ExplainOutput,
+    FetchOutput,
+    HitOutput,
+    SearchOutput,
+    answer_text,
+    hits_text,
+    step_text,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

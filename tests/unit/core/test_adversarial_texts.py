@@ -20,9 +20,15 @@ from sire_core.models.json_answers import tolerant_json
 from sire_core.models.lexical_features import indexed_words, spaced_text, split_words
 from sire_core.models.plain_answers import without_thinking
 from sire_core.models.prompt_format import neutralize
-from sire_core.reason.answer_text import AnswerText
-from sire_core.reason.citations import tidy_citations
-from sire_core.reason.sentences import abstains, first_sentence, is_done, is_factual, states_answer
+from sire_core.reason.written import (
+    AnswerText,
+    abstains,
+    first_sentence,
+    is_done,
+    is_factual,
+    states_answer,
+    tidy_citations,
+)
 from sire_core.types import Chunk, Document
 
 EXTRACTOR = RulesExtractor()

@@ -18,10 +18,10 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.sync import run_sync
 from sire_core.reason import ReaderConfig
 from sire_core.recipes import flat, smart
-from sire_core.testing.faults import always, no_faults
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripted_server import ScriptedServer
+from sire_core.testing.scripts import always, no_faults
 
 QUALITY = [
     {

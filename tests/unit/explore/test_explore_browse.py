@@ -13,7 +13,7 @@ from sire_core.explore.picture import MOST_NODES
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.serve.page import views
 from sire_core.serve.page.explorer import Asking, Explorer, compared
-from sire_core.serve.page.guard import Guard
+from sire_core.serve.page.server import Guard
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 SECRET = Document("secret", "Port Ansel hides Quellmark. Aldous Brack saw Quellmark.", "Quellmark", {"tenant": "b"})

@@ -27,8 +27,8 @@ from sire_core.reason import (
     self_ask,
     single,
 )
-from sire_core.testing.faults import always, at_calls
 from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripts import always, at_calls
 
 ORIGINAL, HIPPORAG, TWO_CALL = IRCoTConfig("original"), IRCoTConfig("hipporag"), SelfAskConfig("two_call")
 DONE = search("DONE")

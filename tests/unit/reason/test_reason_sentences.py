@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.models.plain_answers import without_thinking
-from sire_core.reason.answer_text import AnswerText
-from sire_core.reason.citations import tidy_citations
 from sire_core.reason.ircot import _SEARCH, admit_paragraphs, nearly_equal
 from sire_core.reason.prompts import cut_words, prompt
-from sire_core.reason.sentences import (
+from sire_core.reason.written import (
+    AnswerText,
     abstains,
     as_query,
     choose_query,
@@ -23,6 +22,7 @@ from sire_core.reason.sentences import (
     is_factual,
     labelled_line,
     states_answer,
+    tidy_citations,
     without_question_words,
 )
 from sire_core.types import Unit, UnitKind

@@ -13,14 +13,13 @@ from nicegui import ui
 from sire_core.errors import ConfigurationError
 from sire_core.explore import browse, neighbours
 from sire_core.explore.marks import escaped
-from sire_core.explore.names import Names
 from sire_core.explore.page import PAGE_STYLE
+from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
 from sire_core.serve.page import views
-from sire_core.serve.page.ask import AskPage
+from sire_core.serve.page.ask import AskPage, one_of, show_html, shown_in_time
 from sire_core.serve.page.explorer import Asking, Explorer
 from sire_core.serve.page.panels import evaluate_panel, reason_panel
-from sire_core.serve.page.parts import one_of, show_html, shown_in_time
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from sire_core.algorithms.wording import count
 from sire_core.explore.marks import escaped
 from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
 from sire_core.serve.page import views
+from sire_core.serve.page.ask import asked_html, guarded, question_field, show_html
 from sire_core.serve.page.explorer import Asking
-from sire_core.serve.page.parts import asked_html, guarded, question_field, show_html
 from sire_core.serve.page.views import address, link
 
 if TYPE_CHECKING:

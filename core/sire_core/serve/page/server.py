@@ -1,20 +1,154 @@
-"""Serves the page of `sire explore`: read only, and for this machine by default."""
+"""Serves the page of `sire explore`: read only, for this machine by default; `Guard` checks who may talk to it."""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import secrets
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 from sire_core.errors import ConfigurationError
 from sire_core.listening import listen
-from sire_core.serve.page.guard import LOOPBACK, Guard, is_loopback
 
 if TYPE_CHECKING:
     from sire_core.serve.page.explorer import Explorer
 
-__all__ = ["serve"]
+__all__ = ["LOOPBACK", "Guard", "is_loopback", "serve"]
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_COOKIE = "sire_token"
+# The framework's own scripts stand in the page itself and make functions of templates; all else is of this server.
+_POLICY = (
+    b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    b"img-src 'self' data: blob:; font-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; "
+    b"frame-ancestors 'none'"
+)
+_HEADERS = (
+    (b"content-security-policy", _POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    return host in LOOPBACK
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Refuses requests for other hosts and from other origins (DNS rebinding), and those without the token.
+
+    A link elsewhere opens a page, but what its address asks for is left out: only this page, and a person who
+    types an address, can make a search. Other requests from elsewhere (an image, a frame, a prefetch) are refused.
+
+    Attributes:
+        app: What is guarded.
+        hosts: Names by which the server may be called, without port; empty for any, which a token has to go with.
+        token: What has to be shown, once in the address (`?token=`) and then by a cookie; empty for none.
+    """
+
+    app: App
+    hosts: Collection[str] = LOOPBACK
+    token: str = ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        headers = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in scope["headers"]}
+        refusal = self._refusal(headers)
+        if refusal:
+            await _refuse(scope, send, 403, refusal)
+        elif self.token and not self._knows(scope, headers):
+            await _refuse(scope, send, 401, "The address with its ?token=... was printed when the page was started.")
+        else:
+            asked = {**scope, "query_string": b""} if _from_elsewhere(headers) else scope
+            await self.app(asked, receive, self._sending(scope, send))
+
+    def _refusal(self, headers: MutableMapping[bytes, str]) -> str:
+        host = headers.get(b"host", "")
+        if self.hosts and _name(f"//{host}") not in self.hosts:
+            return f"This page does not answer as {host!r}."
+        origin = headers.get(b"origin")
+        if origin is not None and _netloc(origin) != host:
+            return f"This page takes nothing from {origin!r}."
+        if _from_elsewhere(headers) and not _is_link(headers):
+            return "This page is not part of another one."
+        return ""
+
+    def _knows(self, scope: Scope, headers: MutableMapping[bytes, str]) -> bool:
+        shown = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
+        try:
+            kept = SimpleCookie(headers.get(b"cookie", "")).get(_COOKIE)
+        except CookieError:
+            kept = None
+        return self._equals(shown + ([kept.value] if kept else []))
+
+    def _equals(self, shown: Iterable[str]) -> bool:
+        return any(hmac.compare_digest(found.encode(), self.token.encode()) for found in shown)
+
+    def _sending(self, scope: Scope, send: Send) -> Send:
+        cookie = f"{_COOKIE}={self.token}; HttpOnly; SameSite=Strict; Path=/"
+
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start" and scope["type"] == "http":
+                own = [*_HEADERS, *([(b"set-cookie", cookie.encode())] if self.token else [])]
+                message = {**message, "headers": [*message.get("headers", ()), *own]}
+            await send(message)
+
+        return sending
+
+
+def _from_elsewhere(headers: MutableMapping[bytes, str]) -> bool:
+    """Whether another page made the browser ask. Browsers that do not say so (before 2023) may name that page."""
+    site = headers.get(b"sec-fetch-site")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    referer = headers.get(b"referer")
+    return referer is not None and _netloc(referer) != headers.get(b"host", "")
+
+
+def _is_link(headers: MutableMapping[bytes, str]) -> bool:
+    """Whether a person follows a link or types an address, in a window of its own."""
+    return headers.get(b"sec-fetch-mode", "navigate") == "navigate" and (
+        headers.get(b"sec-fetch-dest", "document") == "document"
+    )
+
+
+def _netloc(address: str) -> str:
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return ""
+
+
+def _name(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+async def _refuse(scope: Scope, send: Send, status: int, why: str) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    kind = [(b"content-type", b"text/plain; charset=utf-8"), *_HEADERS]
+    await send({"type": "http.response.start", "status": status, "headers": kind})
+    await send({"type": "http.response.body", "body": f"{why}\n".encode()})
 
 
 def serve(

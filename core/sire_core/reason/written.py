@@ -1,0 +1,275 @@
+"""What a model writes while it reasons and answers: sentences, labelled lines, citations, unfinished answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from sire_core.algorithms.text import normalize_answer, split_sentences
+from sire_core.models.plain_answers import without_thinking
+
+__all__ = [
+    "AnswerText",
+    "abstains",
+    "as_query",
+    "choose_query",
+    "first_sentence",
+    "is_done",
+    "is_factual",
+    "labelled_line",
+    "named_citations",
+    "numbered_findings",
+    "states_answer",
+    "tidy_citations",
+    "without_citations",
+    "without_question_words",
+]
+
+_LABEL = re.compile(
+    r"^\s*(?:[-*\u2022]\s+|\(?\d{1,2}[.)]\s+|(?:thought|reasoning|next sentence)\s*\d*\s*:\s*)", re.IGNORECASE
+)
+_CONCLUDES = re.compile(r"^\W*(?:thus|so|that is|therefore|hence)\b", re.IGNORECASE)
+_ARITHMETIC = re.compile(r"\d\s*[-+*/\u00d7\u00f7\u2212]\s*\d[\d.,]*\s*=|=\s*-?\d")
+# For text whose white space is single spaces: runs of it would be read again and again.
+_ANSWER = re.compile(
+    r"\banswer(?: to [^.:]{1,200}?)? is\b(?! ?:? ?(?:not|unknown|unclear|still|missing|unavailable)\b)", re.IGNORECASE
+)
+_DONE = frozenset({"done", "null", "none", "n/a", "nothing"})
+_NO_ANSWER = frozenset(
+    {"unknown", "not known", "unclear", "n/a", "null", "no answer", "insufficient", "insufficient evidence", ""}
+)
+_CANNOT = r"(?:do not|don't|did not|didn't|does not|doesn't|cannot|can not|can't|could not|couldn't)"
+_ABSTAINS = re.compile(
+    r"(?:(?:i am|i'm|we are|we're) )?(?:(?:very )?sorry|afraid|unfortunately)\b"
+    rf"|(?:i|we) (?:really )?{_CANNOT} "
+    r"(?:know|help|answer|tell|determine|find|say|assist|provide|give|identify|have (?:enough|any|the))\b"
+    r"|(?:i am|i'm|we are|we're) (?:unable|not able|not sure)\b"
+    rf"|(?:based on (?:the|these) [a-z ]{{1,40}}, )?(?:the |these |this |none of the )?(?:provided |given |available )*"
+    rf"(?:passages?|contexts?|documents?|texts?|evidence|information|data) (?:above |here )?"
+    rf"(?:{_CANNOT} |(?:is|are) (?:not|in) ?(?:enough|sufficient)|says? nothing|tells? nothing|lacks?\b)"
+    r"|(?:there is |there's |there are )?(?:not enough|no|insufficient) "
+    r"(?:relevant )?(?:information|evidence|mention)\b"
+    r"|(?:it |this |that |the answer |the question )?(?:cannot|can't|could not) be "
+    r"(?:determined|answered|found|inferred|established)\b"
+    r"|(?:it|this|that|the answer) is (?:not|un) ?"
+    r"(?:known|clear|stated|mentioned|given|specified|provided|available)\b"
+    r"|not (?:stated|mentioned|given|specified|provided|enough information)\b"
+)
+_QUERY_WORDS = 60
+_QUESTION_WORDS = frozenset({"who", "what", "when", "where", "why", "which", "how", "does", "is"})
+
+
+def is_done(text: str) -> bool:
+    """Whether a model says that nothing is left to search for: `DONE`, in any dress, or null."""
+    return text.strip(" \t\r\n.!\"'`*[](){}<>").casefold() in _DONE
+
+
+def abstains(text: str) -> bool:
+    """Whether an answer in prose only says that there is none, such as "I do not know."."""
+    said = " ".join(text.replace("\u2019", "'").casefold().split())
+    return said.strip(" .!*\"'") in _NO_ANSWER or _ABSTAINS.match(said) is not None
+
+
+def labelled_line(text: str, label: re.Pattern[str]) -> str:
+    """What stands behind a label such as `Search:` on the first line that begins with it; empty when none does.
+
+    Args:
+        text: What a model wrote.
+        label: Matches the label from the first word of the line, colon included.
+    """
+    for line in text.splitlines():
+        found = label.match(line.lstrip(" \t#*->_\"'`"))
+        if found and (rest := line.lstrip(" \t#*->_\"'`")[found.end() :].strip(" \t*_\"'`")):
+            return rest
+    return ""
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of what a model wrote, without thinking blocks, bullets and labels; empty if there is none."""
+    for line in without_thinking(text).splitlines():
+        sentences = split_sentences(_LABEL.sub("", line))
+        if sentences:
+            return sentences[0]
+    return ""
+
+
+def as_query(text: str) -> str:
+    """A text on one line, cut after as many words as a question may reasonably have."""
+    return " ".join(text.split()[:_QUERY_WORDS])
+
+
+def is_factual(sentence: str) -> bool:
+    """Whether a sentence states something that can be searched for: no conclusion and no arithmetic equation."""
+    return not _CONCLUDES.match(sentence) and not _ARITHMETIC.search(sentence)
+
+
+def states_answer(sentence: str) -> bool:
+    """Whether a sentence says what the answer is."""
+    return _ANSWER.search(" ".join(sentence.split())) is not None
+
+
+def choose_query(question: str, sentences: Sequence[str]) -> str:
+    """The last factual sentence of a reasoning, else the question itself (IRCoT)."""
+    return next((sentence for sentence in reversed(sentences) if is_factual(sentence)), question)
+
+
+def without_question_words(query: str) -> str:
+    """A query for BM25: without the words that only ask; the query itself if nothing else is in it."""
+    words = [word for word in query.split() if word.strip("?,.!").lower() not in _QUESTION_WORDS]
+    return " ".join(words) or query
+
+
+# Begins where white space does: otherwise a long run of it would be read once from each of its places.
+_CITATION = re.compile(r"(?<!\s)\s*\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
+_NUMBER = re.compile(r"\[(\d{1,3})\]")
+_FINDING = re.compile(r"^\[(\d{1,2})\] ", re.MULTILINE)
+
+
+def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
+    """Bring citations into one form, [1][3], and leave out those of passages that do not exist.
+
+    Args:
+        text: An answer, or a part of one that neither begins nor ends inside of a citation and the space before it.
+        hits: How many passages there are.
+
+    Returns:
+        The text, and the numbers that it cites, each once.
+    """
+    inside: list[int] = []
+
+    def tidy(match: re.Match[str]) -> str:
+        numbers = [int(number) for number in re.findall(r"\d+", match.group(1))]
+        known = [number for number in numbers if 1 <= number <= hits]
+        inside.extend(known)
+        if not known and min(numbers) > max(hits, 99):  # a year in brackets, say
+            return match.group(0)
+        space = match.group(0)[: len(match.group(0)) - len(match.group(0).lstrip())]
+        return space + "".join(f"[{number}]" for number in known) if known else ""
+
+    return _CITATION.sub(tidy, text), tuple(dict.fromkeys(inside))
+
+
+def numbered_findings(report: str) -> frozenset[int]:
+    """Numbers of the findings of a report, which open its lines: `[1] Both ships were built by ...`.
+
+    Args:
+        report: Its text.
+    """
+    return frozenset(int(number) for number in _FINDING.findall(report))
+
+
+def without_citations(text: str) -> str:
+    """The text alone."""
+    return _CITATION.sub("", text)
+
+
+def named_citations(text: str, names: Sequence[str]) -> str:
+    """The text with names in the place of the numbers that it cites: [1][3] becomes [a][c].
+
+    Args:
+        text: With citations as `tidy_citations` leaves them.
+        names: Of the passages.
+    """
+
+    def name(match: re.Match[str]) -> str:
+        number = int(match.group(1))
+        return f"[{names[number - 1]}]" if 1 <= number <= len(names) else match.group(0)
+
+    return _NUMBER.sub(name, text)
+
+
+_BEGIN = re.compile(r'(?<!\\)"answer"\s*:\s*"')
+_STRING = re.compile(r'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')
+"""What is whole of a JSON string: up to its end, or to an escape that is cut off."""
+_ESCAPE = len("\\ud83d")
+_INSIDE = frozenset("0123456789,; \t\r\n")
+"""What stands between the brackets of a citation."""
+
+
+class AnswerText:
+    """Finds the value of `answer` in the pieces of a JSON text, and tidies it as `cite` does.
+
+    What is given out is the beginning of what `cite` makes of the whole, unless the JSON turns out to be no reading.
+
+    Args:
+        hits: How many passages there are to cite.
+
+    Attributes:
+        text: What was given out so far.
+    """
+
+    def __init__(self, hits: int) -> None:
+        self.text = ""
+        self._hits = hits
+        self._raw = ""  # JSON that was not read yet
+        self._begun = self._ended = False
+        self._unsure = ""  # read, and may still change its meaning
+        self._held = ""  # sure, but nothing that could be an answer
+        self._citations: dict[int, None] = {}
+
+    @property
+    def citations(self) -> tuple[int, ...]:
+        """Numbers of the hits that the text cites."""
+        return tuple(self._citations) if self.text else ()
+
+    def add(self, piece: str) -> str:
+        """What a piece adds to the text."""
+        if self._ended:
+            return ""
+        self._raw += piece
+        if not self._begun and not self._begin():
+            return ""
+        text = self._unsure + self._read()
+        sure = text.rstrip() if self._ended else _settled(text)
+        self._unsure = text[len(sure) :]
+        tidy, numbers = tidy_citations(sure, self._hits)
+        self._citations.update(dict.fromkeys(numbers))
+        if not self.text:
+            tidy = (self._held + tidy).lstrip()
+            self._held = tidy
+            # The last word may still become one that is no answer alone: "th" is something, "the" is not.
+            settled = tidy if self._ended or self._unsure else _without_last_word(tidy)
+            if not normalize_answer(without_citations(settled)):
+                return ""
+        self.text += tidy
+        return tidy
+
+    def _begin(self) -> bool:
+        """Look for the beginning of the value."""
+        if '"answer"' in self._raw:
+            said = without_thinking(self._raw)
+            if begin := _BEGIN.search(said):
+                space = self._raw[len(self._raw.rstrip()) :]  # which went with the thinking
+                self._begun, self._raw = True, said[begin.end() :] + space
+        return self._begun
+
+    def _read(self) -> str:
+        """What is whole of the JSON string behind what was read before."""
+        string = _STRING.match(self._raw)
+        assert string is not None  # it matches the empty text, too
+        rest = self._raw[string.end() :]
+        self._ended = rest.startswith('"')
+        try:
+            value: str = json.loads(f'"{string.group()}"', strict=False)
+        except ValueError:  # an escape that does not exist
+            self._ended = True
+            return ""
+        if not self._ended and "\ud800" <= value[-1:] <= "\udbff":  # the first half of a character
+            value, rest = value[:-1], string.group()[-_ESCAPE:] + rest
+        self._raw = rest
+        return value
+
+
+def _settled(text: str) -> str:
+    """A text without white space that may turn out to be its end, and without a citation that is not closed."""
+    sure = text.rstrip()
+    opened = sure.rfind("[")
+    if opened >= 0 and _INSIDE.issuperset(sure[opened + 1 :]):
+        return sure[:opened].rstrip()
+    return sure
+
+
+def _without_last_word(text: str) -> str:
+    words = text.split()
+    return text[: -len(words[-1])] if words and text.endswith(words[-1]) else text
