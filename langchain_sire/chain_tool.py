@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 # Needed at run time: LangChain reads the annotations of the tool's functions.
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
     from pydantic import BaseModel
 
-__all__ = ["ANSWERS", "chain_tool"]
+__all__ = ["ANSWERS", "chain_tool", "tool_errors"]
 
 ANSWERS = (
     "Answers a question from the documents, in few words, with the ids of the documents it cites in brackets, and "
@@ -63,26 +64,36 @@ class _Answerer:
     def answer(self, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
         """Answer, from sync code."""
         kept: list[ReasoningStep] = []
-        try:
+        with _reported(kept, given):
             result = self._chain.invoke(question_of(given), {"callbacks": callbacks}, kept=kept, **_narrowing(given))
-        except (ConfigurationError, QueryError) as error:
-            raise ToolException(str(error)) from error
-        except NoAnswerError as error:
-            raise ToolException(_text([*kept, error.answer or Answer("", "model_failed")], given)) from error
         return _text(kept, given), result
 
     async def aanswer(self, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
         """Answer."""
         kept: list[ReasoningStep] = []
+        with _reported(kept, given):
+            callbacks_of = {"callbacks": callbacks}
+            result = await self._chain.ainvoke(question_of(given), callbacks_of, kept=kept, **_narrowing(given))
+        return _text(kept, given), result
+
+
+@contextmanager
+def _reported(kept: Sequence[ReasoningStep], given: Mapping[str, Any]) -> Iterator[None]:
+    """Report what the model can put right, and what was found where there is no answer; other errors are raised."""
+    with tool_errors():
         try:
-            result = await self._chain.ainvoke(
-                question_of(given), {"callbacks": callbacks}, kept=kept, **_narrowing(given)
-            )
-        except (ConfigurationError, QueryError) as error:
-            raise ToolException(str(error)) from error
+            yield
         except NoAnswerError as error:
             raise ToolException(_text([*kept, error.answer or Answer("", "model_failed")], given)) from error
-        return _text(kept, given), result
+
+
+@contextmanager
+def tool_errors() -> Iterator[None]:
+    """Report what the model can put right; other errors are raised."""
+    try:
+        yield
+    except (ConfigurationError, QueryError) as error:
+        raise ToolException(str(error)) from error
 
 
 def _narrowing(given: Mapping[str, Any]) -> dict[str, Any]:

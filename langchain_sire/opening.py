@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_sire.chat import as_language_model
 from langchain_sire.embeddings import as_embedder
-from langchain_sire.mirror import VectorStoreMirror
-from langchain_sire.vector_store import over_vector_store
+from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.index import Index
 from sire_core.keywords import named, parameters
 from sire_core.recipes.base import recipe_of

@@ -15,8 +15,7 @@ from pydantic import BaseModel, create_model
 
 from langchain_sire.chain_tool import ANSWERS, chain_tool
 from langchain_sire.reasoner import Reasoner, make_reasoner
-from langchain_sire.runs import atraced, traced
-from langchain_sire.steps import question_of, step_to_chunk
+from langchain_sire.steps import atraced, question_of, step_to_chunk, traced
 from sire_core.filters import FilterLike
 from sire_core.index import Index
 from sire_core.reason import AnswerPiece, ReasoningStep

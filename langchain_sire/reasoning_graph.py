@@ -15,8 +15,7 @@ from langchain_sire.any_retriever import retriever_source
 from langchain_sire.graph_state import Progress, ReasoningInput, ReasoningState
 from langchain_sire.reasoner import Reasoner, make_reasoner
 from langchain_sire.recorded_model import PausedError, RecordedModel, RecordedSearches
-from langchain_sire.runs import atraced, traced
-from langchain_sire.steps import question_of, step_to_chunk
+from langchain_sire.steps import atraced, question_of, step_to_chunk, traced
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync

@@ -18,8 +18,7 @@ from typing_extensions import Self
 from langchain_sire.any_retriever import to_document
 from langchain_sire.reasoner import Reasoner, make_reasoner
 from langchain_sire.retriever import SireRetriever
-from langchain_sire.runs import atraced, traced
-from langchain_sire.steps import step_to_dict
+from langchain_sire.steps import atraced, step_to_dict, traced
 from sire_core.reason import Answer, ReasoningStep
 
 __all__ = ["STEP_EVENT", "IRCoTRetriever", "ReasoningRetriever", "SelfAskRetriever"]

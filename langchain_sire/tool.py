@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import BaseTool, StructuredTool
 
-from langchain_sire.chain_tool import ANSWERS, chain_tool
+from langchain_sire.chain_tool import ANSWERS, chain_tool, tool_errors
 from langchain_sire.documents import KEY
 from langchain_sire.reasoner import make_reasoner
 from langchain_sire.reasoning_chain import ReasoningChain
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
-from sire_core.errors import ConfigurationError, QueryError
+from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.serve.arguments import SearchArguments, explain_mistakes
 
@@ -82,20 +82,16 @@ class _Searcher:
         self, query: str, k: int | None = None, filter: Any = None, callbacks: Callbacks = None
     ) -> tuple[str, list[Document]]:
         """Search, from sync code."""
-        try:
+        with tool_errors():
             found = self._retriever.invoke(query, {"callbacks": callbacks}, k=k, filter=filter)
-        except (ConfigurationError, QueryError) as error:
-            raise ToolException(str(error)) from error
         return cite(found), found
 
     async def asearch(
         self, query: str, k: int | None = None, filter: Any = None, callbacks: Callbacks = None
     ) -> tuple[str, list[Document]]:
         """Search."""
-        try:
+        with tool_errors():
             found = await self._retriever.ainvoke(query, {"callbacks": callbacks}, k=k, filter=filter)
-        except (ConfigurationError, QueryError) as error:
-            raise ToolException(str(error)) from error
         return cite(found), found
 
 

@@ -1,7 +1,8 @@
-"""The user's own vector store under our recipes: it holds the pool and ranks it, we select and cite."""
+"""The user's own vector store under our recipes: a mirror fills it from the pool, it ranks, we select and cite."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,19 +11,24 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.callbacks import call
+from langchain_sire.documents import pool_document
 from sire_core.errors import ConfigurationError
 from sire_core.filters.conditions import asks_for_fields
 from sire_core.keywords import kind_of
+from sire_core.protocols import MirroredUnit
 from sire_core.recipes.base import recipe_by_name
 from sire_core.search.vectors.flat import Flat
 from sire_core.search.vectors.vector_store import VectorStoreRanker
-from sire_core.storage.uuids import from_uuid
+from sire_core.storage.uuids import from_uuid, to_uuid
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, Recipe
 
-__all__ = ["VectorStoreSource", "over_vector_store"]
+__all__ = ["VectorStoreMirror", "VectorStoreSource", "over_vector_store"]
 
 
 class VectorStoreSource:
@@ -138,3 +144,86 @@ def over_vector_store(
 
 def _unit_id(document: Document) -> str:
     return str(document.metadata.get("unit_id") or from_uuid(document.id or ""))
+
+
+class VectorStoreMirror:
+    """Writes every change of an index to a vector store: `Index(path, mirrors=[VectorStoreMirror(store)])`.
+
+    The documents and ids are those of `pool_documents`; the store embeds them with its own embeddings. What the store
+    missed after a crash or while it could not be reached is sent with the next change or by `index.push()`; a store
+    that was emptied is filled again. Use an empty collection: entries of others, another
+    index too, stay, and a warning says so.
+
+    `over_vector_store` searches the store and checks filters again. If you search the store yourself, use positive
+    filters (`tenant == "a"`): a derived unit has only the metadata that all its source passages share, so a negative
+    filter (`tenant != "b"`) would let through a unit with passages of several tenants.
+
+    Args:
+        vector_store: A store that can insert documents with given ids and delete by id.
+        name: Unique among the stores of an index, and the same in every process.
+        save: Called after each change, for stores that live in memory: `lambda: store.dump(path)`.
+
+    Raises:
+        ConfigurationError: `vector_store` is not a vector store.
+    """
+
+    def __init__(
+        self, vector_store: VectorStore, name: str = "langchain", *, save: Callable[[], Any] | None = None
+    ) -> None:
+        if not isinstance(vector_store, VectorStore):
+            raise ConfigurationError(f"{kind_of(vector_store)} is no LangChain VectorStore.")
+        self.vector_store = vector_store
+        self._name = name
+        self._save = save
+
+    @property
+    def name(self) -> str:
+        """The name that was given."""
+        return self._name
+
+    async def put(self, units: Sequence[MirroredUnit]) -> None:
+        """Insert units; what the store has under their ids goes first, since not every store replaces."""
+        store = self.vector_store
+        documents = [pool_document(found.unit, found.doc_ids, found.metadata) for found in units]
+        ids = [to_uuid(found.unit.id) for found in units]
+        there = await self._there(ids)
+        if there is None:
+            there = [name for name, found in zip(ids, units, strict=True) if found.replaces]
+        if there:
+            await call(lambda: store.delete(there), lambda: store.adelete(there))
+        await call(lambda: store.add_documents(documents, ids=ids), lambda: store.aadd_documents(documents, ids=ids))
+
+    async def drop(self, ids: Sequence[str]) -> None:
+        """Delete units; of a store that can tell, only what it has."""
+        names = [to_uuid(unit) for unit in ids]
+        there = await self._there(names)
+        gone = names if there is None else there
+        if gone:
+            store = self.vector_store
+            await call(lambda: store.delete(gone), lambda: store.adelete(gone))
+
+    async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:  # noqa: ARG002 - the store is asked for the id
+        """Whether the store has a unit; of a store that cannot be asked it is taken for granted."""
+        there = await self._there([to_uuid(unit)])
+        return there is None or bool(there)
+
+    async def nearest(self, unit: MirroredUnit) -> list[str]:
+        """The unit id of the entry that is nearest to a unit's text by the store's own embeddings."""
+        store, text = self.vector_store, unit.unit.index_text
+        found = await call(lambda: store.similarity_search(text, k=1), lambda: store.asimilarity_search(text, k=1))
+        return [str(document.metadata.get("unit_id", "")) for document in found]
+
+    async def flush(self) -> None:
+        """Save the store, where that was asked for."""
+        if self._save is not None:
+            await asyncio.to_thread(self._save)
+
+    async def _there(self, ids: Sequence[str]) -> list[str] | None:
+        """Those of the ids that the store has; None when it cannot be asked."""
+        store = self.vector_store
+        try:
+            found = await call(lambda: store.get_by_ids(list(ids)), lambda: store.aget_by_ids(list(ids)))
+        except NotImplementedError:
+            return None
+        wanted = set(ids)
+        return [name for document in found if (name := document.id or to_uuid(document.metadata["unit_id"])) in wanted]

@@ -1,17 +1,23 @@
-"""From the words that LlamaIndex's users write to an index and to the settings of a retriever over it."""
+"""From the words that LlamaIndex's users write to models, an index, and the settings of a retriever over it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
-from llama_index_sire.mirror import VectorStoreMirror
-from llama_index_sire.models import EmbedModelLike, LLMLike, resolve_embed_model, resolve_llm
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import LLM
+from llama_index.core.settings import Settings
+
+from llama_index_sire.embedding import LlamaIndexEmbedder
+from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.settings import RECIPE, read_settings
-from llama_index_sire.vector_store import over_vector_store
+from llama_index_sire.vector_store import VectorStoreMirror, over_vector_store
+from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.keywords import named, parameters
+from sire_core.models.base import check_language_model
 from sire_core.recipes.base import recipe_of
 from sire_core.storage.folder import Folder
 from sire_core.storage.manifest import Manifest
@@ -19,9 +25,73 @@ from sire_core.storage.manifest import Manifest
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
-    from sire_core.protocols import Recipe
+    from sire_core.protocols import Embedder, LanguageModel, Recipe
 
-__all__ = ["FIELDS", "SEARCH_FIELDS", "SPELLINGS", "open_index", "read_arguments"]
+__all__ = [
+    "FIELDS",
+    "SEARCH_FIELDS",
+    "SPELLINGS",
+    "EmbedModelLike",
+    "LLMLike",
+    "check_llm",
+    "open_index",
+    "read_arguments",
+    "resolve_embed_model",
+    "resolve_llm",
+]
+
+EmbedModelLike = Union[BaseEmbedding, "Embedder", str, None]
+LLMLike = Union[LLM, "LanguageModel", str, None]
+
+
+def resolve_embed_model(given: EmbedModelLike) -> Embedder | str | None:
+    """The embedder of an index.
+
+    Args:
+        given: A LlamaIndex embedding model, an `Embedder`, a name for `resolve_embedder`, or LlamaIndex's
+            `local:NAME_OR_FOLDER` (sentence-transformers). None means `Settings.embed_model` if you have set it,
+            otherwise the core's default; LlamaIndex's own default (OpenAI) is never used.
+
+    Raises:
+        ConfigurationError: `local` names no model.
+    """
+    if isinstance(given, str) and given.partition(":")[0] == "local":
+        if not (name := given.partition(":")[2]):
+            raise ConfigurationError(f"{given!r} names no model; for example 'local:BAAI/bge-small-en-v1.5'.")
+        return f"st:{name}"
+    if given is None:
+        # The property would make the default model; the attribute tells whether the user has set one.
+        given = Settings._embed_model and Settings.embed_model  # noqa: SLF001 - there is no public way to ask
+    return LlamaIndexEmbedder(given) if isinstance(given, BaseEmbedding) else given
+
+
+def resolve_llm(given: LLMLike) -> LanguageModel | None:
+    """The language model of an index.
+
+    Args:
+        given: A LlamaIndex LLM, a `LanguageModel`, or `"settings"` for `Settings.llm`. None works without a model, even
+            if `Settings.llm` is set.
+
+    Raises:
+        ConfigurationError: Something else.
+    """
+    check_llm(given)
+    if isinstance(given, str):
+        given = Settings.llm
+    return LlamaIndexModel(given) if isinstance(given, LLM) else given
+
+
+def check_llm(given: LLMLike) -> None:
+    """Refuse what `resolve_llm` does not take, without looking into `Settings`.
+
+    Raises:
+        ConfigurationError: Something else.
+    """
+    if isinstance(given, str) and given != "settings":
+        raise ConfigurationError(f"llm is an LLM, 'settings' or None, not {given!r}.")
+    if not isinstance(given, (str, LLM)):
+        check_language_model(given, "llm is an LLM of LlamaIndex, a LanguageModel, 'settings' or None")
+
 
 SEARCH_FIELDS = ("filters", "doc_ids", "node_ids", "returns", "scores", "recipe")
 """What one search may have otherwise than its retriever."""

@@ -1,14 +1,259 @@
-"""`IRCoTQueryEngine`, `SelfAskQueryEngine`, and `SingleQueryEngine`, which they are measured against."""
+"""Query engines that search in several rounds, and `SingleQueryEngine`, which they are measured against."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from contextlib import aclosing, closing, contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from llama_index_sire.reasoning_engine import ReasoningQueryEngine
-from sire_core.reason import IRCoTConfig, ReasoningStep, SelfAskConfig, ircot, self_ask, single
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingResponse, Response, StreamingResponse
+from llama_index.core.callbacks.base import CallbackManager
+from llama_index.core.callbacks.schema import CBEventType, EventPayload
+from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
+from llama_index.core.prompts.mixin import PromptMixinType
+from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
+from llama_index.core.settings import Settings
+from llama_index_instrumentation import get_dispatcher
+from llama_index_instrumentation.dispatcher import active_instrument_tags, instrument_tags
 
-__all__ = ["IRCoTQueryEngine", "SelfAskQueryEngine", "SingleQueryEngine"]
+from llama_index_sire.embedding import known_query
+from llama_index_sire.events import ReasoningEvent, add_step, empty_response, to_event
+from llama_index_sire.filters import FilterLike, to_filter
+from llama_index_sire.nodes import node_of, retriever_source
+from llama_index_sire.opening import LLMLike, check_llm, resolve_llm
+from llama_index_sire.retriever import SireRetriever
+from sire_core.errors import ConfigurationError
+from sire_core.index import Index
+from sire_core.models.sync import run_sync
+from sire_core.models.usage import limits_of
+from sire_core.reason import (
+    IRCoTConfig,
+    PassageSource,
+    ReasoningLimits,
+    ReasoningStep,
+    Retrieved,
+    Searchable,
+    SelfAskConfig,
+    iterate_sync,
+    reason,
+)
+from sire_core.reason.steps import NextSearch, check_answered, check_on_model_error
+
+if TYPE_CHECKING:
+    from sire_core.protocols import LanguageModel
+
+__all__ = ["IRCoTQueryEngine", "ReasoningQueryEngine", "SelfAskQueryEngine", "SingleQueryEngine"]
+
+dispatcher = get_dispatcher(__name__)
+
+
+ConfigT = TypeVar("ConfigT")
+
+
+class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
+    """Answers questions by searching in several rounds. The steps stream, and are in the response's metadata.
+
+    In the answer, [1], [2] refer to `source_nodes` by number (your own nodes, unless the retriever `returns` "units").
+    The metadata of the response has `steps`, `stop` (why the reasoning ended), `sufficient`, `citations`, `sources`
+    (the cited documents), `findings` of cited reports ("3.2" is finding 2 of node 3), `usage` and `note`;
+    `str(response)` lists the sources, too. A streaming response is returned at once; `metadata["steps"]` grows while
+    its generator is read, and the text is only the answer.
+
+    Args:
+        source: A `SireRetriever`, whose `similarity_top_k` and `filters` apply, an `Index`, or any other retriever,
+            which is used as it is.
+        config: Settings of the strategy.
+        llm: See `resolve_llm`; by default the model of the index, or `Settings.llm` if you have set it.
+        limits: Limits per question: `ReasoningLimits` of `sire_core.reason`, or a mapping of these.
+        streaming: Respond with a generator; steps and events also have the answer in pieces.
+        on_model_error: `raise` a `NoAnswerError` with the evidence, or `return` the evidence, if the model failed
+            before there was an answer.
+        callback_manager: Default: that of the retriever.
+
+    Raises:
+        ConfigurationError: The source is none of these, `config` belongs to another strategy, or `limits` or `llm` is
+            something else.
+    """
+
+    strategy: ClassVar[str]
+    settings: ClassVar[type[Any]]
+
+    def __init__(
+        self,
+        source: BaseRetriever | Index,
+        *,
+        config: ConfigT | None = None,
+        llm: LLMLike = None,
+        limits: ReasoningLimits | Mapping[str, Any] | None = None,
+        streaming: bool = False,
+        on_model_error: str = "raise",
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        retriever = SireRetriever(source) if isinstance(source, Index) else source
+        if not isinstance(retriever, BaseRetriever):
+            raise ConfigurationError(f"{type(source).__name__} is neither a retriever nor an Index.")
+        self.retriever = retriever
+        self.config: ConfigT = self.settings() if config is None else config
+        if not isinstance(self.config, self.settings):
+            raise ConfigurationError(f"config is an {self.settings.__name__}, not {type(config).__name__}.")
+        check_llm(llm)
+        self.llm = llm
+        self.limits = limits_of(limits, ReasoningLimits)
+        self.streaming = streaming
+        self.on_model_error = check_on_model_error(on_model_error)
+        super().__init__(callback_manager=callback_manager or retriever.callback_manager)
+
+    # --- as a query engine ------------------------------------------------------------------------------------------
+
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        with self._querying(query_bundle) as event:
+            response = self._streamed(query_bundle) if self.streaming else run_sync(self._responded(query_bundle))
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        with self._querying(query_bundle) as event:
+            response = self._astreamed(query_bundle) if self.streaming else await self._responded(query_bundle)
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Only the evidence; makes no call for the final answer."""
+        return run_sync(self.aretrieve(query_bundle))
+
+    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """See `retrieve`."""
+        return (await self._responded(query_bundle, answer=False)).source_nodes
+
+    async def astream_steps(self, query: QueryType) -> AsyncIterator[ReasoningEvent]:
+        """The steps as they happen; the last one is an `AnswerEvent`. Leaving the loop early stops model calls."""
+        bundle = QueryBundle(query) if isinstance(query, str) else query
+        async with aclosing(self.steps(bundle, stream=self.streaming)) as walk:
+            async for step in walk:
+                yield to_event(step)
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {}
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    async def steps(
+        self,
+        bundle: QueryBundle,
+        *,
+        answer: bool = True,
+        stream: bool = False,
+        k: int | None = None,
+        filters: FilterLike = None,
+    ) -> AsyncGenerator[ReasoningStep, None]:
+        """The core's steps, with each search reported to callbacks and instrumentation.
+
+        Args:
+            bundle: The question; its own vector, if it brings one, serves the first search.
+            answer: Whether to ask for the final answer.
+            stream: Whether it also comes in pieces.
+            k: Nodes of the final context, in the place of the retriever's number.
+            filters: Narrows the retriever's own.
+
+        Raises:
+            NoAnswerError: See `on_model_error`.
+        """
+        retriever, where, size = self.retriever, to_filter(filters), k
+        index: Searchable
+        if isinstance(retriever, SireRetriever):
+            narrowed = retriever.narrowed(k, filters)
+            index = narrowed.searched()
+            index = PassageSource(index) if narrowed.returns == "passages" else index
+            size, where = narrowed.similarity_top_k, to_filter(narrowed.filters)
+        else:
+            index = retriever_source(retriever)
+        steps = reason(
+            self.strategy,
+            index,
+            bundle.query_str,
+            **({} if self.config is None else {"config": self.config}),
+            model=self._model(),
+            k=size,
+            filter=where,
+            limits=self.limits,
+            answer=answer,
+            stream=stream,
+        )
+        following = NextSearch(bundle.query_str, searches=getattr(self.config, "mode", "search") == "search")
+        async with aclosing(steps) as walk:
+            while True:
+                with known_query(bundle), self._retrieving(following.query, size, where) as found:
+                    step = await anext(walk, None)
+                    if isinstance(step, Retrieved):
+                        found.extend(node_of(hit) for hit in step.hits)
+                if step is None:
+                    return
+                if self.on_model_error == "raise":
+                    check_answered(step, node_of)
+                following.saw(step)
+                yield step
+
+    def _model(self) -> LanguageModel:
+        # The property would make LlamaIndex's default (OpenAI); the attribute tells whether the user has set one.
+        ours = self.retriever.index.language_model if isinstance(self.retriever, SireRetriever) else None
+        known = self.llm or ours or (Settings._llm and "settings")  # noqa: SLF001 - as above
+        model = resolve_llm(known)
+        if model is None:
+            raise ConfigurationError("Reasoning needs a model: pass llm=..., or set Settings.llm.")
+        return model
+
+    @contextmanager
+    def _querying(self, bundle: QueryBundle) -> Iterator[Any]:
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: bundle.query_str}
+        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
+            yield event
+
+    @contextmanager
+    def _retrieving(self, query: str, k: int | None, where: Any) -> Iterator[list[NodeWithScore]]:
+        """Report a search, unless there is none, or the retriever reports its own."""
+        found: list[NodeWithScore] = []
+        if not query or not isinstance(self.retriever, SireRetriever):
+            yield found
+            return
+        about = {"recipe": str(self.retriever.searched().stats()["recipe"]), "k": k, "filter": where and str(where)}
+        with instrument_tags({**active_instrument_tags.get(), "sire": about}):
+            dispatcher.event(RetrievalStartEvent(str_or_query_bundle=query))
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query, EventPayload.ADDITIONAL_KWARGS: about}
+        with self.callback_manager.event(CBEventType.RETRIEVE, payload=payload) as event:
+            yield found
+            event.on_end(payload={EventPayload.NODES: found})
+        dispatcher.event(RetrievalEndEvent(str_or_query_bundle=query, nodes=found))
+
+    async def _responded(self, bundle: QueryBundle, *, answer: bool = True) -> Response:
+        response = empty_response()
+        async with aclosing(self.steps(bundle, answer=answer)) as walk:
+            async for step in walk:
+                add_step(step, response)
+        return response
+
+    def _streamed(self, bundle: QueryBundle) -> StreamingResponse:
+        gathered = empty_response()
+
+        def text() -> Generator[str, None, None]:
+            with closing(iterate_sync(self.steps(bundle, stream=True))) as walk:
+                for step in walk:
+                    if piece := add_step(step, gathered):
+                        yield piece
+
+        return StreamingResponse(text(), gathered.source_nodes, gathered.metadata)
+
+    def _astreamed(self, bundle: QueryBundle) -> AsyncStreamingResponse:
+        gathered = empty_response()
+
+        async def text() -> AsyncGenerator[str, None]:
+            async with aclosing(self.steps(bundle, stream=True)) as walk:
+                async for step in walk:
+                    if piece := add_step(step, gathered):
+                        yield piece
+
+        return AsyncStreamingResponse(text(), gathered.source_nodes, gathered.metadata)
 
 
 class IRCoTQueryEngine(ReasoningQueryEngine[IRCoTConfig]):
@@ -17,11 +262,8 @@ class IRCoTQueryEngine(ReasoningQueryEngine[IRCoTConfig]):
     `config` has the flavor and its settings; for everything else, see `ReasoningQueryEngine`.
     """
 
-    def _settings(self) -> IRCoTConfig:
-        return IRCoTConfig()
-
-    def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[ReasoningStep, None]:
-        return ircot(arguments.pop("index"), question, config=self.config, **arguments)
+    strategy = "ircot"
+    settings = IRCoTConfig
 
 
 class SelfAskQueryEngine(ReasoningQueryEngine[SelfAskConfig]):
@@ -31,22 +273,12 @@ class SelfAskQueryEngine(ReasoningQueryEngine[SelfAskConfig]):
     call. For everything else, see `ReasoningQueryEngine`.
     """
 
-    def _settings(self) -> SelfAskConfig:
-        return SelfAskConfig()
-
-    @property
-    def _searches(self) -> bool:
-        return self.config.mode == "search"
-
-    def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[ReasoningStep, None]:
-        return self_ask(arguments.pop("index"), question, config=self.config, **arguments)
+    strategy = "self-ask"
+    settings = SelfAskConfig
 
 
 class SingleQueryEngine(ReasoningQueryEngine[None]):
     """One search and one answer with citations; see `ReasoningQueryEngine`. It has no settings."""
 
-    def _settings(self) -> None:
-        return None
-
-    def _begin(self, question: str, **arguments: Any) -> AsyncGenerator[ReasoningStep, None]:
-        return single(arguments.pop("index"), question, **arguments)
+    strategy = "single"
+    settings = type(None)

@@ -11,7 +11,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
-from llama_index_sire.models import LLMLike, resolve_llm
+from llama_index_sire.opening import LLMLike, resolve_llm
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import LanguageModel

@@ -8,9 +8,8 @@ from typing import Any
 from llama_index.core.schema import QueryBundle
 from llama_index.core.workflow import Context, StartEvent, StopEvent, Workflow, step
 
-from llama_index_sire.events import to_event
-from llama_index_sire.reasoning_engine import ReasoningQueryEngine
-from llama_index_sire.responses import add_step, empty_response
+from llama_index_sire.events import add_step, empty_response, to_event
+from llama_index_sire.query_engines import ReasoningQueryEngine
 
 __all__ = ["QuestionEvent", "ReasoningWorkflow"]
 

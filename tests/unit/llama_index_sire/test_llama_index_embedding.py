@@ -13,7 +13,7 @@ from llama_index_fakes import AsyncEmbedding, WordEmbedding
 from llama_index_sire import LlamaIndexEmbedder, SireRetriever
 from llama_index_sire.calls import awaits
 from llama_index_sire.embedding import known_query
-from llama_index_sire.models import resolve_embed_model
+from llama_index_sire.opening import resolve_embed_model
 from sire_core.errors import EmbedderMismatchError, ModelError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync

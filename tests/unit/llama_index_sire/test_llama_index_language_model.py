@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from llama_index_sire import LlamaIndexModel, SireRetriever
 from llama_index_sire.language_model import _usage
-from llama_index_sire.models import resolve_llm
+from llama_index_sire.opening import resolve_llm
 from sire_core import Index
 from sire_core.errors import ConfigurationError, ModelError, RefusalError
 from sire_core.models.sync import run_sync
