@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.cli.evaluation import run_evaluation
+from sire_core.cli.evaluation_rows import Evaluation
 from sire_core.cli.options import IndexOptions
 from sire_core.evaluate.datasets import HALVES, DataSet, load_dataset
 from sire_core.evaluate.runner import EvalConfig
@@ -107,7 +108,10 @@ def _make(name: str, variant: str, recipe: str, dataset: DataSet, embedder: str,
         shutil.copytree(base / "flat", place)
     options = IndexOptions(folder=place, embedder=embedder, no_chunking=True)
     recipes = [] if recipe in BASELINES else [recipe]
-    rows = {row.setup.recipe: row.as_json() for row in run_evaluation(dataset, recipes, options, EvalConfig(), _silent)}
+    rows = {
+        row.setup.recipe: row.as_json()
+        for row in run_evaluation(Evaluation(dataset, options, EvalConfig(), _silent), recipes)
+    }
     for label in (*BASELINES, recipe):
         if work.row(name, variant, label) is None:
             work.keep(rows[label], name, variant, label)

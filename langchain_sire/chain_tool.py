@@ -72,8 +72,9 @@ class _Answerer:
         """Answer."""
         kept: list[ReasoningStep] = []
         with _reported(kept, given):
-            callbacks_of = {"callbacks": callbacks}
-            result = await self._chain.ainvoke(question_of(given), callbacks_of, kept=kept, **_narrowing(given))
+            result = await self._chain.ainvoke(
+                question_of(given), {"callbacks": callbacks}, kept=kept, **_narrowing(given)
+            )
         return _text(kept, given), result
 
 

@@ -13,7 +13,7 @@ from llama_index.core.storage.docstore.types import RefDocInfo
 
 from llama_index_sire.cutting import cut, fingerprint
 from llama_index_sire.filters import passage_ids
-from llama_index_sire.settings import CUT_BY, RECIPE, TITLE, TOP_K, read_settings, write_settings
+from llama_index_sire.opening import CUT_BY, RECIPE, TITLE, TOP_K, read_settings, write_settings
 from sire_core.errors import IndexMissingError, KnownDocumentError, StorageError
 from sire_core.models.sync import run_sync
 from sire_core.storage.uuids import to_uuid

@@ -21,8 +21,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index_sire.changes import NodeChange, PoolSnapshot, document_ids, node_change, read_pool
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
-from llama_index_sire.opening import resolve_llm
-from llama_index_sire.settings import Ledger
+from llama_index_sire.opening import Ledger, resolve_llm
 from sire_core.bars import Bars
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError

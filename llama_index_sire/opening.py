@@ -1,9 +1,10 @@
-"""From the words that LlamaIndex's users write to models, an index, and the settings of a retriever over it."""
+"""From the words that LlamaIndex's users write to models, an index and its retriever, and what a folder remembers."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -12,15 +13,15 @@ from llama_index.core.settings import Settings
 
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.language_model import LlamaIndexModel
-from llama_index_sire.settings import RECIPE, read_settings
 from llama_index_sire.vector_store import VectorStoreMirror, over_vector_store
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, StorageError
 from sire_core.index import Index
 from sire_core.keywords import named, parameters
 from sire_core.models.base import check_language_model
 from sire_core.recipes.base import recipe_of
 from sire_core.storage.folder import Folder
 from sire_core.storage.manifest import Manifest
+from sire_core.storage.side_files import read_checked, write_checked
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import BasePydanticVectorStore
@@ -28,16 +29,24 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, LanguageModel, Recipe
 
 __all__ = [
+    "CUT_BY",
     "FIELDS",
+    "RECIPE",
     "SEARCH_FIELDS",
     "SPELLINGS",
+    "TITLE",
+    "TOP_K",
     "EmbedModelLike",
     "LLMLike",
+    "Ledger",
     "check_llm",
     "open_index",
     "read_arguments",
+    "read_settings",
     "resolve_embed_model",
     "resolve_llm",
+    "saved_titles",
+    "write_settings",
 ]
 
 EmbedModelLike = Union[BaseEmbedding, "Embedder", str, None]
@@ -173,3 +182,80 @@ def open_index(
         options["mirrors"] = (mirror, *options.get("mirrors", ()))
         recipe = over_vector_store(recipe or recipe_of(persist_dir), mirror.vector_store)
     return Index(persist_dir, recipe=recipe, embedder=embedder, language_model=resolve_llm(llm), **options)
+
+
+TOP_K = "similarity_top_k"
+CUT_BY = "transformations"
+RECIPE = "recipe"
+TITLE = "title_key"
+_FILE = "llama_index.json"
+
+
+def read_settings(place: str | os.PathLike[str] | None) -> dict[str, Any]:
+    """`TOP_K` and `RECIPE`; `CUT_BY` where transformations cut the documents, `TITLE` where it was set; else empty.
+
+    Raises:
+        StorageError: The file is damaged.
+    """
+    try:
+        return {} if place is None else dict(read_checked(Path(place) / _FILE))
+    except FileNotFoundError:  # a folder that the core wrote
+        return {}
+
+
+def saved_titles(place: str | os.PathLike[str] | None) -> str | list[str]:
+    """The key of titles that a folder's documents were read with; "title" where nothing was saved.
+
+    Raises:
+        StorageError: The file is damaged.
+    """
+    found: str | list[str] = read_settings(place).get(TITLE, "title")
+    return found
+
+
+def write_settings(
+    place: Path, similarity_top_k: int, cut_by: Sequence[str] | None, recipe: str, title_key: str | Sequence[str]
+) -> None:
+    """Replace what is remembered."""
+    titles = title_key if isinstance(title_key, str) else list(title_key)
+    known = {RECIPE: recipe, CUT_BY: list(cut_by or ()), TITLE: "" if titles == "title" else titles}
+    write_checked(place / _FILE, {TOP_K: similarity_top_k, **{name: value for name, value in known.items() if value}})
+
+
+class Ledger:
+    """Ids of the derived units whose nodes were handed out and not deleted since; never fewer than the store holds.
+
+    Args:
+        directory: The folder of the index; None remembers in this object only.
+    """
+
+    def __init__(self, directory: Path | None) -> None:
+        self._file = directory / "llama_index_nodes.json" if directory is not None else None
+        self._memory: list[str] = []
+
+    def read(self) -> list[str]:
+        """The ids, oldest first.
+
+        Raises:
+            StorageError: The file is damaged.
+        """
+        if self._file is None:
+            return list(self._memory)
+        try:
+            return [str(name) for name in read_checked(self._file)]
+        except FileNotFoundError:
+            return []
+
+    def write(self, derived: Collection[str]) -> None:
+        """Replace everything, atomically.
+
+        Raises:
+            StorageError: The file cannot be written.
+        """
+        if self._file is None:
+            self._memory = list(derived)
+            return
+        try:
+            write_checked(self._file, list(derived))
+        except OSError as error:
+            raise StorageError(f"Cannot write {self._file}: {error.strerror}.") from error

@@ -19,8 +19,16 @@ from llama_index_sire.embedding import known_query
 from llama_index_sire.engines import Engines
 from llama_index_sire.filters import FilterLike, both_filters, to_filter, within
 from llama_index_sire.nodes import to_scored_node
-from llama_index_sire.opening import FIELDS, open_index, read_arguments
-from llama_index_sire.settings import CUT_BY, TOP_K, read_settings, saved_titles, write_settings
+from llama_index_sire.opening import (
+    CUT_BY,
+    FIELDS,
+    TOP_K,
+    open_index,
+    read_arguments,
+    read_settings,
+    saved_titles,
+    write_settings,
+)
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync

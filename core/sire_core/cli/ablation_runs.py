@@ -8,17 +8,15 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sire_core.cli.evaluation import Rows
-from sire_core.cli.evaluation_rows import ask, build, shared
 from sire_core.cli.output import note
 from sire_core.cli.recipe_options import settings_had
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from sire_core.cli.evaluation_rows import Evaluation
     from sire_core.cli.options import IndexOptions
-    from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
-    from sire_core.protocols import Progress
     from sire_core.recipes.ablations import Ablation
 
 __all__ = ["AblationRow", "ablation_rows", "run_ablations"]
@@ -96,23 +94,17 @@ def _settled(ablation: Ablation, given: Mapping[str, Any]) -> AblationRow:
 
 
 def run_ablations(
-    dataset: DataSet,
+    asked: Evaluation,
     recipe: str,
-    options: IndexOptions,
-    config: EvalConfig,
-    progress: Progress,
     finished: Callable[[EvalRow], None] | None = None,
     rows: Sequence[AblationRow] | None = None,
 ) -> list[EvalRow]:
     """Build every row of a recipe's paper in one folder, and ask all of them the questions.
 
     Args:
-        dataset: Corpus and questions.
+        asked: What is measured on what; the settings of its options are those that every row has beside its own, see
+            `ablation_rows`.
         recipe: A recipe with ablations; see `sire_core.recipes.ablations`.
-        options: How indexes are made; without a folder a temporary one is used. Settings are those that every row has
-            beside its own; see `ablation_rows`.
-        config: What is measured.
-        progress: Told about every batch and question.
         finished: Told about every row as soon as it is there.
         rows: What `ablation_rows` found for the recipe; None asks it.
 
@@ -128,18 +120,19 @@ def run_ablations(
     from sire_core.evaluate.rows import Setup
     from sire_core.recipes.ablations import CONTEXT
 
-    settled = ablation_rows([recipe], options.settings or {})[recipe] if rows is None else rows
+    settled = ablation_rows([recipe], asked.options.settings or {})[recipe] if rows is None else rows
+    config = asked.config
     if config.answer is not None and config.depth is None:  # no -k: as many hits as the paper reads
         config = replace(config, answer=replace(config.answer, k=CONTEXT.get(recipe, config.answer.k)))
     done = Rows(finished)
-    with shared(dataset, replace(options, settings=None)) as common:
+    with asked.shared() as common:
         for ablation, own, every, left_out in settled:
             if missing := _missing(ablation, common, config):
                 note(f"{ablation.label}: left out, {missing}", "yellow")
                 continue
             made = replace(common, recipe=ablation.recipe, settings=every)
-            built = build(dataset, made, progress)
-            printed, figures = ablation.figures(dataset.name)
+            built = asked.build(made)
+            printed, figures = ablation.figures(asked.dataset.name)
             paper = {"table": ablation.table, **({"dataset": printed, **figures} if printed else {})}
             setup = Setup(
                 ablation.label,
@@ -151,8 +144,8 @@ def run_ablations(
                 note=left_out,
             )
             answer = config.answer and replace(config.answer, **ablation.answer)
-            asked = replace(config, answer=answer)
-            done.add(ask(dataset, setup, replace(made, writes=False), asked, progress))
+            row = replace(asked, config=replace(config, answer=answer))
+            done.add(row.ask(setup, replace(made, writes=False)))
     return mark_same(with_tper(with_intervals(done.found)))
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sire_core.cli.evaluation_rows import apart, ask, build, embedder_for, folder_for, shared
+from sire_core.cli.evaluation_rows import Evaluation, apart, embedder_for, folder_for
 from sire_core.cli.options import IndexOptions, chunker_of, manifest_of, open_index
 from sire_core.cli.recipe_options import settings_had
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from sire_core.cli.eval_command import Results
+    from sire_core.cli.eval_models import Results
     from sire_core.evaluate.clusters import ClusterReport
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
@@ -40,22 +40,13 @@ class Rows:
 
 
 def run_evaluation(
-    dataset: DataSet,
-    recipes: Sequence[str],
-    options: IndexOptions,
-    config: EvalConfig,
-    progress: Progress,
-    finished: Callable[[EvalRow], None] | None = None,
+    asked: Evaluation, recipes: Sequence[str], finished: Callable[[EvalRow], None] | None = None
 ) -> list[EvalRow]:
     """Build the baselines and each recipe, and ask all of them the questions.
 
     Args:
-        dataset: Corpus and questions.
+        asked: What is measured on what. Settings go to the recipes that have them, never to the baselines.
         recipes: Names of recipes.
-        options: How indexes are made; without a folder a temporary one is used. Settings go to the recipes that have
-            them, never to the baselines.
-        config: What is measured.
-        progress: Told about every batch and question.
         finished: Told about every row as soon as it is there.
 
     Returns:
@@ -69,21 +60,20 @@ def run_evaluation(
     from sire_core.evaluate.bootstrap import with_intervals
     from sire_core.evaluate.rows import Setup
 
-    given = settings_by_recipe(recipes, options.settings)
+    given = settings_by_recipe(recipes, asked.options.settings)
     rows = Rows(finished)
-    with shared(dataset, replace(options, settings=None)) as common:
+    with asked.shared() as common:
         made = replace(common, recipe="flat")
-        built = build(dataset, made, progress)
+        built = asked.build(made)
         for ranker in BASELINES:
-            asked = replace(made, ranker=ranker, writes=False)
-            rows.add(ask(dataset, Setup(ranker, build_s=built.seconds), asked, config, progress))
+            rows.add(asked.ask(Setup(ranker, build_s=built.seconds), replace(made, ranker=ranker, writes=False)))
         for name in recipes:
-            with apart(common, kept=options.folder is not None) as own:
+            with apart(common, kept=asked.options.folder is not None) as own:
                 made = replace(own, recipe=name, settings=given[name])
                 if name != "flat":
-                    built = build(dataset, made, progress)
+                    built = asked.build(made)
                 setup = Setup(name, build_s=built.seconds, settings=given[name], calls=built.calls)
-                rows.add(ask(dataset, setup, replace(made, writes=False), config, progress))
+                rows.add(asked.ask(setup, replace(made, writes=False)))
     return with_intervals(rows.found)
 
 
@@ -102,22 +92,13 @@ def settings_by_recipe(recipes: Sequence[str], settings: Mapping[str, Any] | Non
 
 
 def run_repeats(
-    dataset: DataSet,
-    recipes: Sequence[str],
-    options: IndexOptions,
-    config: EvalConfig,
-    progress: Progress,
-    builds: int,
-    finished: Callable[[EvalRow], None],
+    asked: Evaluation, recipes: Sequence[str], builds: int, finished: Callable[[EvalRow], None]
 ) -> list[EvalRow]:
     """`run_evaluation` with several seeds, each in a folder of its own, as one row per recipe with its spread.
 
     Args:
-        dataset: Corpus and questions.
+        asked: What is measured on what; the seed of its options is the first one.
         recipes: Names of recipes.
-        options: Their seed is the first one.
-        config: What is measured.
-        progress: Told about every batch and question.
         builds: How many.
         finished: Told about the rows over the builds so far when a later one fails.
 
@@ -126,14 +107,14 @@ def run_repeats(
     """
     from sire_core.evaluate.bootstrap import with_spread
 
-    first = options.seed or 0
+    options, first = asked.options, asked.options.seed or 0
     runs: list[list[EvalRow]] = []
     try:
         for seed in range(first, first + builds):
             place = None if options.folder is None else options.folder / f"seed-{seed}"
-            made = replace(options, folder=place, seed=seed)
+            made = replace(asked, options=replace(options, folder=place, seed=seed))
             runs.append([])
-            runs[-1] = run_evaluation(dataset, recipes, made, config, progress, runs[-1].append)
+            runs[-1] = run_evaluation(made, recipes, runs[-1].append)
     except BaseException:
         for row in with_spread(runs):
             finished(row)
@@ -193,14 +174,14 @@ def run_existing(
             chunker = chunker_of(copy, manifest_of(folder))
             with Index(copy.folder, recipe="flat", embedder=copy.embedder, chunker=chunker) as index:
                 index.update([])
-        asked = [(Setup(ranker), replace(copy, recipe="flat", ranker=ranker)) for ranker in BASELINES]
-        asked += [
+        rows = [(Setup(ranker), replace(copy, recipe="flat", ranker=ranker)) for ranker in BASELINES]
+        rows += [
             (Setup(name, settings=given[name]), replace(copy, recipe=name, settings=given[name])) for name in names
         ]
-        rows = Rows(results.table())
-        for setup, found in asked:
-            rows.add(ask(dataset, setup, found, config, progress))
-        return with_intervals(rows.found)
+        asked, done = Evaluation(dataset, copy, config, progress), Rows(results.table())
+        for setup, found in rows:
+            done.add(asked.ask(setup, found))
+        return with_intervals(done.found)
 
 
 def _held_recipes(folder: Path, wanted: Sequence[str]) -> tuple[list[str], Sequence[str]]:

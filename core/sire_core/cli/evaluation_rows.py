@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import Embedder, Progress
 
-__all__ = ["Built", "apart", "ask", "build", "embedder_for", "folder_for", "shared"]
+__all__ = ["Built", "Evaluation", "apart", "embedder_for", "folder_for"]
 
 _TEMPORARY = "sire-eval-"
 _BATCH = 4096
@@ -34,14 +34,91 @@ _JUST_MADE = 60.0
 """Seconds in which a folder without a held lock may be one whose process has not come to taking it."""
 
 
-@contextmanager
-def shared(dataset: DataSet, options: IndexOptions) -> Iterator[IndexOptions]:
-    """Options of all rows: one folder and one embedder, whose model is loaded once."""
-    if not dataset.measurable:
-        raise ConfigurationError(f"No question of {dataset.name} has gold passages ('supporting') or answers.")
-    with folder_for(options.folder) as folder:
-        _refuse_other_corpus(dataset, folder)
-        yield replace(options, folder=folder, embedder=embedder_for(options, folder), writes=True)
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What is measured on what.
+
+    Attributes:
+        dataset: Corpus and questions.
+        options: How indexes are made; without a folder a temporary one is used.
+        config: What is measured.
+        progress: Told about every batch and question.
+    """
+
+    dataset: DataSet
+    options: IndexOptions
+    config: EvalConfig
+    progress: Progress
+
+    @contextmanager
+    def shared(self) -> Iterator[IndexOptions]:
+        """Options of all rows: one folder and one embedder, whose model is loaded once; without settings of recipes.
+
+        Raises:
+            ConfigurationError: There is nothing to ask, or the folder holds another corpus.
+        """
+        if not self.dataset.measurable:
+            raise ConfigurationError(f"No question of {self.dataset.name} has gold passages ('supporting') or answers.")
+        with folder_for(self.options.folder) as folder:
+            _refuse_other_corpus(self.dataset, folder)
+            embedder = embedder_for(self.options, folder)
+            yield replace(self.options, folder=folder, embedder=embedder, settings=None, writes=True)
+
+    def build(self, options: IndexOptions) -> Built:
+        """Build a recipe in the folder."""
+        with open_index(options, self.progress) as index:
+            start = time.perf_counter()
+            report = index.build(self.dataset.documents)
+            seconds = time.perf_counter() - start
+        say_usage(report, f"{options.recipe}: ")
+        if report.failures:
+            first = report.failures[0]
+            failed = count(len(report.failures), "passage or summary", "passages or summaries")
+            note(f"{options.recipe}: {failed} failed, first {first.where}: {first.reason}", "yellow")
+        return Built(seconds, {stage: used.calls for stage, used in report.usage.items() if used.calls})
+
+    def ask(self, setup: Setup, options: IndexOptions) -> EvalRow:
+        """Ask a built recipe the questions, and have them answered where the configuration says so.
+
+        Raises:
+            ModelError: The model answered nothing at all.
+        """
+        from sire_core.evaluate.answering import answer_scores
+        from sire_core.evaluate.retrieval import evidence_match
+        from sire_core.evaluate.runner import evaluate
+        from sire_core.models.sync import run_sync
+        from sire_core.models.usage_meter import UsageMeter, with_meter
+
+        dataset, config, progress = self.dataset, self.config, self.progress
+        meter, named = UsageMeter(), options.named_models
+        counted = partial(with_meter, meter=meter)
+        options = replace(options, named_models=lambda model: counted(model if named is None else named(model)))
+        if options.language_model is not None and config.model is not None:
+            options = replace(options, language_model=counted(config.model))
+        with open_index(options) as index:
+            stats = index.stats()
+            # The first search opens the pool and makes the inverted index: not the time of a query.
+            index.search(dataset.measurable[0].question, 1)
+            of_search = meter.report().total.calls
+            setup = replace(
+                setup,
+                embedder=stats["embedder"],
+                extraction=stats["extraction"] or "none",
+                pool=stats["units"],
+                perspectives=stats.get("perspectives", {}),
+                calls={**setup.calls, **({"search": of_search} if of_search else {})},
+                storage=_storage(index),
+            )
+            stage = f"questions to {setup.recipe}"
+            row = run_sync(evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)))
+            asked = dataset.sample(config.limit, config.seed)
+            row = replace(row, evidence_match=run_sync(evidence_match(index, asked)))
+            row = replace(row, analysis=_analysis(index, asked, row, config, progress))
+            if config.answer is None:
+                return row
+            answered = _answers(index, asked, setup, config, progress)
+            scores = {"via": config.answer.via, "reader": config.answer.reader.prompt, **answer_scores(answered)}
+            return replace(row, answers=scores, answered=answered)
 
 
 @contextmanager
@@ -68,63 +145,6 @@ class Built(NamedTuple):
 
     seconds: float
     calls: Mapping[str, int]
-
-
-def build(dataset: DataSet, options: IndexOptions, progress: Progress) -> Built:
-    """Build a recipe in the folder."""
-    with open_index(options, progress) as index:
-        start = time.perf_counter()
-        report = index.build(dataset.documents)
-        seconds = time.perf_counter() - start
-    say_usage(report, f"{options.recipe}: ")
-    if report.failures:
-        first = report.failures[0]
-        failed = count(len(report.failures), "passage or summary", "passages or summaries")
-        note(f"{options.recipe}: {failed} failed, first {first.where}: {first.reason}", "yellow")
-    return Built(seconds, {stage: used.calls for stage, used in report.usage.items() if used.calls})
-
-
-def ask(dataset: DataSet, setup: Setup, options: IndexOptions, config: EvalConfig, progress: Progress) -> EvalRow:
-    """Ask a built recipe the questions, and have them answered where the configuration says so.
-
-    Raises:
-        ModelError: The model answered nothing at all.
-    """
-    from sire_core.evaluate.answering import answer_scores
-    from sire_core.evaluate.retrieval import evidence_match
-    from sire_core.evaluate.runner import evaluate
-    from sire_core.models.sync import run_sync
-    from sire_core.models.usage_meter import UsageMeter, with_meter
-
-    meter, named = UsageMeter(), options.named_models
-    counted = partial(with_meter, meter=meter)
-    options = replace(options, named_models=lambda model: counted(model if named is None else named(model)))
-    if options.language_model is not None and config.model is not None:
-        options = replace(options, language_model=counted(config.model))
-    with open_index(options) as index:
-        stats = index.stats()
-        # The first search opens the pool and makes the inverted index: not the time of a query.
-        index.search(dataset.measurable[0].question, 1)
-        of_search = meter.report().total.calls
-        setup = replace(
-            setup,
-            embedder=stats["embedder"],
-            extraction=stats["extraction"] or "none",
-            pool=stats["units"],
-            perspectives=stats.get("perspectives", {}),
-            calls={**setup.calls, **({"search": of_search} if of_search else {})},
-            storage=_storage(index),
-        )
-        stage = f"questions to {setup.recipe}"
-        row = run_sync(evaluate(index, dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)))
-        asked = dataset.sample(config.limit, config.seed)
-        row = replace(row, evidence_match=run_sync(evidence_match(index, asked)))
-        row = replace(row, analysis=_analysis(index, asked, row, config, progress))
-        if config.answer is None:
-            return row
-        answered = _answers(index, asked, setup, config, progress)
-        scores = {"via": config.answer.via, "reader": config.answer.reader.prompt, **answer_scores(answered)}
-        return replace(row, answers=scores, answered=answered)
 
 
 def _storage(index: Index) -> dict[str, int]:

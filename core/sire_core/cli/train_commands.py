@@ -12,7 +12,7 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.eval_options import read_questions_option
-from sire_core.cli.output import can_be_written, count, note, reporting, say, say_json
+from sire_core.cli.output import can_be_written, count, note, reporting, say, say_json, write_text
 from sire_core.cli.recipe_options import parse_settings
 from sire_core.cli.training import Taught, check_target, run_training
 from sire_core.errors import ConfigurationError
@@ -240,7 +240,6 @@ def export_training(
     The SiReRAG paper trains a small model on 10,000 documents labelled by a large one. The small model is then used
     with the same prompts: sire index SRC --to DIR --llm SMALL --base-url URL.
     """
-    from sire_core.cli.output import write_text
     from sire_core.pipeline.training_examples import training_examples
 
     if not can_be_written(to):

@@ -8,6 +8,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.cli.ablation_runs import run_ablations
+from sire_core.cli.evaluation_rows import Evaluation
 from sire_core.cli.options import IndexOptions
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
@@ -150,7 +151,7 @@ def test_head_counts_are_a_table_of_modularity_nmi_and_rates(tmp_path, monkeypat
     monkeypatch.setattr("sire_core.recipes.ablations.ABLATIONS", {"smart": tuple(rows)})
     dataset = DataSet("multihop", CORPUS, QUESTIONS)
     options = IndexOptions(folder=tmp_path, embedder=HashEmbedder())
-    made = run_ablations(dataset, "smart", options, EvalConfig(), lambda *_: None)
+    made = run_ablations(Evaluation(dataset, options, EvalConfig(), lambda *_: None), "smart")
     assert [row.setup.recipe for row in made[:2]] == ["dense", "hybrid"]  # baselines stand above the paper's rows
     assert [len(row.setup.perspectives.get("trees", ())) for row in made] == [0, 0, 0, 2, 3]
     table = format_ablations(made).splitlines()
