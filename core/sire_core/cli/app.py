@@ -12,11 +12,10 @@ from typer.core import TyperGroup
 from sire_core.cli.ask_command import ask
 from sire_core.cli.change_commands import add, delete, index, sync, update
 from sire_core.cli.choice_commands import advise, estimate, recipes
-from sire_core.cli.demo_command import demo
 from sire_core.cli.eval_command import eval_
 from sire_core.cli.folder_commands import backup, check, documents, reembed, stats
 from sire_core.cli.output import note
-from sire_core.cli.query_command import query
+from sire_core.cli.query_commands import demo, query
 from sire_core.cli.serve_commands import explore, mcp
 from sire_core.cli.train_commands import export_training, train_chains
 from sire_core.errors import SireError

@@ -13,7 +13,7 @@ from sire_core.cli.arguments import grouped
 from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
 from sire_core.cli.options import SearchOptions, check_folder, open_index
 from sire_core.cli.output import count, note, on_terminal, say, say_json, say_part
-from sire_core.cli.query_command import hit_json, say_hit
+from sire_core.cli.query_commands import hit_json, say_hit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

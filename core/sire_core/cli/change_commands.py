@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,7 @@ from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
 
 if TYPE_CHECKING:
+    from sire_core.protocols import LanguageModel
     from sire_core.types import BuildReport, Document
 
 __all__ = ["add", "approval", "delete", "existing_index", "index", "sync", "update", "with_documents"]
@@ -217,9 +218,14 @@ def existing_index(
     if not manifest_of(folder).generation:
         why = f"The index in {folder} was never finished" if is_index(folder) else f"There is no index in {folder}"
         raise IndexMissingError(f"{why}. Build it: sire index SRC... --to {folder}")
+    return _options(folder, model, spending, reading, embedder=embedder)
+
+
+def _options(
+    folder: Path, model: LanguageModel | None, spending: SpendingOptions, reading: ReadingOptions, **others: Any
+) -> IndexOptions:
     return IndexOptions(
         folder=folder,
-        embedder=embedder,
         extractions=reading.extractions,
         media=reading.media,
         language_model=model,
@@ -227,6 +233,7 @@ def existing_index(
         workers=spending.workers,
         max_failure_ratio=reading.max_failure_ratio,
         writes=True,
+        **others,
     )
 
 
@@ -256,21 +263,7 @@ def index(  # noqa: PLR0917 - typer passes every option by name
 
     Example: sire index papers/ notes.jsonl --to my-index --recipe sirerag
     """
-    options = IndexOptions(
-        folder=to,
-        recipe=recipe,
-        settings=parse_settings(settings),
-        embedder=embedder,
-        extractions=reading.extractions,
-        chunk_tokens=chunk_tokens,
-        no_chunking=no_chunking,
-        media=reading.media,
-        language_model=spending.model(),
-        native=spending.native,
-        seed=seed,
-        workers=spending.workers,
-        max_failure_ratio=reading.max_failure_ratio,
-        writes=True,
-        runner=runner,
-    )
+    built = {"recipe": recipe, "settings": parse_settings(settings), "embedder": embedder, "seed": seed}
+    cut = {"chunk_tokens": chunk_tokens, "no_chunking": no_chunking}
+    options = _options(to, spending.model(), spending, reading, runner=runner, **built, **cut)
     run_change(options, Index.update, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
