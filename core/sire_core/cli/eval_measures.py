@@ -13,7 +13,7 @@ from sire_core.cli.eval_options import (
     ComparisonOptions,
     QuestionOptions,
 )
-from sire_core.cli.output import can_be_written
+from sire_core.cli.output import check_writable
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -249,8 +249,8 @@ class ReportOptions:
             }
         )
         for option, path in (("--json", self.json_file), ("--answers", answering.answers), ("--plot", self.plot)):
-            if path is not None and not can_be_written(path):
-                raise ConfigurationError(f"{option} {path}: name a file in a folder that exists and is yours to write.")
+            if path is not None:
+                check_writable(option, path)
 
 
 _APART = {

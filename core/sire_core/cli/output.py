@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bar",
-    "can_be_written",
+    "check_writable",
     "count",
     "kinds",
     "note",
@@ -109,9 +109,15 @@ def some(items: Sequence[str], shown: int = 5) -> str:
     return ", ".join(items[:shown]) + more
 
 
-def can_be_written(path: Path) -> bool:
-    """Whether a file can be made or replaced here; found out now, not after an hour's work."""
-    return path.absolute().parent.is_dir() and not path.is_dir() and os.access(path.absolute().parent, os.W_OK)
+def check_writable(option: str, path: Path) -> None:
+    """Find out now, not after an hour's work, that a file can be neither made nor replaced here.
+
+    Raises:
+        ConfigurationError: There is no such folder, it may not be written to, or the path is a folder itself.
+    """
+    place = path.absolute().parent
+    if path.is_dir() or not place.is_dir() or not os.access(place, os.W_OK):
+        raise ConfigurationError(f"{option} {path}: name a file in a folder that exists and is yours to write.")
 
 
 def _print(text: str, style: str, indent: int, stream: TextIO) -> None:

@@ -12,8 +12,7 @@ from sire_core.algorithms.wording import shorten
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index
-from sire_core.cli.output import can_be_written, count, kinds, note, say, say_json, some
-from sire_core.errors import ConfigurationError
+from sire_core.cli.output import check_writable, count, kinds, note, say, say_json, some
 from sire_core.recipes.base import DEFAULT_RECIPE
 
 if TYPE_CHECKING:
@@ -54,8 +53,8 @@ def query(
     a list of {"step", "ids", "note"}.
     """
     check_folder(folder, question)
-    if html is not None and not can_be_written(html):
-        raise ConfigurationError(f"{html} cannot be written. Name a file in a folder that exists.")
+    if html is not None:
+        check_writable("--html", html)
     with open_index(searching.options(folder)) as index:
         if html is not None:
             index.show(question, k, filter=where, returns=returns).save(html)

@@ -12,9 +12,9 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.eval_options import read_questions_option
-from sire_core.cli.output import can_be_written, count, note, reporting, say, say_json, write_text
+from sire_core.cli.output import check_writable, count, note, reporting, say, say_json, write_text
 from sire_core.cli.recipe_options import parse_settings
-from sire_core.cli.training import Taught, check_target, run_training
+from sire_core.cli.training import Taught, run_training
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def train_chains(
     from sire_core.search.chains.checkpoint import write_checkpoint
 
     need_torch("Training")
-    check_target(to)
+    check_writable("--to", to)
     taught = material.taught(place)
     config = lesson.config(taught.settings.get("max_length"))
     with reporting() as progress:
@@ -242,8 +242,7 @@ def export_training(
     """
     from sire_core.pipeline.training_examples import training_examples
 
-    if not can_be_written(to):
-        raise ConfigurationError(f"--to {to}: name a file in a folder that exists and is yours to write.")
+    check_writable("--to", to)
     examples = training_examples(folder, documents=documents, seed=seed, recipe=recipe or "")
     lines = [json.dumps(example, ensure_ascii=False) + "\n" for example in examples]
     write_text(to, "".join(lines))

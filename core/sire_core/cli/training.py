@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index
-from sire_core.cli.output import can_be_written, count, note
+from sire_core.cli.output import count, note
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sire_core.search.chains.training import TrainedScorer, TrainingConfig
     from sire_core.search.view import PoolView
 
-__all__ = ["Taught", "check_target", "run_training"]
+__all__ = ["Taught", "run_training"]
 
 _SEARCH = ("max_length", "seed_match", "fallback_seeds", "similar_seeds")
 """Settings of a search that training reads: where chains start, and how long they are."""
@@ -202,13 +202,3 @@ def _rates(
     return {
         name: round(run_sync(match_rate(view, questions, scorer, max_length)), 2) for name, scorer in scorers.items()
     }
-
-
-def check_target(path: Path) -> None:
-    """Refuse a place where the checkpoint cannot be written, before anything is trained.
-
-    Raises:
-        ConfigurationError: The folder is missing, or the path is a folder itself.
-    """
-    if not can_be_written(path):
-        raise ConfigurationError(f"--to {path}: name a file in a folder that exists and is yours to write.")
