@@ -16,7 +16,9 @@ __all__ = ["awaits", "call", "call_streaming", "overrides"]
 T = TypeVar("T")
 
 
-async def call(sync: Callable[..., T], native: Callable[..., Awaitable[T]], *args: Any, is_async: bool) -> T:
+async def call(
+    sync: Callable[..., T], native: Callable[..., Awaitable[T]], *args: Any, is_async: bool | None = None
+) -> T:
     """Call an object the way its caller came.
 
     A sync call of ours uses the sync method in a worker thread: async connections of the object belong to the loop of
@@ -26,9 +28,9 @@ async def call(sync: Callable[..., T], native: Callable[..., Awaitable[T]], *arg
         sync: The sync method.
         native: The async one.
         *args: Passed to either.
-        is_async: Whether the async method really waits; see `awaits`.
+        is_async: Whether the async method really waits; None looks, see `awaits`.
     """
-    if serves_sync_call() or not is_async:
+    if serves_sync_call() or not (awaits(native) if is_async is None else is_async):
         with suppress(NotImplementedError):  # a class that is async only; one that is neither raises below
             return await asyncio.to_thread(sync, *args)
     return await native(*args)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Union
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any, Union
 
 from llama_index.core.base.response.schema import Response
 from llama_index.core.schema import NodeWithScore
@@ -85,29 +86,26 @@ ReasoningEvent = Union[
 ]
 
 
+_EVENTS: Mapping[type[Any], type[Any]] = {
+    Thought: ThoughtEvent,
+    SubQuestion: SubQuestionEvent,
+    Retrieved: RetrievedEvent,
+    IntermediateAnswer: IntermediateAnswerEvent,
+    AnswerPiece: AnswerPieceEvent,
+    Answer: AnswerEvent,
+}
+"""By step; its fields are the event's, with nodes for hits."""
+
+
 def to_event(step: ReasoningStep) -> ReasoningEvent:
     """Convert a step of the core."""
-    if isinstance(step, Thought):
-        return ThoughtEvent(number=step.number, text=step.text)
-    if isinstance(step, SubQuestion):
-        return SubQuestionEvent(number=step.number, text=step.text)
-    if isinstance(step, IntermediateAnswer):
-        return IntermediateAnswerEvent(number=step.number, question=step.question, text=step.text)
-    if isinstance(step, AnswerPiece):
-        return AnswerPieceEvent(text=step.text, restart=step.restart)
-    nodes = [node_of(hit) for hit in step.hits]
-    if isinstance(step, Retrieved):
-        return RetrievedEvent(number=step.number, query=step.query, nodes=nodes, new=step.new)
-    return AnswerEvent(
-        text=step.text,
-        stop=step.stop,
-        nodes=nodes,
-        citations=list(step.citations),
-        findings=list(step.findings),
-        sufficient=step.sufficient,
-        usage=asdict(step.usage),
-        note=step.note,
-    )
+    given: dict[str, Any] = {name.name: getattr(step, name.name) for name in fields(step)}
+    if "hits" in given:
+        given["nodes"] = [node_of(hit) for hit in given.pop("hits")]
+    if isinstance(step, Answer):
+        given |= {"usage": asdict(step.usage), "citations": [*step.citations], "findings": [*step.findings]}
+    event: ReasoningEvent = _EVENTS[type(step)](**given)
+    return event
 
 
 _NOTHING = "Empty Response"

@@ -8,12 +8,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQuery
 
-from llama_index_sire.calls import awaits, call, overrides
+from llama_index_sire.calls import call, overrides
 from llama_index_sire.nodes import to_node
 from sire_core.errors import ConfigurationError
 from sire_core.keywords import kind_of
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, Ranking, Recipe, View
 
 __all__ = ["VectorStoreMirror", "VectorStoreSource", "over_vector_store"]
+
+_logger = logging.getLogger(__name__)
+
+_BY_ID = ("delete_nodes", "adelete_nodes")
 
 
 class VectorStoreSource:
@@ -68,7 +72,7 @@ class VectorStoreSource:
         """The same with the store's scores."""
         asked = VectorStoreQuery(query_embedding=vector.tolist(), query_str=query, similarity_top_k=n)
         store = self.vector_store
-        found = await call(store.query, store.aquery, asked, is_async=awaits(store.aquery))
+        found = await call(store.query, store.aquery, asked)
         ids = found.ids if found.ids is not None else [node.node_id for node in found.nodes or ()]
         # A store that gives no scores still gives an order.
         scores = found.similarities or [1.0 / place for place in range(1, len(ids) + 1)]
@@ -117,9 +121,6 @@ def over_vector_store(recipe: Recipe | str, vector_store: BasePydanticVectorStor
     if isinstance(built.ranker, Flat):
         return replace(built, ranker=_StoreRanker(source), vectors=source)
     return replace(built, vectors=source)
-
-
-_logger = logging.getLogger(__name__)
 
 
 class VectorStoreMirror:
@@ -171,7 +172,7 @@ class VectorStoreMirror:
             except Exception as error:  # noqa: BLE001 - stores make their collection when they first add; else adding fails, too
                 _logger.warning("The vector store %r could not delete %d nodes: %s", self._name, len(replaced), error)
         store, nodes = self.vector_store, [self._node(found) for found in units]
-        added = await call(store.add, store.async_add, nodes, is_async=awaits(store.async_add))
+        added = await call(store.add, store.async_add, nodes)
         if added and not {node.node_id for node in nodes} & set(added):
             raise ConfigurationError(
                 f"{type(store).__name__} gives its entries ids of its own ({added[0]!r}, ...), so that nothing that it "
@@ -182,10 +183,10 @@ class VectorStoreMirror:
         """Delete units."""
         store, names = self.vector_store, [to_uuid(unit) for unit in ids]
         if self._by_id:
-            await call(store.delete_nodes, store.adelete_nodes, names, is_async=awaits(store.adelete_nodes))
+            await call(store.delete_nodes, store.adelete_nodes, names)
             return
         for name in names:
-            await call(store.delete, store.adelete, name, is_async=awaits(store.adelete))
+            await call(store.delete, store.adelete, name)
 
     async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:  # noqa: ARG002 - stores cannot all be asked for ids
         """Whether the store finds anything near a unit that was put."""
@@ -198,7 +199,7 @@ class VectorStoreMirror:
     async def _nearest(self, vector: NDArray[np.float32]) -> list[str]:
         """The id of what the store has nearest to a vector; nothing of an empty one."""
         store, asked = self.vector_store, VectorStoreQuery(query_embedding=vector.tolist(), similarity_top_k=1)
-        found = await call(store.query, store.aquery, asked, is_async=awaits(store.aquery))
+        found = await call(store.query, store.aquery, asked)
         return list(found.ids or [node.node_id for node in found.nodes or ()])
 
     async def flush(self) -> None:
@@ -220,6 +221,3 @@ class VectorStoreMirror:
             )
         node.embedding = found.vector.tolist()
         return node
-
-
-_BY_ID: tuple[Any, ...] = ("delete_nodes", "adelete_nodes")

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from sire_core.errors import CorpusError
@@ -73,18 +74,28 @@ class Measured:
     Attributes:
         recipes: Their names, in order.
         k: How many hits counted.
-        recall: Per recipe, mean share of the gold documents found, 0 to 100.
-        all_found: Per recipe, share of the questions with all of them found, 0 to 100.
         milliseconds: Per recipe, of a search, the median.
         questions: One by one, those that recipes differ on first.
     """
 
     recipes: tuple[str, ...]
     k: int
-    recall: tuple[float, ...]
-    all_found: tuple[float, ...]
     milliseconds: tuple[float, ...]
     questions: tuple[MeasuredQuestion, ...]
+
+    @property
+    def recall(self) -> tuple[float, ...]:
+        """Per recipe, mean share of the gold documents found, 0 to 100."""
+        return self._mean(lambda found, gold: found / gold)
+
+    @property
+    def all_found(self) -> tuple[float, ...]:
+        """Per recipe, share of the questions with all of them found, 0 to 100."""
+        return self._mean(lambda found, gold: found == gold)
+
+    def _mean(self, score: Callable[[int, int], float]) -> tuple[float, ...]:
+        rows = self.questions
+        return tuple(100 * fmean(score(row.found[i], row.gold) for row in rows) for i in range(len(self.recipes)))
 
 
 @dataclass(slots=True)
@@ -197,27 +208,12 @@ class Explorer:
                 progress(recipe, done, len(questions))
             found.append(hits)
             middle.append(1000 * sorted(seconds)[len(seconds) // 2])
-        return _measured(questions, recipes, k, found, middle)
-
-
-def _measured(
-    questions: Sequence[Question], recipes: Sequence[str], k: int, found: list[list[int]], middle: list[float]
-) -> Measured:
-    sizes = [len(set(question.supporting)) for question in questions]
-    rows = [
-        MeasuredQuestion(question.id, question.question, tuple(hits[i] for hits in found), sizes[i])
-        for i, question in enumerate(questions)
-    ]
-    rows.sort(key=lambda row: min(row.found) - max(row.found))
-    total = len(questions)
-    return Measured(
-        recipes=tuple(recipes),
-        k=k,
-        recall=tuple(100 * sum(h / s for h, s in zip(hits, sizes, strict=True)) / total for hits in found),
-        all_found=tuple(100 * sum(h == s for h, s in zip(hits, sizes, strict=True)) / total for hits in found),
-        milliseconds=tuple(middle),
-        questions=tuple(rows),
-    )
+        rows = [
+            MeasuredQuestion(question.id, question.question, tuple(per_recipe), len(set(question.supporting)))
+            for question, *per_recipe in zip(questions, *found, strict=True)
+        ]
+        rows.sort(key=lambda row: min(row.found) - max(row.found))
+        return Measured(tuple(recipes), k, tuple(middle), tuple(rows))
 
 
 def compared(one: ShownQuestion, other: ShownQuestion) -> Iterator[tuple[str, int, int]]:
