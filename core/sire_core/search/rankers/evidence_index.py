@@ -16,6 +16,7 @@ from sire_core.search.rankers.evidence_names import EvidenceNames
 from sire_core.search.rankers.name_keys import NameKeys
 from sire_core.search.rankers.passage_words import PassageWords
 from sire_core.search.rankers.spelled_text import SpelledText
+from sire_core.storage.array_file import map_arrays, save_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EvidenceIndex"]
 
-_NAME = "evidence-6"
+_NAME = "evidence-7"
+_FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
 """As many letters as `start_index` may say: the largest number of an array."""
@@ -278,22 +280,20 @@ def _bm25(passages: Numbers, words: Numbers, size: int, count: int) -> tuple[Lis
 
 
 def _save(index: EvidenceIndex, directory: Path) -> None:
+    arrays: dict[str, NDArray[Any]] = {}
     for field in fields(index):
         value = getattr(index, field.name)
         if isinstance(value, Lists):
-            np.save(directory / f"{field.name}.starts.npy", value.starts)
-            np.save(directory / f"{field.name}.values.npy", value.values)
+            arrays |= {f"{field.name}.starts": value.starts, f"{field.name}.values": value.values}
         else:
-            np.save(directory / f"{field.name}.npy", value)
+            arrays[field.name] = value
+    save_arrays(directory / _FILE, arrays)
 
 
 def _load(directory: Path) -> EvidenceIndex:
-    def array(name: str) -> Any:
-        return np.asarray(np.load(directory / f"{name}.npy", mmap_mode="r"))
-
+    arrays = map_arrays(directory / _FILE)
     values: dict[str, Any] = {}
-    for field in fields(EvidenceIndex):
-        listed = (directory / f"{field.name}.starts.npy").exists()
-        name = field.name
-        values[name] = Lists(array(f"{name}.starts"), array(f"{name}.values")) if listed else array(name)
+    for name in (field.name for field in fields(EvidenceIndex)):
+        listed = f"{name}.starts" in arrays
+        values[name] = Lists(arrays[f"{name}.starts"], arrays[f"{name}.values"]) if listed else arrays[name]
     return EvidenceIndex(**values)

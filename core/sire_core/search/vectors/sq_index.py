@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,9 @@ class SQIndex:
             import faiss
 
             codes, rounding = (directory / name for name in _FILES)
-            return cls(view.matrix, faiss.read_index(str(codes)), *np.load(rounding).tolist())
+            # Mapped where that is possible, so that processes share them; not on Windows, where it would keep the file.
+            mapped = 0 if os.name == "nt" else getattr(faiss, "IO_FLAG_MMAP_IFC", 0)
+            return cls(view.matrix, faiss.read_index(str(codes), mapped), *np.load(rounding).tolist())
 
         return view.kept(_NAME, lambda: cls.make(view.matrix), _save, load)
 

@@ -1,0 +1,63 @@
+"""Many arrays in one file that is mapped: who looks whether files were touched has one to look at."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["map_arrays", "save_arrays"]
+
+_ALIGNED = 64
+_LENGTH = 8
+
+
+def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays behind a header that says where each one is, all at places that whole cache lines begin.
+
+    Args:
+        file: The file.
+        arrays: By name.
+    """
+    described: dict[str, tuple[str, tuple[int, ...], int]] = {}
+    end = 0
+    for name, array in arrays.items():
+        described[name] = (array.dtype.str, array.shape, end)
+        end = _aligned(end + array.nbytes)
+    header = json.dumps(described).encode()
+    with file.open("wb") as written:
+        written.write(len(header).to_bytes(_LENGTH, "little") + header)
+        start = _aligned(written.tell())
+        for (_, _, place), array in zip(described.values(), arrays.values(), strict=True):
+            written.write(b"\0" * (start + place - written.tell()))
+            array.tofile(written)
+
+
+def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of `save_arrays`, read-only, mapped from the file.
+
+    Args:
+        file: The file.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is not what `save_arrays` wrote.
+    """
+    mapped = np.asarray(np.memmap(file, dtype=np.uint8, mode="r"))
+    length = int.from_bytes(mapped[:_LENGTH].tobytes(), "little")
+    described = json.loads(mapped[_LENGTH : _LENGTH + length].tobytes())
+    start = _aligned(_LENGTH + length)
+    found: dict[str, NDArray[Any]] = {}
+    for name, (kind, shape, place) in described.items():
+        size = np.dtype(kind).itemsize * math.prod(shape)
+        found[name] = mapped[start + place : start + place + size].view(kind).reshape(shape)
+    return found
+
+
+def _aligned(place: int) -> int:
+    return -(-place // _ALIGNED) * _ALIGNED
