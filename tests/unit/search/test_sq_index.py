@@ -50,7 +50,7 @@ def test_what_is_near_nothing_is_scanned():
     index = SQIndex.make(np.zeros((100, 16), dtype=np.float32))
     assert index.best(np.zeros(16, dtype=np.float32), 3) is None
     assert index.best(unit(np.ones(16)), 3) is None
-    assert not sq_pays(8_000, 512)
+    assert not sq_pays(4_000, 512)
     assert sq_pays(100_000, 512)
 
 

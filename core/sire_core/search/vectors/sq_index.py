@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["SQIndex", "row_products", "sq_pays"]
 
 _NAME = "bytes-1"
-_FEWEST = 1 << 22
-"""Numbers of a matrix: as many bytes stay in the caches of a machine with other work, four times as many seldom do."""
+_FEWEST = 1 << 21
+"""Numbers of a matrix: as many bytes stay in the caches of a machine with other work, four times as many do not."""
 _LEVELS = 127
 _BLOCK = 512
 """Rows that are rounded at once: they stay in the cache."""
