@@ -222,5 +222,24 @@ def _near_limit(step: Step, table: Table, before: int | None, context: Context) 
     now = step.size_limit()
     if now == before or now is None or before is None:
         return set()
-    merged = set(context.tables[step.merged_by].merged.values()) if step.merged_by else set()
-    return merged.union(table.keys_above(min(now, before)))
+    fewest = min(now, before)
+    several = _merged_above(table, context.tables[step.merged_by].merged, fewest) if step.merged_by else set[str]()
+    return several.union(table.keys_above(fewest)).difference(step.without_output)
+
+
+def _merged_above(table: Table, merged: Mapping[str, str], items: int) -> set[str]:
+    """Groups of several keys that may have rows of more items than a number, before a change or after it.
+
+    Args:
+        table: Their rows.
+        merged: Group of every key that does not stand for itself.
+        items: The number.
+    """
+    keys = {*merged, *merged.values()}
+    found = set[str]()
+    for sizes in (table.sizes_before(keys), table.sizes(keys)):
+        totals = {group: sizes.get(group, 0) for group in merged.values()}
+        for key, group in merged.items():
+            totals[group] += sizes.get(key, 0)
+        found.update(group for group, total in totals.items() if total > items)
+    return found

@@ -50,6 +50,7 @@ class Step:
         portable: Whether the step can be pickled: then its items are mapped wherever the build's `Runner` works.
         independent: Whether `reduce` looks at the rows of its own groups only, and not at its context: then groups are
             reduced there in parts, too.
+        without_output: Keys whose rows are for `resolve` only.
     """
 
     name: ClassVar[str]
@@ -59,6 +60,7 @@ class Step:
     settles: bool = False
     portable: ClassVar[bool] = True
     independent: ClassVar[bool] = False
+    without_output: ClassVar[Collection[str]] = ()
 
     def map(self, item: Item) -> Iterable[Row]:
         """Rows of an item, in its order."""

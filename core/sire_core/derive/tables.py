@@ -44,6 +44,7 @@ class Table:
     _rows: PackedRows = field(default_factory=lambda: PackedRows.of(()))
     made: PackedOutputs = field(default_factory=PackedOutputs)
     _dropped: dict[str, None] = field(default_factory=dict)
+    _known: Any = None
 
     @property
     def merged(self) -> Mapping[str, str]:
@@ -66,6 +67,14 @@ class Table:
         for name in self.resolved_before:
             if name not in names:
                 self.drop_output(name)
+
+    def known(self) -> Any:
+        """What was kept of the table as it was before the change, if this process made the one that led there."""
+        return None if self.is_new else self.store.known(self.name)
+
+    def keep(self, known: Any) -> None:
+        """Have something at hand for the next change, in memory, that spares it from reading the table again."""
+        self._known = known
 
     def parts(self) -> list[Table]:
         """The table, and that of its names."""
@@ -190,6 +199,7 @@ class Table:
             put_rows=_Rows(self._rows),
             drop_outputs=tuple(self._dropped),
             put_outputs=_Outputs(self.made),
+            known=self._known,
         )
 
 

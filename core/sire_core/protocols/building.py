@@ -123,13 +123,14 @@ OutputRow = tuple[str, int, int, bool, bytes]
 class TableChange:
     """What a change does to the table of a step: some items lose their rows, others get new ones; outputs by key.
 
-    Rows of a key stand together.
+    Rows of a key stand together. `known` is not written: see `TableStore.known`.
     """
 
     drop_items: tuple[str, ...] = ()
     put_rows: Iterable[StoredRow] = ()
     drop_outputs: tuple[str, ...] = ()
     put_outputs: Iterable[OutputRow] = ()
+    known: Any = None
 
 
 class TableStore(Protocol):
@@ -137,6 +138,9 @@ class TableStore(Protocol):
 
     def __contains__(self, name: str) -> bool:
         """Whether a table was ever written."""
+
+    def known(self, name: str) -> Any:
+        """What the change that led to the last commit said is known of a table, if this process made it; else None."""
 
     def rows_of_items(self, name: str, items: Sequence[str]) -> Iterator[StoredRow]:
         """Rows of items, by key, then in the order of the item."""

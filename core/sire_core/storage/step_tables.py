@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -44,15 +44,21 @@ class StepTables:
     Args:
         database: The open file.
         owner: Build fingerprint of the organizer.
+        known: What is known of the tables, by their names.
     """
 
-    def __init__(self, database: Database, owner: str) -> None:
+    def __init__(self, database: Database, owner: str, known: Mapping[str, Any]) -> None:
         self._db = database
+        self._known = known
         found = _verified(database.read(f"SELECT {_STEPS.selected} FROM steps WHERE owner=?", [owner]))
         self._ids: dict[str, int] = {name: number for number, _, name in found}
 
     def __contains__(self, name: str) -> bool:
         return name in self._ids
+
+    def known(self, name: str) -> Any:
+        """What is known of a table beside its rows; None for nothing."""
+        return self._known.get(name)
 
     def rows_of_items(self, name: str, items: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Rows of items: key, place, number, item, body; by key, then in the order of the item."""

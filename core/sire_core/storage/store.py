@@ -68,6 +68,7 @@ class Store:
         self._db = Database(path, SCHEMA, page_size=_PAGE)
         self._verification = Verification(self._db)
         self._corpus = CorpusReads(self)
+        self._known: tuple[str, dict[str, dict[str, Any]]] = ("", {})  # of a commit: by owner and table
 
     def close(self) -> Verified | None:
         """Close the file; what is known of it, if all that it holds is known to be right."""
@@ -257,7 +258,8 @@ class Store:
 
     def tables(self, owner: str) -> StepTables:
         """Rows and outputs of an organizer's steps."""
-        return StepTables(self._db, owner)
+        name, known = self._known
+        return StepTables(self._db, owner, known.get(owner, {}) if name and name == self.commits()[0] else {})
 
     def owners(self) -> list[str]:
         """Everyone who has units."""
@@ -288,11 +290,14 @@ class Store:
             )
             for owner, delta in commit.deltas.items():
                 write_delta(db, writes, owner, delta, commit.vectors)
-            meta = [("manifest", to_json(commit.manifest)), ("commit", secrets.token_hex(8))]
+            name = secrets.token_hex(8)
+            meta = [("manifest", to_json(commit.manifest)), ("commit", name)]
             before = db.execute("SELECT value FROM meta WHERE key='commit'").fetchone()
             writes.replace(META, ["key"], [*meta, *([("commit before", before[0])] if before else [])])
             writes.finish()
         self._corpus.follow(commit)
+        tables = {owner: delta.tables.items() for owner, delta in commit.deltas.items()}
+        self._known = (name, {owner: {table: change.known for table, change in own} for owner, own in tables.items()})
 
     def compact(self) -> None:
         """Overwrite what was deleted and give the space back."""

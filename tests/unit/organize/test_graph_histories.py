@@ -216,6 +216,7 @@ GRAPHS = {
     "edges": KnowledgeGraph(hub_floor=2, max_names=3),
     "units": KnowledgeGraph(hub_floor=2, index_units=True),
     "apart": KnowledgeGraph(hub_floor=1, max_df=0.5, index_units=True, disambiguate=False),
+    "moving": KnowledgeGraph(hub_floor=1, max_df=0.5, max_names=3),
     "similar": KnowledgeGraph(hub_floor=2, index_units=True, similar_names=0.5),
     "summaries": KnowledgeGraph(hub_floor=2, index_units=True, summaries=True),
 }

@@ -1,6 +1,7 @@
 """What a change of the corpus reads of a knowledge graph."""
 
 from sire_core import Document, Index
+from sire_core.organize.graph.name_claims import CLAIMS
 from sire_core.storage.step_tables import StepTables
 from sire_core.testing.hash_embedder import HashEmbedder
 
@@ -42,3 +43,30 @@ def test_rows_of_entities_above_the_limit_and_of_skipped_types_are_not_read(monk
         with Index(recipe=sire(**SETTINGS), embedder=HashEmbedder()) as fresh:
             fresh.build(PAGES[:5])
             assert graph(grown) == graph(fresh)
+
+
+def test_what_passages_call_entities_is_read_once(monkeypatch):
+    asked = set()
+    rows_of_keys = StepTables.rows_of_keys
+
+    def noted(self, name, keys):
+        asked.update(keys)
+        return rows_of_keys(self, name, keys)
+
+    pages = [
+        *PAGES,
+        Document("a", "The Marsh Trading Company (MTC) sold mills.", title="Marsh Trading Company"),
+        Document("b", "MTC was sold in 1940.", title="MTC"),
+    ]
+    with Index(recipe="sire", embedder=HashEmbedder()) as grown, Index(recipe="sire", embedder=HashEmbedder()) as fresh:
+        grown.build(pages[:-1])
+        monkeypatch.setattr(StepTables, "rows_of_keys", noted)
+        grown.add(NEW)
+        assert CLAIMS in asked, "by the first change behind a build"
+        asked.clear()
+        grown.add(pages[-1:])  # now both names are names
+        grown.add([Document("c", "The Tobin Marsh Office (TMO) keeps a list of mills. TMO was paved.")])
+        grown.delete(["a"])
+        assert CLAIMS not in asked
+        fresh.build(grown.documents())
+        assert graph(grown) == graph(fresh)

@@ -6,20 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sire_core.organize.graph.name_claims import CLAIMS, NameClaims, NameUse
 from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
-    from sire_core.derive.rows import Entry
     from sire_core.derive.step import Context
     from sire_core.derive.tables import Table
 
-__all__ = ["CLAIMS", "VALUE", "NameMerging"]
+__all__ = ["VALUE", "NameMerging"]
 
 _VAGUE = ("", "Name", "Other")
 """Types that say nothing about what an entity is."""
-
-CLAIMS = "\x1f"
-"""Key of the rows that say what an entity is also called; no name has it."""
 
 VALUE = "v:"
 """In front of the key of an end of a statement: an entity of a skipped type, which counts where a passage is titled by
@@ -40,28 +37,24 @@ class NameMerging:
 
     async def resolve(self, table: Table, context: Context) -> dict[str, str]:
         """By the key of a name the key of its entity, where they differ; see `Step.resolve`."""
-        claims = [entry.body for entry in table.entries([CLAIMS]).get(CLAIMS, ())]
-        known = table.sizes({alias for claim in claims for alias in claim[1:]})
-        groups = [(claim[0], *(alias for alias in claim[1:] if alias in known)) for claim in claims]
+        claims = NameClaims.of(table, table.known())
         synonyms = await self._synonyms(table, context)
-        names = {name for group in (*groups, *synonyms) if len(group) > 1 for name in group}
-        rows = table.entries(names)
-        merges = self._merges(groups, rows, synonyms)
+        # Of a build nothing is kept in memory: who only builds would not need it.
+        table.keep(None if table.is_new else claims)
+        uses = dict(claims.uses)
+        more = {name for pair in synonyms for name in pair if name not in uses}
+        rows = table.entries(more)
+        uses.update((name, NameUse.of(rows.get(name, ()))) for name in more)
+        merges = self._merges([*claims.groups(), *synonyms], uses)
         merged = {name: key for name, key in merges.items() if name != key}
-        titled = {name for name in merged if any(entry.body[2] for entry in rows.get(name, ()))}
+        titled = [name for name in merged if name in uses and uses[name].titles]
         return merged | {f"{VALUE}{name}": merged[name] for name in titled}
 
-    def _merges(
-        self,
-        groups: Sequence[tuple[str, ...]],
-        rows: Mapping[str, Sequence[Entry]],
-        synonyms: Sequence[tuple[str, str]],
-    ) -> Mapping[str, str]:
+    def _merges(self, groups: Sequence[tuple[str, ...]], uses: Mapping[str, NameUse]) -> Mapping[str, str]:
         from sire_core.algorithms.aliases import merge_aliases
 
-        first = {name: next((e.body[1] for e in entries if not e.body[2]), "") for name, entries in rows.items()}
-        types = {name: kind for name, kind in first.items() if kind not in _VAGUE}
-        return merge_aliases([*(group for group in groups if len(group) > 1), *synonyms], types, self.max_names)
+        types = {name: use.first[1] for name, use in uses.items() if use.first and use.first[1] not in _VAGUE}
+        return merge_aliases(groups, types, self.max_names)
 
     async def _synonyms(self, table: Table, context: Context) -> list[tuple[str, str]]:
         """Keys of names whose vectors are alike, the longer name first."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.text import cached_key, name_key
 from sire_core.derive.rows import Entry, Group, Item, Output, Row, StoredOutput, document_of
 from sire_core.derive.step import Context, Step
-from sire_core.organize.graph.name_merging import CLAIMS, VALUE, NameMerging
+from sire_core.organize.graph.name_claims import CLAIMS
+from sire_core.organize.graph.name_merging import VALUE, NameMerging
 from sire_core.organize.graph.passage_names import PassageNames
 from sire_core.types import Unit, UnitKind, unit_id
 
@@ -52,6 +53,7 @@ class Entities(Step):
     name = "entities"
     merged_by = "entities"
     independent = True
+    without_output = (CLAIMS,)
 
     def map(self, item: Item) -> Iterable[Row]:
         """A row per name of an entity: names that the passage spells out, type, whether it is the title, chunks.
