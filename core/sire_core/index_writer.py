@@ -42,22 +42,30 @@ class IndexWriter:
         """Make the index hold exactly some documents, and others that stay as they are stored."""
         from sire_core.corpus.changes import plan_build
         from sire_core.corpus.validation import check_documents
+        from sire_core.pipeline.memory import LARGE, mapped_arrays
 
-        given, chunker = check_documents(documents), self._configuration.chunker_object()
+        # In a list, so that what was given is let go of when it was read.
+        given, chunker = [check_documents(documents)], self._configuration.chunker_object()
         kept = {keep} if isinstance(keep, str) else set(keep)
-        report = await self.apply(lambda stored, _: plan_build(stored, given, chunker, kept))
-        await self.prepare()
+        with mapped_arrays(large=len(given[0]) > LARGE):
+            report = await self.apply(lambda stored, _: plan_build(stored, given.pop(), chunker, kept))
+            await self.prepare()
         return report
 
     async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
         """Add documents, or replace those that are there."""
         from sire_core.corpus.changes import plan_put
         from sire_core.corpus.validation import check_documents
+        from sire_core.pipeline.memory import LARGE, mapped_arrays
 
-        given, chunker = check_documents(documents), self._configuration.chunker_object()
-        report = await self.apply(lambda stored, _: plan_put(stored, given, chunker, may_replace=may_replace))
-        if report.generation == 1:  # an index begins so, too: the first reader shall not wait for what a build makes
-            await self.prepare()
+        # In a list, so that what was given is let go of when it was read.
+        given, chunker = [check_documents(documents)], self._configuration.chunker_object()
+        with mapped_arrays(large=len(given[0]) > LARGE):
+            report = await self.apply(lambda stored, _: plan_put(stored, given.pop(), chunker, may_replace=may_replace))
+            if (
+                report.generation == 1
+            ):  # an index begins so, too: the first reader shall not wait for what a build makes
+                await self.prepare()
         return report
 
     async def delete(self, doc_ids: Iterable[str], *, missing_ok: bool, only_shown: bool) -> BuildReport:
@@ -186,9 +194,8 @@ class IndexWriter:
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
         from sire_core.pipeline.apply import apply_plan
-        from sire_core.pipeline.builder import LARGE
         from sire_core.pipeline.finish import finish_in_thread
-        from sire_core.pipeline.memory import give_back, rare_collections
+        from sire_core.pipeline.memory import LARGE, give_back, rare_collections
         from sire_core.pipeline.mirroring import sync_mirrors
 
         library = self._session.files(create=True)

@@ -12,7 +12,7 @@ from sire_core.errors import EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
 from sire_core.pipeline.failures import check_deltas, check_units, log_dropped, log_failures
 from sire_core.pipeline.finish import finish_in_thread
-from sire_core.pipeline.memory import give_back
+from sire_core.pipeline.memory import LARGE, give_back
 from sire_core.pipeline.organizing import Job, organize_all
 from sire_core.pipeline.planning import check_no_loss, jobs_for, plan_recipe, split_compatible
 from sire_core.protocols import Delta
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from sire_core.pipeline.build_context import BuildContext
     from sire_core.protocols import FloatArray, Recipe
 
-__all__ = ["LARGE", "Builder"]
-
-LARGE = 1000
-"""Passages of a change after whose stages memory is given back: it takes some milliseconds each time."""
+__all__ = ["Builder"]
 
 
 @dataclass(frozen=True, slots=True)

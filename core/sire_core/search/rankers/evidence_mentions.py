@@ -170,7 +170,7 @@ def _spelled(
     spelling = names.spelling(texts)
     found: list[tuple[Numbers, Ints]] = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))]
     for part in texts.parts():
-        covered = np.zeros(len(part.keys), dtype=bool)
+        covered = np.zeros(len(part), dtype=bool)
         for length, (starts, entities) in reversed(list(enumerate(spelling.places(part), start=1))):
             apart = np.flatnonzero(about[entities])
             inside = starts[apart, None] + np.arange(length)

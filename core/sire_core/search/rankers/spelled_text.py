@@ -28,7 +28,7 @@ _TABLE = 1 << 22
 _LOW = np.uint64(_TABLE - 1)
 _AT_ONCE = 2000
 """Passages in which names are looked for at once."""
-_OF_WORDS = ("words", "keys", "capital", "passages", "sentences")
+_OF_WORDS = ("words", "capital", "passages", "sentences")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,6 @@ class SpelledText:
 
     Attributes:
         words: Its number in the vocabulary.
-        keys: See `word_keys`.
         capital: Whether it looks like part of a name.
         passages: Its passage.
         sentences: Its sentence, numbered through all passages; -1 in titles.
@@ -46,7 +45,6 @@ class SpelledText:
     """
 
     words: Numbers
-    keys: Keys
     capital: NDArray[np.bool_]
     passages: Numbers
     sentences: Numbers
@@ -63,7 +61,6 @@ class SpelledText:
         inside = (passages.marks >> 1) - 1
         return cls(
             words=words,
-            keys=passages.vocabulary.keys[words],
             capital=(passages.marks & 1).astype(bool),
             passages=owners,
             sentences=np.where(inside < 0, -1, first[owners] + inside),
@@ -71,8 +68,14 @@ class SpelledText:
             vocabulary=passages.vocabulary,
         )
 
+    def __len__(self) -> int:
+        """How many words."""
+        return len(self.words)
+
     def of_passages(self, wanted: NDArray[np.bool_]) -> SpelledText:
         """The words of some passages; passages and sentences keep their numbers."""
+        if wanted.all():
+            return self
         inside = wanted[self.passages]
         arrays = {name: getattr(self, name)[inside] for name in _OF_WORDS}
         return replace(self, **arrays)
@@ -152,7 +155,7 @@ class Spelling:
 
     def places(self, texts: SpelledText) -> Iterator[tuple[Ints, Ints]]:
         """Where sentences spell names of one word, of two and so on: the first word and the entity."""
-        begins = self.word_bits != 0
+        begins, keys = self.word_bits != 0, texts.vocabulary.keys
         starts = np.flatnonzero(begins[texts.words] & (texts.sentences >= 0))
         spelled = self.words[texts.words[starts]]
         for length, names in enumerate(self.names, start=1):
@@ -165,10 +168,10 @@ class Spelling:
             else:
                 first, counts = (found[words[named]] for found in self.word_names)
             yield np.repeat(starts[named], counts), names.owners[ranges(first, counts)]
-            last = np.minimum(starts + length, len(texts.keys) - 1)
+            last = np.minimum(starts + length, len(texts) - 1)
             longer = (bits & np.uint16(1 << (LONGEST_NAME + length - 1))) != 0
             longer &= (texts.sentences[last] == texts.sentences[starts]) & (last == starts + length)
-            starts, spelled = starts[longer], longer_keys(spelled[longer], texts.keys[last[longer]])
+            starts, spelled = starts[longer], longer_keys(spelled[longer], keys[texts.words[last[longer]]])
 
 
 def _low(keys: Keys) -> Ints:
@@ -180,7 +183,7 @@ def stands_alone(texts: SpelledText, starts: Ints) -> NDArray[np.bool_]:
 
     A neighbour in a script without case says nothing: there all words would be capitalised.
     """
-    last = len(texts.keys) - 1
+    last = len(texts) - 1
     after, before = np.minimum(starts + 1, last), np.maximum(starts - 1, 0)
     words = texts.vocabulary
     joined = _named_beside(texts, after, starts) & (after > starts)
