@@ -74,14 +74,16 @@ class SireVectorStore(VectorStore):
         cls, documents: list[Document], embedding: Embeddings | Embedder | str | None = None, **kwargs: Any
     ) -> Self:
         """A store with these documents, added to those in `path`; further arguments are those of the class."""
-        return super().from_documents(documents, embedding, **kwargs)  # type: ignore[arg-type]
+        store: Self = super().from_documents(documents, embedding, **kwargs)  # type: ignore[arg-type]
+        return store
 
     @classmethod
     async def afrom_documents(
         cls, documents: list[Document], embedding: Embeddings | Embedder | str | None = None, **kwargs: Any
     ) -> Self:
         """See `from_documents`."""
-        return await super().afrom_documents(documents, embedding, **kwargs)  # type: ignore[arg-type]
+        store: Self = await super().afrom_documents(documents, embedding, **kwargs)  # type: ignore[arg-type]
+        return store
 
     @classmethod
     def from_texts(
@@ -109,7 +111,8 @@ class SireVectorStore(VectorStore):
         **kwargs: Any,
     ) -> Self:
         """See `from_texts`."""
-        return await super().afrom_texts(texts, embedding, metadatas, ids=ids, **kwargs)  # type: ignore[arg-type]
+        store: Self = await super().afrom_texts(texts, embedding, metadatas, ids=ids, **kwargs)  # type: ignore[arg-type]
+        return store
 
     def add_texts(
         self,

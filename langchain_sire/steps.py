@@ -155,7 +155,7 @@ async def atraced(
 
 def _knowing(callbacks: Manager, about: Mapping[str, Any] | None) -> Manager:
     """Callbacks whose own runs have this metadata; runs below them do not."""
-    knowing = callbacks.copy()
+    knowing: Manager = callbacks.copy()
     knowing.add_metadata(dict(about or {}), inherit=False)
     return knowing
 
