@@ -1,8 +1,9 @@
-"""Words as one array of bytes."""
+"""Words, and texts, as arrays of bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,11 +11,41 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["join_words", "split_words", "word_keys"]
+__all__ = ["PackedTexts", "join_words", "split_words", "word_keys"]
 
 _LINE_END = 10
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTexts:
+    """Texts of any letters, each decoded when it is asked for.
+
+    Attributes:
+        letters: Of all texts, uint8.
+        ends: Where each text ends, int64 `[texts]`.
+    """
+
+    letters: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> PackedTexts:
+        """Pack texts."""
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, number: int) -> str:
+        start = int(self.ends[number - 1]) if number else 0
+        return self.letters[start : int(self.ends[number])].tobytes().decode("utf-8", "surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[number] for number in range(len(self)))
 
 
 def join_words(words: Sequence[str]) -> NDArray[np.uint8]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,10 @@ from sire_core.algorithms.text import name_key
 from sire_core.corpus.media import media_of
 from sire_core.derive.derivation import OrganizerBase
 from sire_core.extraction.headings import base_title
-from sire_core.graph.interactions.keyword_table import keyword_edges
 from sire_core.graph.interactions.links import PassageLinks, RowMapping
 from sire_core.graph.interactions.phrases import WORDS_NOTE, PassagePhrases
 from sire_core.graph.interactions.table import GRAPH_NOTE, InteractionTable
-from sire_core.protocols import Delta
+from sire_core.protocols import BlockEdges, Delta
 from sire_core.settings import check_settings, refuse_unused, setting
 
 if TYPE_CHECKING:
@@ -30,14 +29,17 @@ if TYPE_CHECKING:
 
 __all__ = ["InteractionGraph"]
 
+_AT_ONCE = 4096
+"""Passages whose records are read at the same time."""
+
 
 @dataclass(frozen=True, slots=True)
 class InteractionGraph(OrganizerBase):
     """A graph over passages: neighbours in a document, nearest in meaning, and those that share keywords.
 
-    Edges are stored, and only what differs after a change: no unit and no vector beyond the passages. Two notes hold
-    the same graph, the nearest passages of each and the words of all as arrays: a change starts from them, and queries
-    read them instead of the edges. The graph after any changes is the one that a build of the same corpus makes.
+    No unit and no vector beyond the passages. Two notes hold the graph with the nearest passages of each, and the words
+    of all, as arrays: a change starts from them, and queries read them. The graph after any changes is the one that a
+    build of the same corpus makes.
 
     Attributes:
         n_sim: Number of most similar passages to which every passage is linked.
@@ -72,8 +74,8 @@ class InteractionGraph(OrganizerBase):
             refuse_unused(self, "use_kw=False", ("kw_min", "kw_df_cap", "title_keywords", "raw_kw"))
 
     def settings(self) -> Mapping[str, Any]:
-        """Settings that change what is built."""
-        return asdict(self)
+        """Settings that change what is built, and the form in which it is kept."""
+        return {**asdict(self), "stored_as": GRAPH_NOTE}
 
     def describe(self) -> str:
         """What is built, and what it costs."""
@@ -83,7 +85,7 @@ class InteractionGraph(OrganizerBase):
         )
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Bring the graph up to date: only passages that the change touches are read, only their edges are written."""
+        """Bring the graph up to date: only passages that the change touches are read."""
         import asyncio
 
         # Even a change of no chunk may tell apart passages that were one: those that differ in their metadata are two.
@@ -97,17 +99,13 @@ class InteractionGraph(OrganizerBase):
         before, words = self._known(view)
         moves = RowMapping.between(before.passages, np.array([unit.id for unit in units], dtype="S24"))
         again = [i for i, unit in enumerate(units) if moves.origin[i] < 0 or unit.id in redone]
-        keyword_links = {i: keyword_edges(units[i].id, found) for i, found in self._phrases(view, again).items()}
-        keywords = before.keywords.followed(moves.origin, {i: list(edges) for i, edges in keyword_links.items()})
+        keywords = before.keywords.followed(moves.origin, self._phrases(view, again))
         lists, nearest = self._nearest(before, view.fingerprints, vectors, moves)
         links = self._links(view, keywords, nearest)
         table = InteractionTable(view.fingerprints, moves.passages, links, keywords, lists)
-        put, drop = table.changes(before, {units[i].id: list(edges.values()) for i, edges in keyword_links.items()})
         words = words.followed(units, moves)
         return Delta(
-            put_edges=tuple(put),
-            # Edges of another layout are dropped before all are put.
-            drop_edges=tuple(drop if len(before.passages) else view.edges()),
+            in_blocks=BlockEdges(put=table, drop=before),
             state={"figures": {"interactions": links.counts(), "media": _media(units)}},
             notes={GRAPH_NOTE: table.to_note(), WORDS_NOTE: words.to_note()},
         )
@@ -129,21 +127,20 @@ class InteractionGraph(OrganizerBase):
         listed = len(before.lists.indices) == len(before.passages) and before.fingerprints[0] == fingerprints[0]
         return _nearest_passages(vectors, self.n_sim, self.exact_below, before.lists if listed else None, moves)
 
-    def _phrases(self, view: BuildView, nodes: Sequence[int]) -> dict[int, dict[str, str]]:
+    def _phrases(self, view: BuildView, nodes: Sequence[int]) -> Iterator[tuple[int, dict[str, str]]]:
         """Phrases of the keywords of some passages by key, their titles last. Linking titles changes no keyword."""
-        units = [view.chunk_units[node] for node in nodes]
-        whole = len(nodes) == len(view.chunk_units)
-        records = view.records(None if whole else {unit.chunk_ids[0] for unit in units}) if units else {}
-        found = {}
-        for node, unit in zip(nodes, units, strict=True):
-            record = records.get(unit.chunk_ids[0])
-            title = (base_title(unit.title),) if self.title_keywords else ()
-            phrases: dict[str, str] = {}
-            for phrase in (*(record.keywords if record else ()), *title):
-                if key := name_key(phrase):
-                    phrases.setdefault(key, phrase)
-            found[node] = phrases
-        return found
+        units = view.chunk_units
+        for start in range(0, len(nodes), _AT_ONCE):
+            part = nodes[start : start + _AT_ONCE]
+            records = view.records({units[node].chunk_ids[0] for node in part})
+            for node in part:
+                record = records.get(units[node].chunk_ids[0])
+                title = (base_title(units[node].title),) if self.title_keywords else ()
+                phrases: dict[str, str] = {}
+                for phrase in (*(record.keywords if record else ()), *title):
+                    if key := name_key(phrase):
+                        phrases.setdefault(key, phrase)
+                yield node, phrases
 
     def _links(self, view: BuildView, keywords: KeywordTable, nearest: Lists | None) -> PassageLinks:
         """The edges between passages; quick enough to be made again from arrays."""

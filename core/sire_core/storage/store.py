@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sire_core.corpus.changes import StoredDocument
 from sire_core.corpus.stored_corpus import StoredCorpus
-from sire_core.graph.columns import EdgeColumns
+from sire_core.graph.stored_edges import EDGE_NOTES, edges_of_note
 from sire_core.storage.checked import CheckedWrites, require_complete, verified
 from sire_core.storage.commit import Commit
 from sire_core.storage.corpus_reads import CorpusReads
@@ -222,10 +222,11 @@ class Store:
             for row in self._db.iterate(f"SELECT {EDGES.selected} FROM edges WHERE owner IN ({marks})", list(owners)):
                 _, kind, source, target, weight, metadata, _ = verified(row, len(EDGES.columns))
                 found.append(Edge(kind, source, target, weight, json.loads(metadata)))
-            sql = f"SELECT {NOTES.selected} FROM notes WHERE owner IN ({marks}) AND key LIKE '%/%'"
-            blocks = self._noted(lambda: self._db.read(sql, list(owners)), owners)
-        for key, body in blocks:
-            found += EdgeColumns.from_bytes(body).edges(str(key).split("/", 1)[0])
+            keys = " OR ".join("key LIKE ?" for _ in EDGE_NOTES)
+            sql = f"SELECT {NOTES.selected} FROM notes WHERE owner IN ({marks}) AND ({keys})"
+            notes = self._noted(lambda: self._db.read(sql, [*owners, *EDGE_NOTES]), owners)
+        for key, body in notes:
+            found += edges_of_note(key, body)
         return sorted(found, key=lambda edge: (edge.kind, edge.source, edge.target))
 
     def state(self, owner: str) -> dict[str, Any]:

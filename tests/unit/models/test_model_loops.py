@@ -145,11 +145,11 @@ def test_whatever_is_repeated_the_rest_is_a_beginning_of_the_answer(start, round
 
 def test_a_megabyte_takes_no_longer_than_its_length():
     for text in ("[" * 1_000_000, '{"a":' * 200_000, '"' * 1_000_000, "[1]," * 250_000, "ab" * 500_000):
-        begun = time.perf_counter()
+        begun = time.process_time()
         without_loop(text)
         without_rest(text)
         with_one_round(text)
-        assert time.perf_counter() - begun < 2
+        assert time.process_time() - begun < 2
 
 
 async def test_a_stream_that_runs_in_a_circle_is_ended_and_the_server_may_stop_writing():

@@ -1,4 +1,4 @@
-"""The graph that queries walk on: from the organizer's note, or from its edges."""
+"""The graph that queries walk on."""
 
 from itertools import pairwise
 
@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core import Index
-from sire_core.algorithms.packed_words import join_words, split_words
+from sire_core.algorithms.packed_words import PackedTexts, join_words, split_words
 from sire_core.corpus.media import split_media
 from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents
 from sire_core.errors import SnapshotExpiredError
+from sire_core.graph.interactions.links import INTERACTS
+from sire_core.graph.interactions.phrases import WORDS_NOTE
 from sire_core.recipes import flat, iier
-from sire_core.search.chains.graph import ChainGraph
+from sire_core.search.chains.graph import FEATURES, ChainGraph
 from sire_core.search.chains.keywords import PassageKeywords
 from sire_core.testing.damage import forget_notes
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -33,20 +35,36 @@ def shown(view):
     return arrays, words.titled("The Salt Lantern").tolist(), words.with_phrase("was born").tolist()
 
 
-def test_a_graph_read_from_the_note_is_that_of_the_edges(tmp_path):
+def test_the_graph_is_read_as_arrays_and_its_edges_say_the_same(tmp_path):
     with Index(tmp_path / "i", recipe=iier(), embedder=HashEmbedder()) as index:
         index.build(demo_documents())
         view = index.view()
-        assert view.note("graph-1")
-        noted = shown(view)
-        assert all(noted)
+        graph = ChainGraph.of(view)
         assert "edges" not in view.made
-    assert forget_notes(tmp_path / "i")
-    with Index(tmp_path / "i", recipe=iier(), embedder=HashEmbedder()) as index:
-        view = index.view()
-        assert view.note("graph-1") is None
-        assert shown(view) == noted
-        assert "edges" in view.made
+        place = {view.ids[position].decode(): node for node, position in enumerate(graph.positions)}
+        edges = [edge for edge in view.edges() if edge.kind == INTERACTS]
+    assert 2 * len(edges) == len(graph.neighbors) > 0
+    for edge in edges:
+        found = [float(edge.metadata.get(name, 0)) for name in FEATURES]
+        assert graph.edge(place[edge.source], place[edge.target]).tolist() == pytest.approx(found)
+
+
+@given(st.lists(st.text(max_size=9), max_size=6))
+def test_texts_come_back(texts):
+    packed = PackedTexts.of(texts)
+    assert list(packed) == [packed[number] for number in range(len(packed))] == texts
+
+
+def test_words_of_passages_are_read_again_where_their_note_is_lost(tmp_path):
+    seen = []
+    for lost in (False, True):
+        if lost:
+            assert forget_notes(tmp_path / "i", WORDS_NOTE)
+        with Index(tmp_path / "i", recipe=iier(), embedder=HashEmbedder()) as index:
+            if not lost:
+                index.build(demo_documents())
+            seen.append(shown(index.view()))
+    assert seen[0] == seen[1]
 
 
 def test_a_snapshot_reads_the_graph_of_its_own_generation(tmp_path):

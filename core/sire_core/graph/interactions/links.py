@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -106,67 +106,23 @@ class PassageLinks:
             keywords=_spread(codes, by_keyword[known], counts[known]),
         )
 
-    @classmethod
-    def of_edges(cls, edges: Sequence[Edge], number: Mapping[str, int]) -> PassageLinks:
-        """From stored edges, all between known passages.
-
-        Args:
-            edges: In any order, distinct.
-            number: Numbers of the passages by id.
-        """
-        pairs = np.array([(number[edge.source], number[edge.target]) for edge in edges], dtype=np.int64).reshape(-1, 2)
-        order = np.argsort(_codes(pairs, len(number)))
-        rows = [edges[place].metadata for place in order.tolist()]
-        counted = {
-            name: np.array([int(row.get(name, 0)) for row in rows], dtype=np.int64)
-            for name in ("structural", "near", "keywords")
-        }
-        cosines = np.array([float(row.get("similarity", 0.0)) for row in rows])
-        return cls(pairs=pairs[order], similarity=cosines, **counted)
-
     def counts(self) -> dict[str, int]:
         """How many edges there are of each kind; one edge may be of several."""
         kinds = {"structural": self.structural, "similarity": self.similarity, "keywords": self.keywords}
         return {name: int(np.count_nonzero(column)) for name, column in kinds.items()}
 
-    def edges(self, passages: NDArray[np.str_], rows: NDArray[np.int64] | None = None) -> Iterator[Edge]:
-        """Edges for the store.
+    def edges(self, passages: NDArray[np.str_]) -> Iterator[Edge]:
+        """As edges.
 
         Args:
             passages: Ids by number.
-            rows: Which; None for all.
         """
-        places: Any = slice(None) if rows is None else rows
-        ends = passages[self.pairs[places]].tolist()
-        columns = [column[places].tolist() for column in (self.structural, self.similarity, self.near, self.keywords)]
+        ends = passages[self.pairs].tolist()
+        columns = [column.tolist() for column in (self.structural, self.similarity, self.near, self.keywords)]
         for (source, target), structural, similarity, near, keywords in zip(ends, *columns, strict=True):
             found = {"structural": structural, "similarity": similarity, "near": near, "keywords": keywords}
             weight = structural + similarity + keywords / 5
             yield Edge(INTERACTS, source, target, weight, {name: value for name, value in found.items() if value})
-
-    def changes(
-        self, before: PassageLinks, passages: NDArray[np.str_], old_passages: NDArray[np.str_]
-    ) -> tuple[list[Edge], list[Edge]]:
-        """Edges to put and edges to drop, so that what was before becomes what is now.
-
-        Args:
-            before: The links before.
-            passages: Ids by number now.
-            old_passages: Ids by number before.
-        """
-        moved = RowMapping.between(old_passages, passages).place[before.pairs]
-        old_rows = np.flatnonzero((moved >= 0).all(axis=1))
-        now, old = _codes(self.pairs, len(passages)), _codes(moved[old_rows], len(passages))
-        _, rows, places = np.intersect1d(now, old, assume_unique=True, return_indices=True)
-        old_rows = old_rows[places]
-        same = np.ones(len(rows), dtype=bool)
-        for name in ("structural", "similarity", "near", "keywords"):
-            same &= getattr(self, name)[rows] == getattr(before, name)[old_rows]
-        put, drop = np.ones(len(now), dtype=bool), np.ones(len(moved), dtype=bool)
-        put[rows[same]] = False
-        drop[old_rows] = False
-        gone = old_passages[before.pairs[drop]].tolist()
-        return list(self.edges(passages, np.flatnonzero(put))), [Edge(INTERACTS, left, right) for left, right in gone]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """For a note."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -58,9 +59,10 @@ class PassagePhrases:
             units: The passages after it, in order.
             moves: Which of them were there.
         """
-        new = {node: units[node] for node in np.flatnonzero(moves.origin < 0).tolist()}
-        words = {node: phrase_words(unit.index_text).split() for node, unit in new.items()}
-        titles = {node: _titles(unit.title) for node, unit in new.items()}
+        new = np.flatnonzero(moves.origin < 0).tolist()
+        # Not all of them at once: the words of a passage take more room than its text.
+        words = ((node, phrase_words(units[node].index_text).split()) for node in new)
+        titles = ((node, _titles(units[node].title)) for node in new)
         return PassagePhrases(
             passages=moves.passages,
             words=self.words.followed(moves.place, len(units), words),
@@ -107,29 +109,27 @@ class WordIndex:
         """No passages."""
         return cls(np.zeros(0, dtype=np.uint64), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
-    def followed(self, places: NDArray[np.int64], size: int, fresh: Mapping[int, Iterable[str]]) -> WordIndex:
+    def followed(self, places: NDArray[np.int64], size: int, fresh: Iterable[tuple[int, Iterable[str]]]) -> WordIndex:
         """The index after a change.
 
         Args:
             places: Number after the change of every passage before it, -1 where it is gone.
             size: Number of passages after it.
-            fresh: Words of passages that are new or differ, by number after the change.
+            fresh: Passages that are new, by number after the change, and their words.
         """
-        known: dict[str, int] = {}
-        added, owners = [], []
-        for node, words in fresh.items():
+        number: dict[str, int] = {}
+        added, owners = array("i"), array("i")
+        for node, words in fresh:
             for word in dict.fromkeys(words):
-                value = known.get(word)
-                added.append(known.setdefault(word, hash64(word)) if value is None else value)
+                added.append(number.setdefault(word, len(number)))
                 owners.append(node)
-        new = np.array(added, dtype=np.uint64)
+        new = np.array([hash64(word) for word in number], dtype=np.uint64)
         hashes = np.sort(np.concatenate((self.hashes, new)), kind="stable")
         hashes = hashes[np.concatenate(([True], hashes[1:] != hashes[:-1]))[: len(hashes)]]
         moved = places[self.nodes]
-        moved[np.isin(moved, list(fresh))] = -1
         ranks = np.repeat(np.searchsorted(hashes, self.hashes), np.diff(self.bounds))[moved >= 0]
         codes = np.concatenate(
-            (ranks * size + moved[moved >= 0], np.searchsorted(hashes, new) * size + np.array(owners, dtype=np.int64))
+            (ranks * size + moved[moved >= 0], np.searchsorted(hashes, new)[np.array(added)] * size + np.array(owners))
         )
         codes.sort(kind="stable")  # a few behind many that are in order: next to nothing
         ranks, nodes = np.divmod(codes, max(size, 1))

@@ -1,25 +1,26 @@
-"""`InteractionTable`: an interaction graph as arrays, as the organizer remembers it and queries read it."""
+"""`InteractionTable`: an interaction graph as arrays, the only form in which it is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.algorithms.neighbor_updates import NeighborLists
-from sire_core.graph.interactions.keyword_table import KEYWORD, KeywordTable
+from sire_core.graph.interactions.keyword_table import KeywordTable
 from sire_core.graph.interactions.links import PassageLinks
 from sire_core.graph.ragged import pack_arrays, unpack_arrays
-from sire_core.types import Edge
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.types import Edge
+
 __all__ = ["GRAPH_NOTE", "InteractionTable"]
 
-GRAPH_NOTE = "graph-1"
+GRAPH_NOTE = "interactions-2"
 """Key of the note that holds the table; its number changes with the layout."""
 
 
@@ -48,25 +49,15 @@ class InteractionTable:
             fingerprints=("", ""),
             passages=np.zeros(0, dtype="S24"),
             links=PassageLinks.of(0),
-            keywords=KeywordTable.empty(),
+            keywords=KeywordTable.without_keywords(0),
             lists=NeighborLists.empty(0, n_sim),
         )
 
-    def changes(self, before: InteractionTable, read: Mapping[str, Sequence[Edge]]) -> tuple[list[Edge], list[Edge]]:
-        """Edges to put and edges to drop, so that what an earlier table says becomes what this one says.
-
-        Args:
-            before: The earlier table.
-            read: Keyword edges of the passages that were read again, by their ids.
-        """
-        now, then = self.passages.astype(str), before.passages.astype(str)
-        put, drop = self.links.changes(before.links, now, then)
-        unread = set(now.tolist()).difference(read)
-        for node, passage in enumerate(then.tolist()):
-            if passage not in unread:
-                kept = {edge.target for edge in read.get(passage, ())}
-                drop += [Edge(KEYWORD, passage, found) for found in before.keywords.targets(node) if found not in kept]
-        return put + [edge for edges in read.values() for edge in edges], drop
+    def __iter__(self) -> Iterator[Edge]:
+        """All edges: between passages, and to keywords; made as they are asked for."""
+        passages = self.passages.astype(str)
+        yield from self.links.edges(passages)
+        yield from self.keywords.edges(passages.tolist())
 
     def to_note(self) -> bytes:
         """Bytes for the store."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.text import name_key
-from sire_core.graph.interactions.keyword_table import KEYWORD, KeywordTable
-from sire_core.graph.interactions.links import INTERACTS, PassageLinks
+from sire_core.graph.interactions.keyword_table import KeywordTable
+from sire_core.graph.interactions.links import PassageLinks
 from sire_core.graph.interactions.table import GRAPH_NOTE, InteractionTable
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, View
-    from sire_core.types import Edge
 
 __all__ = ["FEATURES", "ChainGraph"]
 
@@ -100,12 +98,10 @@ class ChainGraph:
 
 def _read(view: View) -> ChainGraph:
     positions = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).astype(np.int64)
-    table = InteractionTable.from_note(view.note(GRAPH_NOTE))
-    if table is not None and np.array_equal(table.passages, view.ids[positions]):
-        links, keywords = table.links, table.keywords
-    else:  # another process changed the index meanwhile, or an organizer of another layout made it
-        links, keywords = _of_edges(view.edges(), [passage.decode() for passage in view.ids[positions]])
     size = len(positions)
+    table = InteractionTable.from_note(view.note(GRAPH_NOTE))
+    links = table.links if table else PassageLinks.of(size)
+    keywords = table.keywords if table else KeywordTable.without_keywords(size)
     indptr, neighbors, features = _adjacency(links, size)
     nodes = np.repeat(np.arange(size), np.diff(keywords.indptr))
     return ChainGraph(
@@ -121,20 +117,6 @@ def _read(view: View) -> ChainGraph:
         keyword_of={key: number for number, key in enumerate(keywords.keys)},
         keys=tuple(keywords.keys),
     )
-
-
-def _of_edges(edges: Iterable[Edge], passages: Sequence[str]) -> tuple[PassageLinks, KeywordTable]:
-    """What the stored edges say; nothing where there are none."""
-    number = {passage: i for i, passage in enumerate(passages)}
-    found, keys = [], dict[int, list[str]]()
-    for edge in edges:
-        if edge.source in number and edge.kind == KEYWORD:
-            keys.setdefault(number[edge.source], []).append(name_key(str(edge.metadata["phrase"])))
-        elif edge.source in number and edge.kind == INTERACTS and edge.target in number:
-            found.append(edge)
-    everyone = {node: keys.get(node, []) for node in range(len(passages))}
-    places = np.zeros(len(passages), dtype=np.int64)
-    return PassageLinks.of_edges(found, number), KeywordTable.empty().followed(places, everyone)
 
 
 def _adjacency(links: PassageLinks, size: int) -> tuple[IntArray, IntArray, FloatArray]:

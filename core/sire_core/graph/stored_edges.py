@@ -1,0 +1,26 @@
+"""The edges of graphs that are kept as notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sire_core.graph.columns import EdgeColumns
+from sire_core.graph.interactions.table import GRAPH_NOTE, InteractionTable
+from sire_core.types import Edge
+
+__all__ = ["EDGE_NOTES", "edges_of_note"]
+
+EDGE_NOTES = ("%/%", GRAPH_NOTE)
+"""Patterns of SQL for the keys of these notes: blocks of an entity graph are `kind/block`."""
+
+
+def edges_of_note(key: str, note: bytes) -> Iterable[Edge]:
+    """The edges that a note holds.
+
+    Args:
+        key: Its key, one that `EDGE_NOTES` describes.
+        note: Its bytes.
+    """
+    if key == GRAPH_NOTE:
+        return InteractionTable.from_note(note) or ()
+    return EdgeColumns.from_bytes(note).edges(key.split("/", 1)[0])
