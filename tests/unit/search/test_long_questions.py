@@ -18,10 +18,13 @@ def test_time_is_linear_in_the_length_of_a_question(recipe, seconds):
     index.search(text[:100])
     spent = []
     for length in (20_000, 80_000):
-        began = time.process_time()
-        hits = index.search(text[:length], 5)
-        spent.append(time.process_time() - began)
-        assert len(hits) == 5
+        taken = []
+        for _ in range(3):  # the quickest: a machine with other work takes several times as long now and then
+            began = time.process_time()
+            hits = index.search(text[:length], 5)
+            taken.append(time.process_time() - began)
+            assert len(hits) == 5
+        spent.append(min(taken))
     assert spent[1] < min(seconds, 8 * spent[0] + 0.2)
 
 
