@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import id_hashes, ranges
+from sire_core.algorithms.grouping import ranges
 from sire_core.graph.kinds import MENTIONS
 from sire_core.graph.ragged import pack_arrays, unpack_arrays
 from sire_core.types import Edge
@@ -22,13 +22,10 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint64]
     Ids = NDArray[np.bytes_]
 
-__all__ = ["REPORTS", "EdgeList", "ReportTable", "tree_name"]
+__all__ = ["REPORTS", "ReportTable", "tree_name"]
 
 REPORTS = "perspective_reports"
-"""Key of the note that a table is stored in; queries read it, too."""
-
-_KINDS = ("child", MENTIONS)
-_SOURCE, _TARGET = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+"""Key of the note that a table is stored in, the only form of these edges; queries read it, too."""
 
 
 def _numbers() -> Ints:
@@ -50,44 +47,6 @@ def _pairs() -> Ints:
 def tree_name(tree: int) -> str:
     """What the units of a tree call it, counted from 1."""
     return f"perspective {tree + 1}"
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeList:
-    """Edges as arrays.
-
-    Attributes:
-        kinds: 0 for `child`, 1 for `mentions`.
-        sources: Ids of reports.
-        targets: Ids of reports or entities.
-        codes: Hashes of all three.
-    """
-
-    kinds: NDArray[np.uint8]
-    sources: Ids
-    targets: Ids
-    codes: Hashes
-
-    @classmethod
-    def of(cls, edges: Sequence[Edge]) -> EdgeList:
-        """From edges as they are stored."""
-        kinds = np.array([_KINDS.index(edge.kind) for edge in edges], dtype=np.uint8)
-        sources = np.array([edge.source for edge in edges], dtype="S24")
-        targets = np.array([edge.target for edge in edges], dtype="S24")
-        return cls(kinds, sources, targets, _codes(kinds, id_hashes(sources), id_hashes(targets)))
-
-    def without(self, others: EdgeList) -> tuple[Edge, ...]:
-        """Those that the others do not have, each once."""
-        there = np.sort(others.codes)
-        at = np.searchsorted(there, self.codes)
-        fresh = np.flatnonzero(np.append(there, np.uint64(0))[at] != self.codes)
-        kept = np.sort(fresh[np.unique(self.codes[fresh], return_index=True)[1]])
-        ids = (found[kept].astype(str).tolist() for found in (self.sources, self.targets))
-        return tuple(Edge(_KINDS[kind], *ends) for kind, *ends in zip(self.kinds[kept].tolist(), *ids, strict=True))
-
-
-def _codes(kinds: NDArray[np.uint8], sources: Hashes, targets: Hashes) -> Hashes:
-    return np.asarray((sources * _SOURCE ^ targets) * _TARGET + kinds.astype(np.uint64), dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +79,12 @@ class ReportTable:
     children: Ints = field(default_factory=_pairs)
     mentions: Ints = field(default_factory=_pairs)
 
-    def edges(self) -> EdgeList:
-        """The edges from reports to what is right below them."""
-        kinds = np.repeat(np.arange(2, dtype=np.uint8), (len(self.children), len(self.mentions)))
-        above = np.concatenate([self.children[:, 0], self.mentions[:, 0]])
-        # Reports and entities are numbered in one row: each id is hashed once.
-        below = np.concatenate([self.children[:, 1], self.mentions[:, 1] + len(self.reports)])
-        ids = np.concatenate([self.reports, self.entities])
-        hashes = id_hashes(ids)
-        return EdgeList(kinds, ids[above], ids[below], _codes(kinds, hashes[above], hashes[below]))
+    def __iter__(self) -> Iterator[Edge]:
+        """The edges from reports to what is right below them, each once; made as they are asked for."""
+        reports, entities = self.reports.astype(str).tolist(), self.entities.astype(str).tolist()
+        for kind, pairs, below in (("child", self.children, reports), (MENTIONS, self.mentions, entities)):
+            for report, number in np.unique(pairs, axis=0).tolist():
+                yield Edge(kind, reports[report], below[number])
 
     def find(self, signatures: Hashes) -> Ints:
         """Numbers of the nodes that have these signatures, -1 where none has."""

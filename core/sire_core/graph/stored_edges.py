@@ -6,11 +6,12 @@ from collections.abc import Iterable
 
 from sire_core.graph.columns import EdgeColumns
 from sire_core.graph.interactions.table import GRAPH_NOTE, InteractionTable
+from sire_core.graph.report_table import REPORTS, ReportTable
 from sire_core.types import Edge
 
 __all__ = ["EDGE_NOTES", "edges_of_note"]
 
-EDGE_NOTES = ("%/%", GRAPH_NOTE)
+EDGE_NOTES = ("%/%", GRAPH_NOTE, REPORTS)
 """Patterns of SQL for the keys of these notes: blocks of an entity graph are `kind/block`."""
 
 
@@ -23,4 +24,6 @@ def edges_of_note(key: str, note: bytes) -> Iterable[Edge]:
     """
     if key == GRAPH_NOTE:
         return InteractionTable.from_note(note) or ()
+    if key == REPORTS:
+        return ReportTable.from_note(note)
     return EdgeColumns.from_bytes(note).edges(key.split("/", 1)[0])

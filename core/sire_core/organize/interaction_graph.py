@@ -75,7 +75,7 @@ class InteractionGraph(OrganizerBase):
 
     def settings(self) -> Mapping[str, Any]:
         """Settings that change what is built, and the form in which it is kept."""
-        return {**asdict(self), "stored_as": GRAPH_NOTE}
+        return {**asdict(self), "version": "v2"}
 
     def describe(self) -> str:
         """What is built, and what it costs."""

@@ -128,7 +128,7 @@ class Perspectives(OrganizerBase):
         from dataclasses import asdict
 
         sizes = None if self.sizes is None else list(self.sizes)  # as the store reads it again
-        return {**asdict(self), "sizes": sizes, "version": "v2"}
+        return {**asdict(self), "sizes": sizes, "version": "v3"}
 
     def describe(self) -> str:
         """What is built, and what it costs."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sire_core.graph.report_table import REPORTS, EdgeList, ReportTable, tree_name
+from sire_core.graph.report_table import REPORTS, ReportTable, tree_name
 from sire_core.organize.reports.extractive_reports import Report, extract_report
 from sire_core.organize.reports.forest import TreeReports, table_of
-from sire_core.protocols import Delta
+from sire_core.protocols import BlockEdges, Delta
 from sire_core.types import Failure, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ class ReportWriter:
         self._context_tokens = context_tokens
         note = view.notes([REPORTS]).get(REPORTS)
         self._before = ReportTable.of_units(view.units()) if note is None else ReportTable.from_note(note)
-        self._edges = EdgeList.of(view.edges()) if note is None else self._before.edges()
         self._evidence = self._before.by_evidence()
         self._numbers = {passage: number for number, found in enumerate(network.passages) for passage in found}
         self._fresh: dict[str, Unit] = {}
@@ -86,15 +85,13 @@ class ReportWriter:
             state: To be stored.
             notes: Likewise, beside the table.
         """
-        edges = table.edges()
         old = set(self._before.reports.astype(str).tolist())
         stored = {unit.id: unit for unit in self._view.units([found for found in self._fresh if found in old])}
         now = set(table.reports.astype(str).tolist())
         return Delta(
             put_units=tuple(unit for unit in self._fresh.values() if stored.get(unit.id) != unit),
             drop_units=tuple(sorted(old - now)),
-            put_edges=edges.without(self._edges),
-            drop_edges=self._edges.without(edges),
+            in_blocks=BlockEdges(put=table, drop=self._before),
             state=state,
             notes={**notes, REPORTS: table.to_note()},
             failures=tuple(self._failures),
