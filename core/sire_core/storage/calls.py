@@ -41,6 +41,10 @@ class CallStore:
         """Close the file."""
         self._db.close()
 
+    def settle(self) -> None:
+        """See `Database.settle`."""
+        self._db.settle()
+
     def replaced(self) -> bool:
         """Whether another file has taken the place of this one."""
         return self._db.replaced()

@@ -18,6 +18,8 @@ __all__ = ["Database", "FileStamp"]
 
 _ROWS = 2000  # fetched at once
 _VARIABLES = 900  # SQLite's smallest compiled-in limit on bound variables is 999
+_WAIT = 30_000  # milliseconds for another process's lock
+_LOG, _LOG_SHARE = 1 << 18, 8  # bytes of a log that is short; and of which part of its file one is
 
 FileStamp = tuple[int, ...]
 """Inode, size and time of a file, and of its log where that holds something."""
@@ -263,6 +265,26 @@ class Database:
                 self._known = self.stamp() if known else ()
         except sqlite3.Error as error:
             raise explained(error, self.path) from error
+
+    def settle(self) -> None:
+        """Move a long log into the file and empty it, unless somebody reads from it.
+
+        SQLite keeps a log as long as it ever was until the file is closed: after a build, as long as the file. What
+        cannot be moved now, because the disk is full for example, is safe in the log, and is moved later.
+        """
+        if self.path is None:
+            return
+        with self._lock, suppress(sqlite3.Error, OSError):
+            log = self.path.with_name(self.path.name + "-wal").stat().st_size
+            if log < max(_LOG, self.path.stat().st_size // _LOG_SHARE) or self._in_transaction():
+                return
+            known = self.trusted()
+            try:
+                self._connection.execute("PRAGMA busy_timeout=0")  # who reads is not waited for
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout={_WAIT}")
+                self._known = self.stamp() if known else ()
 
     def compact(self) -> None:
         """Give freed pages back and overwrite what was deleted.

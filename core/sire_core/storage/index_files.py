@@ -209,6 +209,8 @@ class IndexFiles:
         self.pools.committed(None)
         self._show(committed)
         self.folder.clean(lambda name: name not in pools)
+        self.store.settle()
+        self.calls.settle()
 
     def _show(self, committed: Manifest) -> None:
         assert self.folder is not None

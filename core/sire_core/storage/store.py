@@ -300,6 +300,10 @@ class Store:
         tables = {owner: delta.tables.items() for owner, delta in commit.deltas.items()}
         self._known = (name, {owner: {table: change.known for table, change in own} for owner, own in tables.items()})
 
+    def settle(self) -> None:
+        """See `Database.settle`."""
+        self._db.settle()
+
     def compact(self) -> None:
         """Overwrite what was deleted and give the space back."""
         self._db.compact()

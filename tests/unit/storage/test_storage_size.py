@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 import tracemalloc
 from contextlib import closing
 
@@ -26,11 +27,35 @@ def passage(number: int) -> Document:
     return Document(f"d{number}", " ".join(sentences), title=f"Place {number}")
 
 
-def test_a_passage_of_a_hundred_words_takes_at_most_fifteen_kilobytes(tmp_path):
+def size_of(folder) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_passage_of_a_hundred_words_takes_at_most_fifteen_kilobytes_while_the_index_is_open_and_after(tmp_path):
     with Index(tmp_path / "index", recipe="sire") as index:
         index.build([passage(number) for number in range(400)])
-    size = sum(path.stat().st_size for path in (tmp_path / "index").rglob("*") if path.is_file())
-    assert size / 400 < 15 * 1024
+        sizes = [size_of(tmp_path / "index")]
+    sizes.append(size_of(tmp_path / "index"))
+    assert max(sizes) / 400 < 15 * 1024
+
+
+def test_a_reader_delays_no_build_and_sees_its_state_until_it_lets_go_of_it(tmp_path):
+    folder = tmp_path / "index"
+    log = folder / "index.sqlite-wal"
+    with Index(folder, recipe="sire") as index:
+        index.build([passage(number) for number in range(20)])
+        with closing(sqlite3.connect(folder / "index.sqlite", isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            before = reader.execute("SELECT count(*) FROM documents").fetchone()
+            start = time.monotonic()
+            index.add([passage(number) for number in range(20, 220)])
+            assert time.monotonic() - start < 20  # SQLite would wait for 30 seconds
+            assert reader.execute("SELECT count(*) FROM documents").fetchone() == before
+        assert log.stat().st_size > 1 << 18
+        assert index.search("Who owned Place 211?", 3)
+        index.add([passage(220)])
+        assert log.stat().st_size == 0
+        assert index.stats()["documents"] == 221
 
 
 def test_records_that_were_stored_as_text_are_still_known(tmp_path):
