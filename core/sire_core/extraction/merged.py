@@ -19,9 +19,9 @@ from sire_core.extraction.rules import RulesExtractor
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 if TYPE_CHECKING:
-    from sire_core.protocols import ChunkInContext, LanguageModel
+    from sire_core.protocols import ChunkInContext, Extractor, LanguageModel
 
-__all__ = ["MergedExtractor", "merge_records"]
+__all__ = ["MergedExtractor", "merge_records", "model_extractor"]
 
 _COVERED = 0.7
 """Share of the different words of a sentence that a model's fact must have to have said it."""
@@ -147,3 +147,19 @@ def _joined(fact: Fact, other: Fact) -> Fact:
     return replace(
         fact, entities=tuple(dict.fromkeys((*fact.entities, *other.entities))), triples=(*fact.triples, *more)
     )
+
+
+def model_extractor(
+    model: LanguageModel, extraction: str, concurrency: int | None = None, *, native: str = "sirerag"
+) -> Extractor:
+    """The extractor that `Index(extraction=...)` names.
+
+    Args:
+        model: Who is asked.
+        extraction: `joint`, `native` or `model+rules`.
+        concurrency: Passages under way at once; None takes the model's own.
+        native: Whose way `native` means; see `Recipe.native`.
+    """
+    if extraction == "model+rules":
+        return MergedExtractor(model, concurrency=concurrency)
+    return ModelExtractor(model, native=native if extraction == "native" else None, concurrency=concurrency)

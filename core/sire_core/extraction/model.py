@@ -21,9 +21,9 @@ from sire_core.protocols import ChunkInContext, Prompt
 from sire_core.types import Chunk, Entity, ExtractionRecord
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Extractor, LanguageModel
+    from sire_core.protocols import LanguageModel
 
-__all__ = ["ModelExtractor", "model_extractor"]
+__all__ = ["ModelExtractor"]
 
 _CONTEXT_TOKENS = 200
 _ANSWER_BASE = 800
@@ -206,21 +206,3 @@ def _tail(text: str) -> str:
     """The end of the previous chunk: what a reference most likely points to."""
     words = text.split()
     return text if len(words) <= _CONTEXT_TOKENS else "… " + " ".join(words[-_CONTEXT_TOKENS:])
-
-
-def model_extractor(
-    model: LanguageModel, extraction: str, concurrency: int | None = None, *, native: str = "sirerag"
-) -> Extractor:
-    """The extractor that `Index(extraction=...)` names.
-
-    Args:
-        model: Who is asked.
-        extraction: `joint`, `native` or `model+rules`.
-        concurrency: Passages under way at once; None takes the model's own.
-        native: Whose way `native` means; see `Recipe.native`.
-    """
-    if extraction == "model+rules":
-        from sire_core.extraction.merged import MergedExtractor
-
-        return MergedExtractor(model, concurrency=concurrency)
-    return ModelExtractor(model, native=native if extraction == "native" else None, concurrency=concurrency)

@@ -89,7 +89,7 @@ def _workers(
             given.extractor or RulesExtractor(),
             lambda max_tokens, progress: ExtractiveSummarizer(max_tokens, progress=progress),
         )
-    from sire_core.extraction.model import model_extractor
+    from sire_core.extraction.merged import model_extractor
     from sire_core.models.caching import CachedModel
     from sire_core.models.usage_meter import UsageMeter, with_meter
     from sire_core.organize.summaries.model_summary import ModelSummarizer

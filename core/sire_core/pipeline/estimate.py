@@ -96,7 +96,7 @@ async def estimate_build(
     Raises:
         ConfigurationError: The recipe needs a library that is not installed.
     """
-    from sire_core.extraction.model import model_extractor
+    from sire_core.extraction.merged import model_extractor
     from sire_core.models.prices import load_prices, price_of
 
     recipe, _ = given.built_by(library.manifest() if library else Manifest())
