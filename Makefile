@@ -31,7 +31,7 @@ benchmark-quick: $(STAMP)  ## speed and memory of indexing, loading and searchin
 benchmark-quality: $(STAMP)  ## recall of every set of SIRE_DATA without a model; goes on where it was interrupted
 	$(BIN)/python benchmarks/quality.py
 
-benchmark-peers: $(STAMP)  ## beside other libraries, each in an environment of its own; goes on where it was interrupted
+benchmark-peers: $(STAMP)  ## beside other libraries, each in an environment of its own; goes on in build/peers where it was interrupted
 	$(BIN)/python benchmarks/peers/install.py
 	$(BIN)/python benchmarks/peers/run.py
 

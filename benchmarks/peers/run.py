@@ -6,7 +6,8 @@
 Every peer gets the same passages of MuSiQue, the same embedder (ours, fitted before), an instant scripted model over
 real HTTP, one thread, and a process of its own. CPU seconds are those of the peer's process without the embedder's; the
 model is another process. A peer that fails is named with its error. `--out` keeps rows beside the table (`.json`), so
-that the same command goes on where it was interrupted.
+that the same command goes on where it was interrupted: by default in `build/peers`, not over the published table,
+whose rows would count as measured already.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 DATA = Path(os.environ.get("SIRE_DATA", ROOT.parent / "shared" / "data"))
 ENVIRONMENTS = ROOT / "build" / "peers"
-RESULTS = ROOT / "benchmarks" / "results" / "peers.md"
+RESULTS = ENVIRONMENTS / "peers.md"
 PINNED = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 SECONDS = 1500
 _ERROR = re.compile(r"[\w.]*(?:Error|Exception)\b.*")
@@ -232,6 +233,7 @@ def main() -> None:
                 if wanted and passages <= peer.most:
                     print(f"{passages:,} passages: {peer.name}", file=sys.stderr, flush=True)
                     rows[peer.name] = measure(peer, Path(name))
+                    kept.parent.mkdir(parents=True, exist_ok=True)
                     kept.write_text(json.dumps(known, indent=1) + "\n")
     text = (HERE / "notes.md").read_text()
     for passages, rows in known.items():
