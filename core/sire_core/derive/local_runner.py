@@ -97,4 +97,6 @@ class _Parts(Sequence[Sequence[P]]):
         return (len(self._items) + self._size - 1) // self._size
 
     def __getitem__(self, number: Any) -> Any:
+        if not 0 <= number < len(self):
+            raise IndexError(number)  # or a runner that iterates over its parts would never come to their end
         return self._items[number * self._size : (number + 1) * self._size]
