@@ -182,9 +182,7 @@ class CallStore:
     def clear_vectors(self) -> None:
         """Drop the vectors, once the index holds them."""
         if self._db.read("SELECT 1 FROM vectors LIMIT 1"):
-            with self._db.transaction() as connection:
-                connection.execute("DELETE FROM vectors")
-            self._db.shrink()
+            self._db.discard("vectors")
 
     # --- what embedders and extractors learned ----------------------------------------------------------------------
 

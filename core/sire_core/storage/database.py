@@ -32,7 +32,7 @@ class Database:
         path: The file; None keeps everything in memory.
         schema: `CREATE TABLE IF NOT EXISTS` statements.
         upgrade: Brings tables of earlier versions up to date, where the file can be written.
-        shrinks: A new file is made so that `shrink` can give back the space of what was deleted.
+        shrinks: A new file is made so that `discard` can give back the space of what was deleted.
         page_size: Bytes of a page of a new file. Large ones waste less room behind rows of a few kilobytes.
 
     Raises:
@@ -256,12 +256,29 @@ class Database:
         except StorageError as error:
             return [str(error)]
 
-    def shrink(self) -> None:
-        """Give back the space of what was deleted, where the file was made for that."""
+    def discard(self, table: str) -> None:
+        """Empty a table and give its space back, where the file was made for that.
+
+        What was in it is not overwritten with zeros, as SQLite does where it is built so: of a million vectors that
+        would be gigabytes. Where more than half of the file is free now, what stays is written again, as pages are
+        given back one by one in a time that grows with the square of how many there are.
+        """
         try:
             with self._lock:
                 known = self.trusted()
-                self._connection.executescript("PRAGMA incremental_vacuum")
+                ask = self._connection.execute
+                (overwrites,) = ask("PRAGMA secure_delete").fetchone()
+                ask("PRAGMA secure_delete=FAST").fetchone()
+                try:
+                    with self.transaction() as connection:
+                        connection.execute(f"DELETE FROM {table}")
+                finally:
+                    ask(f"PRAGMA secure_delete={overwrites}").fetchone()
+                free, pages = (ask(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_count"))
+                with suppress(sqlite3.OperationalError):  # a full disk, or somebody reads: the next time, then
+                    self._connection.executescript("VACUUM" if 2 * free > pages else "PRAGMA incremental_vacuum")
+                    if 2 * free > pages:
+                        self._empty_log()  # until then the file is as long as before
                 self._known = self.stamp() if known else ()
         except sqlite3.Error as error:
             raise explained(error, self.path) from error
@@ -280,11 +297,16 @@ class Database:
                 return
             known = self.trusted()
             try:
-                self._connection.execute("PRAGMA busy_timeout=0")  # who reads is not waited for
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self._empty_log()
             finally:
-                self._connection.execute(f"PRAGMA busy_timeout={_WAIT}")
                 self._known = self.stamp() if known else ()
+
+    def _empty_log(self) -> None:
+        try:
+            self._connection.execute("PRAGMA busy_timeout=0")  # who reads is not waited for
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout={_WAIT}")
 
     def compact(self) -> None:
         """Give freed pages back and overwrite what was deleted.
