@@ -179,7 +179,13 @@ def langchain_store(request, kind):
     if kind == "langchain memory":
         return InMemoryVectorStore(Hashed())
     PGVector = pytest.importorskip("langchain_postgres").PGVector
-    place = request.getfixturevalue("postgres").replace("postgresql://", "postgresql+psycopg://")
-    store = PGVector(Hashed(), connection=place, collection_name=f"c{random.randrange(10**12)}", use_jsonb=True)
+    psycopg = pytest.importorskip("psycopg")
+    server = request.getfixturevalue("postgres")
+    database = f"d{random.randrange(10**12)}"  # its own: ids are unique across the collections of a database
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {database}")
+    place = server.replace("postgresql://", "postgresql+psycopg://").replace("/postgres?", f"/{database}?")
+    assert database in place
+    store = PGVector(Hashed(), connection=place, collection_name="passages", use_jsonb=True)
     request.addfinalizer(store._engine.dispose)
     return store
