@@ -102,11 +102,11 @@ class IndexWriter:
         from sire_core.storage.commit import Commit
         from sire_core.storage.index_files import require_built
 
-        library = self._session.files()
-        library.refresh()
-        require_built(library)
-        async with self._writing(library):
-            manifest = library.refresh()
+        files = self._session.files()
+        files.refresh()
+        require_built(files)
+        async with self._writing(files):
+            manifest = files.refresh()
             kept = tuple(built for built in manifest.recipes if built.name != name)
             if len(kept) == len(manifest.recipes):
                 held = ", ".join(dict.fromkeys(built.name for built in manifest.recipes))
@@ -117,10 +117,10 @@ class IndexWriter:
             gone = [owner for built in manifest.recipes for owner in built.owners if owner not in staying]
             after = replace(manifest, generation=manifest.generation + 1, recipes=kept)
             commit = Commit(drop_owners=list(dict.fromkeys(gone)), manifest=after.to_json())
-            await finish_in_thread(lambda: library.store.commit(commit))
-            await finish_in_thread(library.publish)
-            self._session.changed(library.manifest())
-            await sync_mirrors(library, None, self._configuration.mirrors)
+            await finish_in_thread(lambda: files.store.commit(commit))
+            await finish_in_thread(files.publish)
+            self._session.changed(files.manifest())
+            await sync_mirrors(files, None, self._configuration.mirrors)
 
     async def purge(self) -> None:
         """Overwrite what documents that are gone left behind, and drop it from the vector stores."""
@@ -130,10 +130,10 @@ class IndexWriter:
         from sire_core.pipeline.mirroring import purge
 
         self._session.built()
-        library = self._session.files()
+        files = self._session.files()
         gc.collect()  # a snapshot that nobody uses any more, but in a cycle, would still be reading
-        async with self._writing(library):
-            await finish_in_thread(library.purge)
+        async with self._writing(files):
+            await finish_in_thread(files.purge)
         await self.push()
         await purge(self._configuration.mirrors)
 
@@ -150,8 +150,8 @@ class IndexWriter:
 
         path = self._configuration.path
         there = self._session.open_files() is not None or (path is not None and (path / "index.sqlite").exists())
-        library = self._session.files() if there else None
-        return await estimate_build(library, check_documents(documents), self._configuration, price)
+        files = self._session.files() if there else None
+        return await estimate_build(files, check_documents(documents), self._configuration, price)
 
     async def reembed(self, path: Path, embedder: Embedder | str) -> BuildReport:
         """Build the same corpus and recipes in another folder, with other vectors."""
@@ -165,13 +165,13 @@ class IndexWriter:
         self._configuration.refuse_limited("a copy holds everything")
         embedder = resolve_embedder(embedder)
         manifest, _ = self._session.built()
-        library = self._session.files()
+        files = self._session.files()
         for built in manifest.recipes:
             self._configuration.check_rebuilds(built)
-        with library.store.snapshot():
-            stored = library.store.documents()
-            chunks = library.store.chunks(stored)
-        await asyncio.to_thread(library.copy_calls, path)
+        with files.store.snapshot():
+            stored = files.store.documents()
+            chunks = files.store.chunks(stored)
+        await asyncio.to_thread(files.copy_calls, path)
         chunker = SentenceChunker(**manifest.chunker) if manifest.chunker else None
         report: BuildReport | None = None
         for built in manifest.recipes:
@@ -187,7 +187,7 @@ class IndexWriter:
                 )
             finally:
                 session.close()
-        await asyncio.to_thread(library.copy_adapter_files, path)
+        await asyncio.to_thread(files.copy_adapter_files, path)
         assert report is not None  # an index that was built has a recipe
         return report
 
@@ -198,17 +198,17 @@ class IndexWriter:
         from sire_core.pipeline.memory import LARGE, give_back, rare_collections
         from sire_core.pipeline.mirroring import sync_mirrors
 
-        library = self._session.files(create=True)
-        async with self._writing(library):
+        files = self._session.files(create=True)
+        async with self._writing(files):
             with rare_collections():
-                report = await apply_plan(library, plan, self._configuration)
+                report = await apply_plan(files, plan, self._configuration)
                 if large := report.added + report.updated > LARGE:
                     give_back()
-                await finish_in_thread(library.publish)
+                await finish_in_thread(files.publish)
             if large:
                 give_back()
-            self._session.changed(library.manifest())
-            missed = await sync_mirrors(library, self._session.meant(library.manifest()), self._configuration.mirrors)
+            self._session.changed(files.manifest())
+            missed = await sync_mirrors(files, self._session.meant(files.manifest()), self._configuration.mirrors)
         return replace(report, failures=(*report.failures, *missed)) if missed else report
 
     async def prepare(self) -> None:
@@ -225,7 +225,7 @@ class IndexWriter:
         await asyncio.to_thread(prepare)
 
     @asynccontextmanager
-    async def _writing(self, library: IndexFiles) -> AsyncIterator[None]:
+    async def _writing(self, files: IndexFiles) -> AsyncIterator[None]:
         """Hold the writer's lock; wait for it as long as was configured, without holding up the event loop."""
         import asyncio
         import time
@@ -234,7 +234,7 @@ class IndexWriter:
         with ExitStack() as held:
             while True:
                 try:
-                    held.enter_context(library.writing())
+                    held.enter_context(files.writing())
                     break
                 except IndexLockedError:
                     if time.monotonic() >= deadline:

@@ -95,8 +95,8 @@ class PoolReader:
         """See `current`; deriving a pool does not hold up the event loop."""
         import asyncio
 
-        last, library = self._last, self._opened()
-        if last is not None and library is not None and last.fresh(library.stamp()):
+        last, files = self._last, self._opened()
+        if last is not None and files is not None and last.fresh(files.stamp()):
             return last.view, last.recipe
         return await asyncio.to_thread(self.current)
 
@@ -147,10 +147,10 @@ class PoolReader:
         from sire_core.storage.pools import Pools
         from sire_core.storage.store import Store
 
-        library, read = self._files(), self._current(newest=True)
-        if library.folder is None or not read.built.owners:
+        files, read = self._files(), self._current(newest=True)
+        if files.folder is None or not read.built.owners:
             return read.view, read.recipe  # nothing is read later, or nobody else could hold it
-        store = Store(library.folder.index_file)
+        store = Store(files.folder.index_file)
         commit = store.hold()
         manifest = Manifest.from_json(store.manifest())
         built = self._meant(manifest)
@@ -161,22 +161,22 @@ class PoolReader:
                 self._last = read = self._read(self._files().stamp(), self._last)
         if (commit, built) == (read.commit, read.built):
             return read.view.reading(later.edges, later.notes), read.recipe
-        pool = Pools(library.folder, lambda: store).get(built, manifest.generation)
+        pool = Pools(files.folder, lambda: store).get(built, manifest.generation)
         try:
-            return self._view(pool, manifest, built, later, None if library.store.replaced() else read.view)
+            return self._view(pool, manifest, built, later, None if files.store.replaced() else read.view)
         except EmbedderMismatchError:  # see `_read`
-            if library.refresh().generation == manifest.generation:
+            if files.refresh().generation == manifest.generation:
                 raise
             return self._held()
 
     def _settled(self) -> tuple[PoolView, Recipe]:
         from sire_core.storage.later_reads import LaterReads
 
-        library, last = self._files(), self._last
-        with library.store.snapshot():
+        files, last = self._files(), self._last
+        with files.store.snapshot():
             manifest, built = self._built()
-            pool = library.pools.get(built, manifest.generation)
-            later = LaterReads(library.store, library.store.commits()[0], tuple(built.owners))
+            pool = files.pools.get(built, manifest.generation)
+            later = LaterReads(files.store, files.store.commits()[0], tuple(built.owners))
             later.read_now()
             return self._view(pool, manifest, built, later, None if last is None else last.view)
 
@@ -191,23 +191,23 @@ class PoolReader:
         from sire_core.storage.later_reads import LaterReads
 
         leaves_to_parent(self)
-        library = self._files()
+        files = self._files()
         tries = 0
         while True:
             tries += 1
-            self._wait_for(library.refresh().generation)
-            with library.store.snapshot():
+            self._wait_for(files.refresh().generation)
+            with files.store.snapshot():
                 manifest, built = self._built()
-                commit = library.store.commits()[0]
+                commit = files.store.commits()[0]
                 if last is not None and (commit, built) == (last.commit, last.built) and last.view.intact():
                     return last._replace(stamp=stamp)
-                pool = library.pools.get(built, manifest.generation)
-            later = LaterReads(library.store, commit, tuple(built.owners))
+                pool = files.pools.get(built, manifest.generation)
+            later = LaterReads(files.store, commit, tuple(built.owners))
             try:
                 view, recipe = self._view(pool, manifest, built, later, None if last is None else last.view)
             except EmbedderMismatchError:
                 # A writer that fitted the embedder again drops the old state when it has committed: look again.
-                if library.refresh().generation == manifest.generation:
+                if files.refresh().generation == manifest.generation:
                     raise
                 continue
             if last is not None and isinstance(recipe.ranker, PreparedRanker):
@@ -232,7 +232,7 @@ class PoolReader:
         followed = self._followed(self._files(), tuple(built.owners))
         return PoolView(pool, embedder, model, later.edges, later.notes, followed, before, wrap), recipe
 
-    def _followed(self, library: IndexFiles, owners: tuple[str, ...]) -> FollowedIndex | None:
+    def _followed(self, files: IndexFiles, owners: tuple[str, ...]) -> FollowedIndex | None:
         """The user's own store, and what it has still to hear of."""
         from sire_core.search.vectors.store_scores import FollowedIndex
         from sire_core.storage.behind import Behind
@@ -241,7 +241,7 @@ class PoolReader:
         if vectors is None:
             return None
         if self._behind is None:
-            self._behind = Behind(library, [mirror.name for mirror in self._configuration.mirrors])
+            self._behind = Behind(files, [mirror.name for mirror in self._configuration.mirrors])
         return FollowedIndex(vectors, partial(self._behind.ids, owners))
 
     def _embedder(self, manifest: Manifest) -> Any:

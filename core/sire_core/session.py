@@ -26,7 +26,7 @@ __all__ = ["Session"]
 
 
 class Session:
-    """Opens the library when it is first needed and keeps the current view of its pool.
+    """Opens the files when it is first needed and keeps the current view of its pool.
 
     Args:
         configuration: The arguments of `Index`.
@@ -38,7 +38,7 @@ class Session:
         self._opened = opened
         self.began: BuiltRecipe | None = None
         """The recipe of the first use, where none was given as an object: what others build later changes nothing."""
-        self._library: IndexFiles | None = None
+        self._index_files: IndexFiles | None = None
         self._pools: Pools | None = None
         self._lock = threading.RLock()
         self._pool = PoolReader(
@@ -55,32 +55,32 @@ class Session:
         Raises:
             IndexMissingError: There is none, and `create` is off.
         """
-        library = self._open(create=create) if self._opened is None else self._opened.files(create=create)
-        library.follow()
-        before, self._pools = self._pools, library.pools
-        if before is not None and before is not library.pools:  # what was derived is of an index that is gone
+        files = self._open(create=create) if self._opened is None else self._opened.files(create=create)
+        files.follow()
+        before, self._pools = self._pools, files.pools
+        if before is not None and before is not files.pools:  # what was derived is of an index that is gone
             self._pool.forget()
-        return library
+        return files
 
     def _open(self, *, create: bool) -> IndexFiles:
         with self._lock:
-            if self._library is None:
+            if self._index_files is None:
                 from sire_core.storage.index_files import IndexFiles
 
-                self._library = IndexFiles(self._configuration.path, create=create)
-            return self._library
+                self._index_files = IndexFiles(self._configuration.path, create=create)
+            return self._index_files
 
     def open_files(self) -> IndexFiles | None:
         """The index if it is open."""
-        return (self._opened or self)._library  # noqa: SLF001 - a session like this one
+        return (self._opened or self)._index_files  # noqa: SLF001 - a session like this one
 
     def built(self) -> tuple[Manifest, BuiltRecipe]:
         """The manifest, and the recipe in it that the configuration means."""
         from sire_core.storage.index_files import require_built
 
-        library = self.files()
-        manifest = library.refresh()
-        require_built(library)
+        files = self.files()
+        manifest = files.refresh()
+        require_built(files)
         return manifest, self.meant(manifest)
 
     def meant(self, manifest: Manifest) -> BuiltRecipe:
@@ -129,10 +129,10 @@ class Session:
         from sire_core.corpus.stored import given_back
         from sire_core.storage.index_files import require_built
 
-        library = self.files()
-        library.refresh()
-        require_built(library)
-        with (store := library.store).snapshot():  # documents and passages of one generation
+        files = self.files()
+        files.refresh()
+        require_built(files)
+        with (store := files.store).snapshot():  # documents and passages of one generation
             documents = store.documents()
             passages = store.chunks(documents)
         found = {name: document for name, document in documents.items() if wanted is None or name in wanted}
@@ -203,6 +203,6 @@ class Session:
         """Let go of files."""
         self._pool.forget()
         with self._lock:
-            library, self._library, self._pools = self._library, None, None
-        if library is not None:  # without the lock: a reader that holds the database may be waiting for it
-            library.close()
+            files, self._index_files, self._pools = self._index_files, None, None
+        if files is not None:  # without the lock: a reader that holds the database may be waiting for it
+            files.close()

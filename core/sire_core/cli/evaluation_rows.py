@@ -212,11 +212,11 @@ def _refuse_other_corpus(dataset: DataSet, folder: Path) -> None:
 
     if not manifest_of(folder).generation:
         return
-    library = IndexFiles(folder)
+    files = IndexFiles(folder)
     try:
-        others = set(library.store.documents()) - {document.id for document in dataset.documents}
+        others = set(files.store.documents()) - {document.id for document in dataset.documents}
     finally:
-        library.close()
+        files.close()
     if others:
         raise ConfigurationError(
             f"{folder} holds {count(len(others), 'document')} that {dataset.name} does not have, and would lose them. "

@@ -202,11 +202,11 @@ def manifest_of(folder: Path | None) -> Manifest:
 
     if folder is None or not Folder(folder).exists():
         return Manifest()
-    library = IndexFiles(folder)
+    files = IndexFiles(folder)
     try:
-        return library.manifest()
+        return files.manifest()
     finally:
-        library.close()
+        files.close()
 
 
 def chunker_of(options: IndexOptions, manifest: Manifest) -> SentenceChunker | str | None:

@@ -26,25 +26,25 @@ Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
 """From the stored documents and all of their passages to what changes."""
 
 
-async def apply_plan(library: IndexFiles, plan: Plan, given: Configuration) -> BuildReport:
+async def apply_plan(files: IndexFiles, plan: Plan, given: Configuration) -> BuildReport:
     """Change the corpus and everything derived from it.
 
     Args:
-        library: The open index, its writer's lock held.
+        files: The open index, its writer's lock held.
         plan: What changes.
         given: The arguments of the index; gaps are filled from the folder.
     """
     import asyncio
 
-    manifest = library.refresh()
+    manifest = files.refresh()
     recipe, embedder = given.built_by(manifest)
     runner = resolve_runner(given.runner)
-    update = await asyncio.to_thread(_read, library, plan)
+    update = await asyncio.to_thread(_read, files, plan)
     failures: list[Failure] = []
-    model, meter, extractor, summarizer = _workers(library, given, recipe, update.after.hashes, failures)
-    embedder, extractor = await asyncio.to_thread(_fit, library, update, recipe, embedder, extractor)
+    model, meter, extractor, summarizer = _workers(files, given, recipe, update.after.hashes, failures)
+    embedder, extractor = await asyncio.to_thread(_fit, files, update, recipe, embedder, extractor)
     context = BuildContext(
-        given, library, manifest, update, recipe, embedder, extractor, model, summarizer, failures, meter, runner
+        given, files, manifest, update, recipe, embedder, extractor, model, summarizer, failures, meter, runner
     )
     report = await Builder(context).run()
     if meter is None:
@@ -60,19 +60,19 @@ async def apply_plan(library: IndexFiles, plan: Plan, given: Configuration) -> B
     )
 
 
-def _read(library: IndexFiles, plan: Plan) -> CorpusUpdate:
-    library.require_sound()  # what is committed next is computed from it
-    corpus = library.store.corpus()
+def _read(files: IndexFiles, plan: Plan) -> CorpusUpdate:
+    files.require_sound()  # what is committed next is computed from it
+    corpus = files.store.corpus()
     return corpus.updated(plan(corpus.documents, corpus.chunks))
 
 
 def _workers(
-    library: IndexFiles, given: Configuration, recipe: Recipe, hash_of: Mapping[str, str], failures: list[Failure]
+    files: IndexFiles, given: Configuration, recipe: Recipe, hash_of: Mapping[str, str], failures: list[Failure]
 ) -> tuple[LanguageModel | None, UsageMeter | None, Extractor, Callable[[int, Callable[[int, int], None]], Summarizer]]:
     """Who answers, counts, extracts and summarises: a model whose answers are stored, or nobody but rules.
 
     Args:
-        library: Keeps answers.
+        files: Keeps answers.
         given: The arguments of the index.
         recipe: What is built.
         hash_of: Content hash by chunk id, so that a purge finds the answers that a passage went into.
@@ -97,7 +97,7 @@ def _workers(
     meter = UsageMeter(given.limits)
 
     def cached(stage: str) -> CachedModel:
-        return CachedModel(model, library.calls, stage, meter=meter, source_of=lambda found: hash_of.get(found, found))
+        return CachedModel(model, files.calls, stage, meter=meter, source_of=lambda found: hash_of.get(found, found))
 
     def summarizer(max_tokens: int, progress: Callable[[int, int], None]) -> Summarizer:
         asked, write_down = cached("summaries"), failures.append
@@ -131,12 +131,12 @@ class _Texts(Sequence[str]):
 
 
 def _fit(
-    library: IndexFiles, update: CorpusUpdate, recipe: Recipe, embedder: Embedder, extractor: Extractor
+    files: IndexFiles, update: CorpusUpdate, recipe: Recipe, embedder: Embedder, extractor: Extractor
 ) -> tuple[Embedder, Extractor]:
-    manifest = library.manifest()
+    manifest = files.manifest()
     texts = _Texts(update.after.chunks)
-    fitted = fit_once(embedder, "embedder", manifest.embedder, library.calls, texts, refit=bool(update.change))
+    fitted = fit_once(embedder, "embedder", manifest.embedder, files.calls, texts, refit=bool(update.change))
     if not (recipe.needs_records or any(built.extraction for built in manifest.recipes)):
         return fitted, extractor
     # The extractor is never fitted again: records made with different statistics would not compare.
-    return fitted, fit_once(extractor, "extractor", manifest.extractor, library.calls, texts, refit=False)
+    return fitted, fit_once(extractor, "extractor", manifest.extractor, files.calls, texts, refit=False)

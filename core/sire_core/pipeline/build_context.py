@@ -28,7 +28,7 @@ class BuildContext:
 
     Attributes:
         given: The arguments of the index.
-        library: The open index, its writer's lock held.
+        files: The open index, its writer's lock held.
         before: What the index held.
         update: The corpus before and after the change.
         recipe: What is built.
@@ -42,7 +42,7 @@ class BuildContext:
     """
 
     given: Configuration
-    library: IndexFiles
+    files: IndexFiles
     before: Manifest
     update: CorpusUpdate
     recipe: Recipe
@@ -83,20 +83,20 @@ class BuildContext:
     @cached_property
     def stale_links(self) -> Collection[str]:
         """Ids of old chunks whose records may link other titles than before the change."""
-        return chunks_with_stale_links(self.update, self.extractor, self.library.calls)
+        return chunks_with_stale_links(self.update, self.extractor, self.files.calls)
 
     @cached_property
     def vectors(self) -> UnitEmbedder:
         """Vectors of units, or of ids of stored units, reusing what is stored."""
-        given, store, refitted = self.given, self.library.store, self.refitted
+        given, store, refitted = self.given, self.files.store, self.refitted
         return UnitEmbedder(
             self.embedder,
-            self.library.calls,
+            self.files.calls,
             (lambda _: {}) if refitted else store.vectors,
             store.units_by_id,
             given.progress,
             given.workers,
             0 if refitted else store.dimension(),
             self.runner,
-            self.library.folder.path if self.library.folder else None,
+            self.files.folder.path if self.files.folder else None,
         )

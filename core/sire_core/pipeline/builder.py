@@ -57,8 +57,8 @@ class Builder:
         self._context = context
         self._before = context.before
         self._corpus = context.update
-        self._store = context.library.store
-        self._calls = context.library.calls
+        self._store = context.files.store
+        self._calls = context.files.calls
         self._seconds: dict[str, float] = {}
         self._large = len(context.update.change.put_chunks) > LARGE
 
@@ -93,7 +93,7 @@ class Builder:
         self._store.commit(commit)
         # The first pools follow from none: nothing has to be kept until they are made.
         change = PoolChange(manifest.generation, commit, self._corpus)
-        self._context.library.pools.committed(change if self._before.generation else None)
+        self._context.files.pools.committed(change if self._before.generation else None)
         self._calls.clear_vectors()
         self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])
 

@@ -83,12 +83,12 @@ class Estimate:
 
 
 async def estimate_build(
-    library: IndexFiles | None, documents: Sequence[Document], given: Configuration, price: Price | None
+    files: IndexFiles | None, documents: Sequence[Document], given: Configuration, price: Price | None
 ) -> Estimate:
     """Estimate what `build(documents)` would ask of the model. Asks it nothing.
 
     Args:
-        library: The index, whose stored records are deducted; None when there is none yet.
+        files: The index, whose stored records are deducted; None when there is none yet.
         documents: What would be built.
         given: The arguments of the index.
         price: Price of the model; None looks it up in the packaged table.
@@ -99,11 +99,11 @@ async def estimate_build(
     from sire_core.extraction.merged import model_extractor
     from sire_core.models.prices import load_prices, price_of
 
-    recipe, _ = given.built_by(library.manifest() if library else Manifest())
+    recipe, _ = given.built_by(files.manifest() if files else Manifest())
     recipe.check_installed()
-    with library.store.snapshot() if library else nullcontext():
-        stored = library.store.documents() if library else {}
-        old = library.store.chunks(stored) if library else []
+    with files.store.snapshot() if files else nullcontext():
+        stored = files.store.documents() if files else {}
+        old = files.store.chunks(stored) if files else []
     change = plan_build(stored, documents, given.chunker_object())
     chunks = StoredCorpus.of(stored, old).updated(change).after.chunks
     if given.language_model is None:
@@ -113,10 +113,10 @@ async def estimate_build(
     if recipe.needs_records and given.extractor is None:
         extractor = model_extractor(given.language_model, given.extraction, native=recipe.native)
         native = recipe.native if given.extraction == "native" else ""
-        known = library.calls.known(extractor.fingerprint, [chunk.hash for chunk in chunks]) if library else known
+        known = files.calls.known(extractor.fingerprint, [chunk.hash for chunk in chunks]) if files else known
         asked = cast("ModelExtractor", getattr(extractor, "asked", extractor))
         extraction = estimate_extraction(missing_chunks(chunks, known), asked, price=price)
-    summaries = await _summaries(old, chunks, library, given, recipe)
+    summaries = await _summaries(old, chunks, files, given, recipe)
     return Estimate(len(chunks), len(known), extraction, summaries.priced(price), native)
 
 
@@ -186,12 +186,12 @@ def estimate_summaries(
 
 
 async def _summaries(
-    old: Sequence[Chunk], new: Sequence[Chunk], library: IndexFiles | None, given: Configuration, recipe: Recipe
+    old: Sequence[Chunk], new: Sequence[Chunk], files: IndexFiles | None, given: Configuration, recipe: Recipe
 ) -> CostRange:
     """Try the change with a model that costs nothing, and count what a real one would be asked."""
     from sire_core.pipeline.trial import known_recipes, try_change
 
-    known = known_recipes(library.manifest(), given, recipe) if library else []
+    known = known_recipes(files.manifest(), given, recipe) if files else []
     trial = await try_change(old, new, known, given, recipe)
     cost = CostRange()
     if trial is None:

@@ -28,14 +28,14 @@ _BATCH = 500
 _logger = logging.getLogger(__name__)
 
 
-async def push(library: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> int:
+async def push(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> int:
     """Bring a vector store up to date with a recipe's pool; call it while `writing`.
 
     What the store holds is written down batch by batch (of a `BufferedMirror`: once at the end): after a crash the
     rest is sent, and at most one batch again.
 
     Args:
-        library: The open index.
+        files: The open index.
         built: A recipe whose pool the store holds from now on, beside those of the others that were opened with it;
             None adds none.
         mirror: The store.
@@ -50,8 +50,8 @@ async def push(library: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *
     """
     import asyncio
 
-    plan = await _look(library, built, mirror, full=full)
-    outbox, token = library.store.outbox(mirror.name), f"{plan.index} {secrets.token_hex(8)}"
+    plan = await _look(files, built, mirror, full=full)
+    outbox, token = files.store.outbox(mirror.name), f"{plan.index} {secrets.token_hex(8)}"
     # Whichever of the two stands in the table after a crash: what was not sent is written down here.
     following = Followed(plan.owners, (plan.mark, token))
     if plan.again:
@@ -63,7 +63,7 @@ async def push(library: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *
     if not (plan.again or plan.follows or waiting):
         return 0
     await asyncio.to_thread(outbox.follow, following)
-    reader = await asyncio.to_thread(_Reader, library, plan.owners)
+    reader = await asyncio.to_thread(_Reader, files, plan.owners)
     if plan.first and isinstance(mirror, SharedMirror):
         sent = await _send_first(outbox, mirror, reader)
     else:
@@ -75,7 +75,7 @@ async def push(library: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *
 
 
 async def push_all(
-    library: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror], *, full: bool = False
+    files: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror], *, full: bool = False
 ) -> dict[str, int]:
     """Push to several stores; units sent, by the store's name. Without need nothing is written and no lock taken.
 
@@ -83,18 +83,18 @@ async def push_all(
         IndexLockedError: Another process is writing to the folder.
         Exception: Whatever a store raises.
     """
-    if not full and not any([await _is_behind(library, built, mirror) for mirror in mirrors]):
+    if not full and not any([await _is_behind(files, built, mirror) for mirror in mirrors]):
         return dict.fromkeys([mirror.name for mirror in mirrors], 0)
-    with library.writing():
-        return {mirror.name: await push(library, built, mirror, full=full) for mirror in mirrors}
+    with files.writing():
+        return {mirror.name: await push(files, built, mirror, full=full) for mirror in mirrors}
 
 
-async def sync_mirrors(library: IndexFiles, built: BuiltRecipe | None, mirrors: Sequence[Mirror]) -> list[Failure]:
+async def sync_mirrors(files: IndexFiles, built: BuiltRecipe | None, mirrors: Sequence[Mirror]) -> list[Failure]:
     """Push to several stores after a commit, which stands whatever they do; what failed waits for the next push."""
     failures = []
     for mirror in mirrors:
         try:
-            await push(library, built, mirror)
+            await push(files, built, mirror)
         except Exception as error:  # noqa: BLE001, PERF203 - a user's store may raise anything; the next one still gets its turn
             reason = f"{type(error).__name__}: {error}"[:500]
             _logger.warning("The vector store %r missed a change, which waits for it: %s", mirror.name, reason)
@@ -144,7 +144,7 @@ class _Plan:
     first: bool
 
 
-async def _look(library: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> _Plan:
+async def _look(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> _Plan:
     """Compare a store with what was written down of it.
 
     Raises:
@@ -152,9 +152,9 @@ async def _look(library: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, 
     """
     import asyncio
 
-    outbox = library.store.outbox(mirror.name)
+    outbox = files.store.outbox(mirror.name)
     known = await asyncio.to_thread(outbox.followed)
-    there = {owner for one in library.manifest().recipes for owner in one.owners}
+    there = {owner for one in files.manifest().recipes for owner in one.owners}
     wanted = () if built is None else (CORPUS, *built.owners)
     owners = tuple(dict.fromkeys([*wanted, *(found for found in known.owners if found in {CORPUS, *there})]))
     mark = await mirror.mark() if isinstance(mirror, OwnedMirror) else ""
@@ -166,25 +166,25 @@ async def _look(library: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, 
         )
     sent = await asyncio.to_thread(outbox.sent)
     other = mark not in known.marks and bool(mark or (sent and isinstance(mirror, OwnedMirror)))
-    again = full or other or await _is_lost(library, owners, mirror, sent)
+    again = full or other or await _is_lost(files, owners, mirror, sent)
     return _Plan(owners, index, mark, set(owners) != set(known.owners), again, again or not sent)
 
 
-async def _is_behind(library: IndexFiles, built: BuiltRecipe, mirror: Mirror) -> bool:
+async def _is_behind(files: IndexFiles, built: BuiltRecipe, mirror: Mirror) -> bool:
     """Whether a vector store is behind the pool."""
     import asyncio
 
-    plan = await _look(library, built, mirror)
-    return plan.again or plan.follows or bool(await asyncio.to_thread(library.store.outbox(mirror.name).pending))
+    plan = await _look(files, built, mirror)
+    return plan.again or plan.follows or bool(await asyncio.to_thread(files.store.outbox(mirror.name).pending))
 
 
-async def _is_lost(library: IndexFiles, owners: Sequence[str], mirror: Mirror, sent: Sequence[str]) -> bool:
+async def _is_lost(files: IndexFiles, owners: Sequence[str], mirror: Mirror, sent: Sequence[str]) -> bool:
     """Whether a store that can be asked lost what was sent; one unit is asked for."""
     import asyncio
 
     if not isinstance(mirror, VerifiableMirror):
         return False
-    found = await asyncio.to_thread(lambda: list(library.store.units_of(sent, owners)))
+    found = await asyncio.to_thread(lambda: list(files.store.units_of(sent, owners)))
     return bool(found) and not await mirror.holds(found[0][0].id, found[0][1])
 
 
@@ -271,12 +271,12 @@ class _Reader:
     """Reads units as stores get them.
 
     Args:
-        library: The open index.
+        files: The open index.
         owners: Owners of the recipe's pool.
     """
 
-    def __init__(self, library: IndexFiles, owners: Sequence[str]) -> None:
-        self._store = library.store
+    def __init__(self, files: IndexFiles, owners: Sequence[str]) -> None:
+        self._store = files.store
         self._owners = owners
         self._chunks = {chunk.id: chunk for chunk in self._store.chunks()}
 

@@ -39,7 +39,7 @@ class OrganizerView:
         self._context = context
         self._records = records
         self._corpus = context.update.after
-        self._store = context.library.store
+        self._store = context.files.store
         self._finished = finished
 
     @property

@@ -60,7 +60,7 @@ async def organize_all(jobs: Sequence[Job], context: BuildContext) -> Mapping[st
         ConfigurationError: An organizer requires one that does not come before it.
     """
     # Not the build's: what it has read is let go of before the commit.
-    records = RecordReader(context.update, context.extractor, context.library.calls)
+    records = RecordReader(context.update, context.extractor, context.files.calls)
     finished: dict[str, tuple[str, Delta]] = {}
     deltas: dict[str, Delta] = {}
     for done, job in enumerate(jobs):

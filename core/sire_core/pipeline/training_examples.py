@@ -44,21 +44,21 @@ def training_examples(
     """
     import numpy as np
 
-    library = IndexFiles(Path(folder))
+    files = IndexFiles(Path(folder))
     try:
-        built = library.manifest().find(None, recipe)
+        built = files.manifest().find(None, recipe)
         if "|extract/" not in built.extraction:
             raise ConfigurationError(
                 f"{folder}: {built.name} was built from {built.extraction or 'no records'}, not by a model with one "
                 "call per passage. Build it with --llm MODEL and without --native."
             )
-        chunks = library.store.chunks()
+        chunks = files.store.chunks()
         names = list(dict.fromkeys(chunk.doc_id for chunk in chunks))
         drawn = np.random.default_rng(seed).permutation(len(names))[:documents]
         wanted = {names[number] for number in drawn.tolist()}
         asker = ModelExtractor(DryRunModel())
         items = [item for item in missing_chunks(chunks, set()) if item.chunk.doc_id in wanted]
-        records = library.calls.records(built.extraction, [item.chunk.hash for item in items])
+        records = files.calls.records(built.extraction, [item.chunk.hash for item in items])
         for item in items:
             record = records.get(item.chunk.hash)
             if record is None or record.status == "failed":
@@ -70,4 +70,4 @@ def training_examples(
             roles = ("system", "user", "assistant")
             yield {"messages": [{"role": r, "content": t} for r, t in zip(roles, texts, strict=True)]}
     finally:
-        library.close()
+        files.close()

@@ -81,7 +81,7 @@ async def try_change(
     calm = [found for found in together if before.get(found) == after.get(found)]
     scale = _step(moved, _MOVED)
     tried = {*moved[::scale], *calm[:: _step(calm, _CALM)]}
-    library = IndexFiles(None)
+    files = IndexFiles(None)
     free = replace(
         given,
         recipe=recipe,
@@ -93,30 +93,30 @@ async def try_change(
     )
     try:
         for there in known:
-            await _build(library, [before[found] for found in before if found in tried], replace(free, recipe=there))
-        seen = set(_tokens_below(library))
-        asked = await _build(library, [after[found] for found in after if found in tried], free)
-        below = tuple(size for unit, size in _tokens_below(library).items() if unit not in seen)
+            await _build(files, [before[found] for found in before if found in tried], replace(free, recipe=there))
+        seen = set(_tokens_below(files))
+        asked = await _build(files, [after[found] for found in after if found in tried], free)
+        below = tuple(size for unit, size in _tokens_below(files).items() if unit not in seen)
     finally:
-        library.close()
+        files.close()
     return Trial(scale, below, asked)
 
 
-async def _build(library: IndexFiles, documents: Sequence[Document], given: Configuration) -> StageUsage | None:
+async def _build(files: IndexFiles, documents: Sequence[Document], given: Configuration) -> StageUsage | None:
     from sire_core.pipeline.apply import apply_plan
 
-    report = await apply_plan(library, lambda stored, _: plan_build(stored, documents, None), given)
+    report = await apply_plan(files, lambda stored, _: plan_build(stored, documents, None), given)
     return report.usage.get("organizing")
 
 
-def _tokens_below(library: IndexFiles) -> dict[str, tuple[str, int]]:
+def _tokens_below(files: IndexFiles) -> dict[str, tuple[str, int]]:
     """Kind of every summary of a tree, and the tokens of what it stands on."""
     from sire_core.algorithms.text import count_tokens
 
-    owners = library.store.owners()
-    units = {unit.id: unit for owner in owners for unit in library.store.units(owner)}
+    owners = files.store.owners()
+    units = {unit.id: unit for owner in owners for unit in files.store.units(owner)}
     below: dict[str, int] = {}
-    for edge in library.store.edges(owners):
+    for edge in files.store.edges(owners):
         if edge.kind == "child" and edge.source in units and edge.target in units:
             below[edge.source] = below.get(edge.source, 0) + count_tokens(units[edge.target].index_text)
     return {found: (units[found].kind.value, size) for found, size in below.items()}

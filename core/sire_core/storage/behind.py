@@ -32,12 +32,12 @@ class Behind:
     """The units of a pool that some vector stores have not got yet; read again when that has changed.
 
     Args:
-        library: The open index.
+        files: The open index.
         names: Of the stores.
     """
 
-    def __init__(self, library: IndexFiles, names: Sequence[str]) -> None:
-        self._library = library
+    def __init__(self, files: IndexFiles, names: Sequence[str]) -> None:
+        self._files = files
         self._names = names
         self._lock = threading.Lock()
         self._own: Store | None = None
@@ -69,10 +69,10 @@ class Behind:
 
     def _opened(self) -> Store:
         """A connection of its own where there is a file: a change of this process does not hold it up."""
-        if self._library.folder is None:
-            return self._library.store
+        if self._files.folder is None:
+            return self._files.store
         if self._own is None:
-            self._own = Store(self._library.folder.index_file)
+            self._own = Store(self._files.folder.index_file)
         return self._own
 
     def _tell(self, waiting: dict[str, int]) -> None:

@@ -288,14 +288,14 @@ class IndexFiles:
                 self.folder.note_verified(noted)
 
 
-def require_built(library: IndexFiles) -> None:
+def require_built(files: IndexFiles) -> None:
     """Raise when nothing was ever committed.
 
     Raises:
         IndexMissingError: Nothing was built.
     """
-    if not library.manifest().generation:
-        place = library.folder.path if library.folder else "memory"
+    if not files.manifest().generation:
+        place = files.folder.path if files.folder else "memory"
         raise IndexMissingError(
             f"The index in {place} is empty: nothing was built, or the build did not finish. Build it."
         )

@@ -61,14 +61,14 @@ def read_contents(path: str | os.PathLike[str], recipe: str = "") -> IndexConten
     Raises:
         StorageError: There is no index, or it is damaged.
     """
-    with closing(IndexFiles(Path(path))) as library, library.store.snapshot():
-        built = library.refresh().find(None, recipe)
+    with closing(IndexFiles(Path(path))) as files, files.store.snapshot():
+        built = files.refresh().find(None, recipe)
         owners = [CORPUS, *built.owners]
         return IndexContents(
-            chunks={chunk.id: chunk for chunk in library.store.chunks()},
-            units={unit.id: unit for owner in owners for unit in library.store.each_unit(owner)},
-            edges=tuple(library.store.edges(list(built.owners))),
-            vectors={unit: vector.tobytes() for unit, vector in library.store.each_vector(owners)},
+            chunks={chunk.id: chunk for chunk in files.store.chunks()},
+            units={unit.id: unit for owner in owners for unit in files.store.each_unit(owner)},
+            edges=tuple(files.store.edges(list(built.owners))),
+            vectors={unit: vector.tobytes() for unit, vector in files.store.each_vector(owners)},
         )
 
 
