@@ -15,7 +15,6 @@ from sire_core.types import Document
 pytestmark = pytest.mark.default_recipe
 DEMO = (None, "kind=person", "not kind=person", "id != northern-wren")
 QUICK = ("sire", "msrag")
-STORES = ["postgres", "qdrant", "lance"]
 FILTERS = [
     *("tenant=a", "not tenant=a", "tenant in [a, c]", "number>=5", "number<3 or tenant=b", "not number>4", "number=1"),
     *('number="1"', "tags contains x1", "tags exists", "not tags exists", "word contains ber", "word>B", "flag=true"),
@@ -36,31 +35,6 @@ def documents(tenants="ab", count=6):
         for i in range(count)
         if tenant in tenants
     ]
-
-
-@pytest.fixture(params=STORES)
-def make_store(request, tmp_path):
-    """Makes stores over the same empty table: of processes that know nothing of one another."""
-    from sire_core.stores import LanceStore, PostgresStore, QdrantStore
-
-    made, table = [], f"t{random.randrange(10**12)}"
-
-    def postgres():
-        made.append(PostgresStore(request.getfixturevalue("postgres"), table))
-        return made[-1]
-
-    def qdrant():
-        client = pytest.importorskip("qdrant_client").QdrantClient
-        made.append(QdrantStore(made[0]._client if made else client(":memory:"), table))
-        return made[-1]
-
-    def lance():
-        pytest.importorskip("lancedb")
-        return LanceStore(tmp_path / "lance", table)
-
-    yield {"postgres": postgres, "qdrant": qdrant, "lance": lance}[request.param]
-    for store in made:
-        getattr(store, "close", lambda: None)()
 
 
 def found(index, question, where=None):

@@ -38,31 +38,6 @@ class Hashed(Embeddings):
         return self.embed_documents([text])[0]
 
 
-@pytest.fixture(params=DATABASES)
-def make_store(request, tmp_path):
-    """Makes stores over one empty table, as processes of their own would."""
-    from sire_core.stores import LanceStore, PostgresStore, QdrantStore
-
-    table, made = f"t{random.randrange(10**12)}", []
-
-    def postgres():
-        made.append(PostgresStore(request.getfixturevalue("postgres"), table))
-        return made[-1]
-
-    def qdrant():
-        client = pytest.importorskip("qdrant_client").QdrantClient
-        made.append(QdrantStore(made[0]._client if made else client(":memory:"), table))
-        return made[-1]
-
-    def lance():
-        pytest.importorskip("lancedb")
-        return LanceStore(tmp_path / "lance", table)
-
-    yield {"postgres": postgres, "qdrant": qdrant, "lance": lance}[request.param]
-    for store in made:
-        getattr(store, "close", lambda: None)()
-
-
 def core(path, recipe, store, **options):
     """An index, and what it shows for a question and a filter."""
     index = Index(path, recipe=recipe, embedder=HashEmbedder(), store=store, **options)
@@ -102,6 +77,7 @@ def check(found, question, foreign):
 
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("through", [core, langchain, llama_index])
+@pytest.mark.parametrize("make_store", DATABASES, indirect=True)
 def test_each_store_shows_a_tenant_only_its_own(make_store, tmp_path, through, recipe):
     moved = two_tenants()[0]
     index, shown = through(tmp_path / "ix", recipe, make_store())

@@ -169,21 +169,24 @@ def test_what_notes_keep_is_what_reading_everything_again_gives(tmp_path_factory
     """Two indexes with one history and the same trees, one of which forgets before every step all that it noted."""
     paths = [tmp_path_factory.mktemp(name) for name in ("kept", "forgetful")]
     everything = [*CORPUS, EXTRA]
+
+    def forget(path):
+        if path == paths[1]:
+            forget_notes(path, "entity_network", "perspective_reports")
+
     for path in paths:
         there = {document.id for document in CORPUS[:38]}
         with folder(path, ScriptedModel(write_report) if model else None, drift=1.0) as index:
             index.build(CORPUS[:38])
             for step in steps:
-                if path == paths[1]:
-                    forget_notes(path, "entity_network", "perspective_reports")
                 picked = {everything[number].id: everything[number] for number in step}
                 new = [document for name, document in picked.items() if name not in there]
                 if new:
+                    forget(path)
                     index.add(new)
                 gone = [name for name in picked if name in there]
-                if path == paths[1]:
-                    forget_notes(path, "entity_network", "perspective_reports")
                 if gone:
+                    forget(path)
                     index.delete(gone)
                 there ^= picked.keys()
     kept, forgetful = (read_contents(path) for path in paths)

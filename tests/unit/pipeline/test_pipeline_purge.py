@@ -67,8 +67,9 @@ def test_no_word_of_a_deleted_document_is_left(tmp_path, name, with_model):
 def test_a_replaced_text_is_purged_too(tmp_path):
     with Index(tmp_path / "ix", recipe="indexrag") as index:
         index.build([*KEPT, *SECRET])
-        index.update([Document(document.id, "Lord Ashby sailed.", "Title") for document in SECRET])
         assert files_with_canary(tmp_path / "ix")
+        # Behind the update nothing may be left already: SQLite overwrites what is deleted where it was built so.
+        index.update([Document(document.id, "Lord Ashby sailed.", "Title") for document in SECRET])
         index.purge()
         assert files_with_canary(tmp_path / "ix") == []
         assert index.stats()["documents"] == len(KEPT) + len(SECRET)
