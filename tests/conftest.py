@@ -1,6 +1,7 @@
 """Fixtures of all tests."""
 
 import os
+import random
 import signal
 import threading
 from pathlib import Path
@@ -49,6 +50,31 @@ def postgres(tmp_path_factory):
     found = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
     yield found.get_uri()
     found.cleanup()
+
+
+@pytest.fixture(params=["postgres", "qdrant", "lance"])
+def make_store(request, tmp_path):
+    """Makes stores over the same empty table: of processes that know nothing of one another."""
+    from sire_core.stores import LanceStore, PostgresStore, QdrantStore
+
+    made, table = [], f"t{random.randrange(10**12)}"
+
+    def postgres():
+        made.append(PostgresStore(request.getfixturevalue("postgres"), table))
+        return made[-1]
+
+    def qdrant():
+        client = pytest.importorskip("qdrant_client").QdrantClient
+        made.append(QdrantStore(made[0]._client if made else client(":memory:"), table))
+        return made[-1]
+
+    def lance():
+        pytest.importorskip("lancedb")
+        return LanceStore(tmp_path / "lance", table)
+
+    yield {"postgres": postgres, "qdrant": qdrant, "lance": lance}[request.param]
+    for store in made:
+        getattr(store, "close", lambda: None)()
 
 
 @pytest.fixture(autouse=True)

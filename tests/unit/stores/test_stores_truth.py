@@ -2,7 +2,6 @@
 
 import asyncio
 import pickle
-import random
 import shutil
 import time
 from pathlib import Path
@@ -30,26 +29,6 @@ def make(folder, store, recipe="flat", embedder=None):
 
 def first(index, question):
     return index.search(question, 3)[0].doc_ids[0]
-
-
-@pytest.fixture(params=["lance", "postgres", "qdrant"])
-def make_store(request, tmp_path):
-    """Makes stores over one table, of processes that know nothing of one another."""
-    made, table = [], f"t{random.randrange(10**12)}"
-
-    def postgres():
-        made.append(PostgresStore(request.getfixturevalue("postgres"), table))
-        return made[-1]
-
-    def qdrant():
-        made.append(QdrantStore(made[0]._client if made else in_memory(), table))
-        return made[-1]
-
-    yield {"postgres": postgres, "qdrant": qdrant, "lance": lambda: LanceStore(tmp_path / "lance", table)}[
-        request.param
-    ]
-    for store in made:
-        getattr(store, "close", lambda: None)()
 
 
 def in_memory():
