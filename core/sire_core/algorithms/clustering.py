@@ -160,8 +160,9 @@ def clusters_within_limit(
         ConfigurationError: As `soft_clusters` and `split_by_tokens`.
     """
     within: dict[tuple[int, ...], NDArray[np.int64]] = {}
+    lengths = np.asarray(tokens, dtype=np.int64)  # once, not for every cluster
     for cluster in soft_clusters(vectors, method=method, rng=rng, nearest=nearest):
-        for part in split_by_tokens(cluster, tokens, vectors, limit, method=method, rng=rng):
+        for part in split_by_tokens(cluster, lengths, vectors, limit, method=method, rng=rng):
             within.setdefault(tuple(part.tolist()), part)
     return list(within.values())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,13 +20,15 @@ __all__ = ["NeighborLists", "approximate_neighbors", "updated_neighbors"]
 
 _SHARE = 3
 """When more than one row of so many has to be searched for, everything is."""
-_PROBES = 24
+_PROBES = 16
 """Cells that a row looks into."""
 _BLOCK_CELLS = 2**22
 """Cells of the largest intermediate matrix."""
 _SAMPLE = 32
 """Rows per cell that centers are learned from."""
 _ROUNDS = 3
+_ROWS = 2048
+"""Rows whose vectors are gathered at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,30 +131,70 @@ def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
     cells = max(1, round(len(unit) ** 0.5))
     near = _nearest_centers(unit, _centers(unit, cells), min(_PROBES, cells))
     candidates = _candidates(whole_numbers(unit), near, cells, k)
-    # Places without a candidate hold the row itself.
-    scores = precise_cosines(unit, np.arange(len(unit)), candidates)
-    scores[candidates == np.arange(len(unit))[:, None]] = -2.0
-    order = np.lexsort((candidates, -scores))[:, :k]
-    return np.take_along_axis(candidates, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    order = np.empty((len(unit), min(k, candidates.shape[1])), dtype=np.int64)
+    nearest = np.empty(order.shape, dtype=np.float64)
+    # Blocks whose vectors stay in the cache: all at once is ten times slower, and a gigabyte.
+    for start in range(0, len(unit), _ROWS):
+        rows = np.arange(start, min(start + _ROWS, len(unit)))
+        scores = precise_cosines(unit, rows, candidates[rows])
+        scores[candidates[rows] == rows[:, None]] = -2.0  # a place without a candidate holds the row itself
+        best = np.lexsort((candidates[rows], -scores))[:, :k]
+        order[rows] = np.take_along_axis(candidates[rows], best, axis=1)
+        nearest[rows] = np.take_along_axis(scores, best, axis=1)
+    return order, nearest
 
 
 def _candidates(whole: NDArray[np.float32], near: NDArray[np.int64], cells: int, k: int) -> NDArray[np.int64]:
     """A few more rows than wanted, the nearest by products of whole numbers: `[n, m]`."""
     size, width = len(whole), k + SPARE
+    found = NeighborLists(
+        np.repeat(np.arange(size)[:, None], width, axis=1),
+        np.full((size, width), -np.inf, dtype=np.float32),
+        np.empty((0, width)),
+    )
     visits = np.argsort(near.ravel(), kind="stable")
     bounds = np.searchsorted(near.ravel()[visits], np.arange(cells + 1))
-    rows, first = np.divmod(visits, near.shape[1])
-    found = np.repeat(np.arange(size)[:, None], width, axis=1), np.full((size, width), -np.inf, dtype=np.float32)
+    rows, rank = np.divmod(visits, near.shape[1])
     for cell in range(cells):
-        visitors = rows[bounds[cell] : bounds[cell + 1]]
-        inside = np.sort(visitors[first[bounds[cell] : bounds[cell + 1]] == 0])
-        if not len(inside):
-            continue
-        product = whole[visitors] @ whole[inside].T
-        product[inside == visitors[:, None]] = -np.inf
-        places = largest_columns(product, min(width, len(inside)))
-        _put(found, visitors, (inside[places], np.take_along_axis(product, places, axis=1)))
-    return found[0]
+        visit = slice(bounds[cell], bounds[cell + 1])
+        inside = rows[visit][rank[visit] == 0]  # ascending, as visits of a cell are
+        for start in range(visit.start, visit.stop if len(inside) else visit.start, _ROWS):
+            visitors = rows[start : min(start + _ROWS, visit.stop)]
+            product = whole[visitors] @ whole[inside].T
+            home = np.flatnonzero(rank[start : start + len(visitors)] == 0)
+            product[home, np.searchsorted(inside, visitors[home])] = -np.inf
+            _improve(found, visitors, inside, product)
+    _add_reversed(found)
+    return found.indices
+
+
+def _add_reversed(found: NeighborLists) -> None:
+    """Put rows into the lists of those that they have found, but that did not look where they are."""
+    size, width = found.indices.shape
+    rows, columns, products = np.repeat(np.arange(size), width), found.indices.ravel(), found.products.ravel()
+    known = np.sort(rows * size + columns)
+    better = np.flatnonzero((products > -np.inf) & (products >= found.products[columns, -1]))
+    back = columns[better] * size + rows[better]
+    place = np.minimum(np.searchsorted(known, back), len(known) - 1)
+    better = better[known[place] != back]
+    if len(better):
+        _insert(found, columns[better], rows[better], products[better])
+
+
+def _improve(
+    found: NeighborLists, rows: NDArray[np.int64], columns: NDArray[np.int64], product: NDArray[np.float32]
+) -> None:
+    """Put those of some columns into the lists of rows that are better than what is there."""
+    worst = found.products[rows, -1:]
+    width = found.indices.shape[1]
+    places, chosen = np.nonzero((product >= worst) & (product > -np.inf))
+    if len(places) > width * len(rows):  # lists that are not full yet take everything
+        best = largest_columns(product, min(width, len(columns)))
+        places, chosen = np.repeat(np.arange(len(rows)), best.shape[1]), best.ravel()
+        better = product[places, chosen] >= worst[places, 0]
+        places, chosen = places[better], chosen[better]
+    if len(places):
+        _insert(found, rows[places], columns[chosen], product[places, chosen])
 
 
 def _centers(unit: NDArray[np.float32], cells: int) -> NDArray[np.float32]:
@@ -215,15 +257,3 @@ def _insert(
     first = np.searchsorted(owners[order], np.arange(len(touched)))
     best = order[first[:, None] + np.arange(width)]  # a row has as many places as it had, at least
     found.indices[touched], found.products[touched] = members[best], values[best]
-
-
-def _put(
-    found: tuple[NDArray[np.int64], NDArray[Any]], rows: NDArray[np.int64], more: tuple[NDArray[np.int64], NDArray[Any]]
-) -> None:
-    """Merge lists into those of some rows, best first, ties by row number. No neighbour is in both."""
-    k = found[0].shape[1]
-    columns = np.concatenate((found[0][rows], more[0]), axis=1)
-    scores = np.concatenate((found[1][rows], more[1]), axis=1)
-    order = np.lexsort((columns, -scores))[:, :k]
-    found[0][rows] = np.take_along_axis(columns, order, axis=1)
-    found[1][rows] = np.take_along_axis(scores, order, axis=1)
