@@ -102,9 +102,9 @@ class Daft(Rows):
             yield row["number"], row["result"]
 
 
-def nothing(shared: Any, part: Any) -> Any:
+def nothing(shared: Any, part: Any) -> tuple[Any, Any]:
     """What starts the workers."""
-    return part
+    return shared, part
 
 
 def one(way: str, given: argparse.Namespace, passages: int) -> dict[str, Any]:
@@ -177,11 +177,10 @@ def main() -> None:
                 said = [line.strip() for line in errors if line.strip()]
             if last and last[-1].startswith("{"):
                 row = json.loads(last[-1])
-                print(
-                    f"| {passages:,} | {way} | {row['ready']:.1f} | {row['build']:.1f} | {row['contents']} |", flush=True
-                )
+                cells = f"{row['ready']:.1f} | {row['build']:.1f} | {row['contents']}"
             else:
-                print(f"| {passages:,} | {way} | did not end: {' '.join(said[-1:])[:200]} | | |", flush=True)
+                cells = f"did not end: {' '.join(said[-1:])[:200]} | |"
+            print(f"| {passages:,} | {way} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":
