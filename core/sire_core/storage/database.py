@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ _ROWS = 2000  # fetched at once
 _VARIABLES = 900  # SQLite's smallest compiled-in limit on bound variables is 999
 _WAIT = 30_000  # milliseconds for another process's lock
 _LOG, _LOG_SHARE = 1 << 18, 8  # bytes of a log that is short; and of which part of its file one is
+
+_CACHE = 2000 << 10  # bytes of pages that SQLite holds, if it is not told otherwise
+_CACHE_OF_ROW, _LARGEST_CACHE = 640, 64 << 20  # and for a transaction that writes many rows
 
 FileStamp = tuple[int, ...]
 """Inode, size and time of a file, and of its log where that holds something."""
@@ -210,9 +213,15 @@ class Database:
             yield from self.read(sql.format(marks=",".join("?" * len(part))), [*fixed, *part])
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing: commits at the end of the block, rolls back on any exception."""
-        with self._lock:
+    def transaction(self, rows: int = 0) -> Iterator[sqlite3.Connection]:
+        """All or nothing: commits at the end of the block, rolls back on any exception.
+
+        Args:
+            rows: How many will be written, about. The more, the more pages are held instead of being written to the log
+                and read again for every few rows.
+        """
+        cache = min(rows * _CACHE_OF_ROW, _LARGEST_CACHE)
+        with self._lock, self._cache(cache) if cache > _CACHE else nullcontext():
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 known = self._known and self._known == self.stamp()
@@ -226,6 +235,16 @@ class Database:
                 if isinstance(error, sqlite3.Error):
                     raise explained(error, self.path) from error
                 raise
+
+    @contextmanager
+    def _cache(self, size: int) -> Iterator[None]:
+        """Hold pages of so many bytes at most."""
+        self._connection.execute(f"PRAGMA cache_size=-{size // 1024}")
+        try:
+            yield
+        finally:
+            if self._finalizer.alive:
+                self._connection.execute(f"PRAGMA cache_size=-{_CACHE // 1024}")
 
     def _require_place(self) -> None:
         if self._place() != self._file:

@@ -274,7 +274,7 @@ class Store:
 
     def commit(self, commit: Commit) -> None:
         """Apply everything in one transaction: the index is before or after, never between."""
-        with self._db.transaction() as db:
+        with self._db.transaction(rows=sum(len(delta.put_units) for delta in commit.deltas.values())) as db:
             writes = CheckedWrites(db)
             note_changes(db, writes, commit)
             writes.delete(CHUNKS, ["id"], [(chunk,) for chunk in commit.drop_chunks])

@@ -92,3 +92,27 @@ def test_approximate_neighbors_are_nearly_the_exact_ones(size):
     assert same >= 0.9 * sum(map(len, exact))
     assert all(scores == sorted(scores, reverse=True) for scores in ([s for _, s in row] for row in found))
     assert positive(approximate_neighbors(vectors, 5)) == found
+
+
+def test_approximate_neighbors_of_who_was_found_by_others():
+    rng = np.random.default_rng(5)
+    vectors = rng.standard_normal((3000, 48)).astype(np.float32)
+    exact, _ = nearest_neighbors(vectors, 6)
+    indices, cosines = approximate_neighbors(vectors, 6)
+    assert not all(set(a) == set(b) for a, b in zip(exact.tolist(), indices.tolist(), strict=True))
+    lists = [set(row) for row in indices.tolist()]
+    for row, (others, scores) in enumerate(zip(indices.tolist(), cosines.tolist(), strict=True)):
+        for other, score in zip(others, scores, strict=True):
+            assert score <= cosines[other, -1] + 1e-6 or row in lists[other]
+    given = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float64)
+    assert np.allclose(np.einsum("id,imd->im", given, given[indices]), cosines, atol=1e-5)
+
+
+def test_approximate_neighbors_of_equal_rows_and_of_nothing():
+    same = np.ones((400, 8), dtype=np.float32)
+    indices, cosines = approximate_neighbors(same, 3)
+    assert (cosines == 1).all()
+    assert (indices != np.arange(400)[:, None]).all()
+    assert all(len(set(row)) == 3 for row in indices.tolist())
+    _, cosines = approximate_neighbors(np.zeros((400, 8), dtype=np.float32), 3)
+    assert (cosines <= 0).all()
