@@ -1,7 +1,8 @@
 """A question-answering service: FastAPI in front, a LangGraph graph inside, answers streamed as they are written.
 
-Start it with `uvicorn langchain_service:app`, then `curl "localhost:8000/ask?question=..."`; POST documents to
-`/documents`. The model here repeats the best passage and its source; put your own chat model in its place.
+Start it with `uvicorn langchain_service:app`, after `pip install "sire-rag[langchain,langgraph]" fastapi uvicorn`; then
+`curl "localhost:8000/ask?question=..."`. POST documents to `/documents`. The model here repeats the best passage and
+its source; put your own chat model in its place.
 """
 
 from __future__ import annotations

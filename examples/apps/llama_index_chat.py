@@ -1,7 +1,8 @@
 """A chat over a folder of Markdown and PDF files: every answer names the files that it stands on.
 
-Start it with `python llama_index_chat.py FOLDER INDEX`. A second start reads only what has changed in the folder. The
-model here repeats the context that it is given; put your own LLM in its place.
+Start it with `python llama_index_chat.py FOLDER INDEX`, after `pip install "sire-rag[llama-index]" pypdf`. A second
+start reads only what has changed in the folder. The model here repeats the context that it is given; put your own LLM
+in its place.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Builds by Ray: a real cluster on this machine, and one of two nodes of which one is lost."""
 
 import os
+import socket
 from dataclasses import replace
 
 import pytest
@@ -129,3 +130,19 @@ def test_ray_two_nodes_of_which_one_is_lost(tmp_path):
         nodes.shutdown()
     assert len(seen) > 3
     assert found == built(documents, tmp_path / "here", "sirerag")
+
+
+def test_ray_where_nobody_listens_is_said_at_once(tmp_path, monkeypatch):
+    import ray
+
+    ray.shutdown()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setenv("RAY_ADDRESS", place)
+    for runner in ("ray", f"ray://{place}"):
+        with (
+            Index(tmp_path / "index", recipe="flat", runner=runner) as index,
+            pytest.raises(ConfigurationError, match=rf"does not connect to the cluster at .*{place}.*RAY_AUTH_TOKEN"),
+        ):
+            index.build(list(demo_documents())[:3])

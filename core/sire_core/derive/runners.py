@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -78,14 +80,24 @@ class RayRunner:
         except ImportError as error:
             raise ConfigurationError('runner="ray" needs Ray: pip install "sire-rag[ray]"') from error
         if not ray.is_initialized():
+            address = self._address or os.environ.get("RAY_ADDRESS", "")
             try:
+                _reach(address)
                 ray.init(address=self._address, include_dashboard=None, log_to_driver=False, configure_logging=False)
-            except (ConnectionError, ValueError) as error:
+            except (OSError, ValueError, ray.exceptions.RayError) as error:
                 raise ConfigurationError(
-                    f"No Ray cluster answers at {self._address or 'RAY_ADDRESS'} ({error}). Start one with `ray start "
-                    '--head`, or leave the address out: runner="ray" begins one on this machine.'
+                    f"Ray does not connect to the cluster at {address or 'this machine'} ({error}). Start one with "
+                    "`ray start --head`; if it asks for a token, set the same RAY_AUTH_MODE and RAY_AUTH_TOKEN here. "
+                    'Without an address and RAY_ADDRESS, runner="ray" begins one on this machine.'
                 ) from error
         return ray
+
+
+def _reach(address: str) -> None:
+    """Raise when nobody listens at `[ray://]HOST:PORT`: Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 _TRIES = 8

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sire_core.errors import StorageError
 from sire_core.storage.calls import CallStore
@@ -67,7 +68,7 @@ def check_folder(path: Path) -> list[Finding]:
     if not folder.calls_file.exists():
         found.append(Finding("calls.sqlite", "it is missing", _CALLS))
     else:
-        found += [Finding("calls.sqlite", problem, _CALLS) for problem in _of(lambda: _calls(folder.calls_file))]
+        found += [Finding("calls.sqlite", problem, _CALLS) for problem in _of(lambda: _calls(folder.calls_file, shown))]
     if not shown and not found:
         found.append(Finding("manifest.json", "it is missing or damaged", "Nothing: the next change writes it again."))
     try:
@@ -103,6 +104,11 @@ def _index(folder: Folder, shown: dict[str, object]) -> Iterator[str]:
             yield "it has lost its last changes: manifest.json names a later generation"
 
 
-def _calls(path: Path) -> Iterator[str]:
+def _calls(path: Path, shown: Mapping[str, Any]) -> Iterator[str]:
     with closing(CallStore(path)) as calls:
-        yield from calls.check()
+        problems = calls.check()
+        yield from problems
+        embedder = shown.get("embedder") or {}
+        learns = embedder.get("spec") == "lexical"  # of embedders that a folder names, the one that does
+        if not problems and learns and calls.fitted(f"embedder:{embedder['fingerprint']}") is None:
+            yield "what the embedder of this index has learned is not there"

@@ -329,3 +329,18 @@ def test_a_build_makes_what_the_first_search_needs(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(EvidenceIndex, "_read", None)
     with Index(tmp_path / "ix", embedder=HashEmbedder()) as index:
         assert index.search("Who directed The Salt Lantern?", 3)
+
+
+def test_what_the_question_names_itself_is_not_explained_by_another_passage() -> None:
+    documents = (
+        *PAGES,
+        Document("west", "The west island lies beside the East Skerry. It is in Norland.", title="West Skerry"),
+        Document("east", "The east island lies beside the West Skerry. It is in Norland.", title="East Skerry"),
+    )
+    with Index(recipe="sire") as index:
+        index.build(documents)
+        hits = index.search("Are West Skerry and East Skerry in the same country?", 2)
+        assert {hit.doc_ids[0] for hit in hits} == {"west", "east"}
+        for hit in hits:
+            assert [step.step for step in hit.path] == ["question", "vector:chunk"]
+            assert hit.unit.title in hit.path[0].note

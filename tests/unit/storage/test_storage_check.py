@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from sire_core.errors import StorageError
+from sire_core.errors import EmbedderMismatchError, StorageError
 from sire_core.index import Index
 from sire_core.recipes import msrag, pagerank
 from sire_core.storage.check import check_folder
@@ -271,3 +271,21 @@ def test_a_missing_file_of_calls_is_said(tmp_path):
     [finding] = check_folder(tmp_path / "ix")
     assert (finding.file, finding.problem) == ("calls.sqlite", "it is missing")
     assert "sire index" in finding.advice
+
+
+def test_learned_state_that_a_search_made_room_for_is_missed(tmp_path):
+    with Index(tmp_path / "ix", chunker=None) as index:
+        index.build(DOCUMENTS)
+    assert check_folder(tmp_path / "ix") == []
+    (tmp_path / "ix" / "calls.sqlite").unlink()
+    with Index(tmp_path / "ix") as index, pytest.raises(EmbedderMismatchError, match="has learned"):
+        index.search("Who met Boris Veld?")
+    assert (tmp_path / "ix" / "calls.sqlite").exists()
+    (finding,) = check_folder(tmp_path / "ix")
+    assert (finding.file, finding.problem) == (
+        "calls.sqlite",
+        "what the embedder of this index has learned is not there",
+    )
+    with Index(tmp_path / "ix", chunker=None) as index:
+        index.build(DOCUMENTS)
+    assert check_folder(tmp_path / "ix") == []

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["EvidenceReasons", "unit_sentences"]
 
 _LONGEST_SENTENCE = 240
+_SURE = 0.5
+"""How surely a name of the question has to be that of a passage's subject."""
 
 
 def unit_sentences(unit: Unit) -> list[str]:
@@ -65,7 +67,7 @@ class EvidenceReasons:
     def _steps(self, passage: int) -> tuple[PathStep, ...]:
         chain: list[tuple[int, int, int, int]] = []
         seen = {passage}
-        while passage in self._best:
+        while passage in self._best and not self._is_named(passage):
             source, sentence, entity = self._best[passage]
             if source in seen:
                 break
@@ -79,6 +81,10 @@ class EvidenceReasons:
             text = self._sentence(source, sentence)
             steps.append(PathStep("entity", ids, f"names {name}: {excerpt(text, name, _LONGEST_SENTENCE)}"))
         return tuple(steps)
+
+    def _is_named(self, passage: int) -> bool:
+        """Whether the question names what a passage is about: no step has to lead there."""
+        return self._evidence.linked.get(int(self._index.own[passage]), 0.0) >= _SURE
 
     def _unit(self, passage: int) -> Unit:
         if passage not in self._read:
