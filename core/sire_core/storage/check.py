@@ -108,7 +108,9 @@ def _calls(path: Path, shown: Mapping[str, Any]) -> Iterator[str]:
     with closing(CallStore(path)) as calls:
         problems = calls.check()
         yield from problems
-        embedder = shown.get("embedder") or {}
-        learns = embedder.get("spec") == "lexical"  # of embedders that a folder names, the one that does
-        if not problems and learns and calls.fitted(f"embedder:{embedder['fingerprint']}") is None:
+        embedder = shown.get("embedder")
+        if problems or not isinstance(embedder, Mapping) or embedder.get("spec") != "lexical":
+            return  # of embedders that a folder names, `lexical` is the one that learns
+        fingerprint = str(embedder.get("fingerprint", ""))
+        if ":" in fingerprint and calls.fitted(f"embedder:{fingerprint}") is None:
             yield "what the embedder of this index has learned is not there"
