@@ -31,6 +31,7 @@ from sire_core.protocols.models import (
 )
 from sire_core.protocols.recipe import Recipe
 from sire_core.protocols.searching import (
+    CarriedFiles,
     ContextProvider,
     PreparedRanker,
     RankedSource,
@@ -60,6 +61,7 @@ __all__ = [
     "BlockEdges",
     "BufferedMirror",
     "BuildView",
+    "CarriedFiles",
     "Change",
     "ChunkInContext",
     "Completion",

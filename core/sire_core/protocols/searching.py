@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sire_core.types import Edge, Hit, PathStep, Unit
 
 __all__ = [
+    "CarriedFiles",
     "ContextProvider",
     "PreparedRanker",
     "RankedSource",
@@ -50,6 +52,23 @@ class Similarities(Protocol):
 
     def best(self, n: int) -> tuple[IntArray, FloatArray]:
         """The `n` most similar units, best first, ties by position, and their similarities."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedFiles(Generic[T]):
+    """How a structure is kept for the next process that makes one of a later state from it.
+
+    Attributes:
+        folder: Name of the folder; another one for every layout and for other rules by which rows are made.
+        save: Writes it as files into a folder.
+        load: Reads them.
+        size: How many rows it has, and how many were made rather than carried since it was loaded or first made.
+    """
+
+    folder: str
+    save: Callable[[T, Path], None]
+    load: Callable[[Path], T]
+    size: Callable[[T], tuple[int, int]]
 
 
 class View(Protocol):
@@ -169,8 +188,11 @@ class View(Protocol):
     def derived(self, name: str, make: Callable[[], Any]) -> Any:
         """A structure derived from this snapshot (an inverted index, a CSR graph), made once and shared by queries."""
 
-    def carried(self, name: str, make: Callable[[T | None], T]) -> T:
-        """The same, made from what the snapshot before had under this name, or from None."""
+    def carried(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
+        """The same, made from what the snapshot before had under this name, or from None.
+
+        With `files`, the snapshot before may be of another process, and some changes older.
+        """
 
     def kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
         """The same, and kept in files for the next process: `save` writes them into a folder, `load` reads them.

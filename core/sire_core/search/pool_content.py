@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking
+    from sire_core.protocols import BoolArray, CarriedFiles, FloatArray, IntArray, Ranking
 
 __all__ = ["PoolContent"]
 
@@ -246,9 +246,9 @@ class PoolContent:
         """A structure derived from this snapshot, made once and shared by queries."""
         return self._structures.derived(name, make)
 
-    def carried(self, name: str, make: Callable[[T | None], T]) -> T:
+    def carried(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
         """A structure made from the one which the snapshot before had; see `Structures.carried`."""
-        return self._structures.carried(name, make)
+        return self._structures.carried(name, make, files)
 
     def kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
         """A structure made once and kept in files for the next process; see `Structures.kept`."""

@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sire_core.errors import StorageError
 
 if TYPE_CHECKING:
+    from sire_core.protocols import CarriedFiles
     from sire_core.storage.derived import DerivedFiles
 
 __all__ = ["Structures"]
 
 T = TypeVar("T")
+
+_WORTH_FILES = 2_000
+"""Rows from which on files are worth their space: fewer are made again in a second."""
+_STALE = 50
+"""Files are written again when they lack more than one row in so many."""
 
 
 class Structures:
@@ -30,6 +36,7 @@ class Structures:
         self._files = files
         self._derived: dict[str, Any] = {}
         self._carried: dict[str, Any] = {} if before is None else dict(before._carried)  # noqa: SLF001 - our own kind
+        self._written: dict[str, int] = {} if before is None else dict(before._written)  # noqa: SLF001 - as above
         self._mapped: list[tuple[DerivedFiles, tuple[tuple[int, int, int], ...]]] = []
         self._lock = threading.RLock()
 
@@ -48,16 +55,37 @@ class Structures:
                     self._derived[name] = make()
                 return self._derived[name]
 
-    def carried(self, name: str, make: Callable[[T | None], T]) -> T:
+    def carried(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
         """A structure that is made from the one which the snapshot before had, where there was one.
 
         Args:
             name: Of the structure.
             make: Makes it; from nothing when it is given None.
+            files: Writes and reads it, so that another process need not begin with nothing.
         """
-        found: T = self.derived(name, lambda: make(self._carried.get(name)))
+        found: T = self.derived(name, lambda: self._made_from(name, make, files))
         self._carried[name] = found
         return found
+
+    def _made_from(self, name: str, make: Callable[[T | None], T], saved: CarriedFiles[T] | None) -> T:
+        before = self._carried.get(name)
+        if saved is None or self._files is None:
+            return make(before)
+        files = self._files.carried_part(saved.folder)
+        if before is None and files.directory.is_dir():
+            with suppress(Exception):  # whatever is wrong with files that can be made again: it begins with nothing
+                files.verify()
+                before, self._written[name] = saved.load(files.directory), 0
+        made = make(before)
+        size, new = saved.size(made)
+        stale = not files.directory.is_dir() or (new - self._written.get(name, 0)) * _STALE > size
+        # Whoever has removed the files of this state may have wanted its words gone from the disk.
+        if stale and size >= _WORTH_FILES and self._files.directory.is_dir():
+            with suppress(StorageError, OSError):  # a folder that cannot be written costs time only
+                files.directory.parent.mkdir(exist_ok=True)
+                files.write(lambda directory: saved.save(made, directory))
+                self._written[name] = new
+        return made
 
     def kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
         """A structure derived from this snapshot, made once and kept in files for the next process.

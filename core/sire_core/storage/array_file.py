@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["map_arrays", "save_arrays"]
+__all__ = ["compress_arrays", "decompress_arrays", "map_arrays", "save_arrays"]
 
 _ALIGNED = 64
 _LENGTH = 8
@@ -57,6 +58,33 @@ def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
         size = np.dtype(kind).itemsize * math.prod(shape)
         found[name] = mapped[start + place : start + place + size].view(kind).reshape(shape)
     return found
+
+
+def compress_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays as small as is quick: for those that are read whole, and seldom.
+
+    Args:
+        file: The file, an archive of numpy's.
+        arrays: By name.
+    """
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def decompress_arrays(file: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of `compress_arrays`.
+
+    Args:
+        file: The file.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is not what `compress_arrays` wrote.
+    """
+    with np.load(file, allow_pickle=False) as archive:
+        return dict(archive)
 
 
 def _aligned(place: int) -> int:

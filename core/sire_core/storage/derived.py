@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sire_core.errors import StorageError
 
-__all__ = ["BLOCK", "DerivedFiles", "damaged_files", "sync_folder"]
+__all__ = ["BLOCK", "DerivedFiles", "carried_folder", "damaged_files", "sync_folder"]
 
 _CHECKSUMS = "checksums.json"
 BLOCK = 1 << 20
@@ -40,6 +40,11 @@ class DerivedFiles:
     def part(self, name: str) -> DerivedFiles:
         """Files that are derived later from the same state, in a folder of their own inside this one."""
         return replace(self, directory=self.directory / name, label=f"{self.label}/{name}")
+
+    def carried_part(self, name: str) -> DerivedFiles:
+        """Files that states to come are made from, in a folder beside this one that stays when this one goes."""
+        beside = self.directory.with_name(carried_folder(self.directory.name.rpartition("-")[0]))
+        return replace(self, directory=beside / name, label=name)
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Changes when anybody replaces, cuts off or writes to a file; cheap enough to look at before every search."""
@@ -124,6 +129,11 @@ class DerivedFiles:
                 f"Cannot write {directory} ({error}). The index itself is safe; free some space or fix the "
                 "permissions, and open it again."
             ) from error
+
+
+def carried_folder(key: str) -> str:
+    """Name of the folder of what is carried from one state of a pool to the next."""
+    return f"{key}-carried"
 
 
 def damaged_files(directory: Path) -> Iterator[tuple[Path, str]]:

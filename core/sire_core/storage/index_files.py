@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
 from sire_core.storage.calls import CallStore
+from sire_core.storage.derived import carried_folder
 from sire_core.storage.folder import Folder, check_format
 from sire_core.storage.manifest import BuiltRecipe, Manifest
 from sire_core.storage.pools import Pools
@@ -208,7 +209,8 @@ class IndexFiles:
                 self.pools.get(committed.recipes[-1], committed.generation, lasting=True)
         self.pools.committed(None)
         self._show(committed)
-        self.folder.clean(lambda name: name not in pools)
+        kept = pools | {carried_folder(built.pool) for built in committed.recipes}
+        self.folder.clean(lambda name: name not in kept)
         self.store.settle()
         self.calls.settle()
 

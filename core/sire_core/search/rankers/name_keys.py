@@ -10,10 +10,13 @@ import numpy as np
 
 from sire_core.algorithms.packed_words import word_keys
 from sire_core.graph.ragged import Ragged
+from sire_core.protocols import CarriedFiles
 from sire_core.search.rankers.evidence_texts import longer_keys, name_words
+from sire_core.storage.array_file import compress_arrays, decompress_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NameKeys", "beginnings"]
 
+_FILE = "names.npz"
 _AT_ONCE = 5000
 """Lists whose names are words in memory at once."""
 _COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}
@@ -38,15 +42,18 @@ class NameKeys:
         hashes: Of the lists, ascending, `[lists]`.
         beginnings: Of every list the beginnings of its names, word by word: the key of each (see `phrase_keys`), of how
             many words it is, and whether it is the whole name.
+        parsed: How many lists were parsed since this was loaded or first made.
     """
 
     hashes: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     beginnings: Ragged = field(default_factory=lambda: Ragged.of((), _COLUMNS))
+    parsed: int = 0
 
     @classmethod
     def of(cls, view: View, lists: NameLists) -> NameKeys:
         """Of the lists of a pool; names are parsed only of those that the snapshot before did not have."""
-        return view.carried("name keys", lambda before: (before or cls()).following(lists))
+        files = CarriedFiles("name-keys-1", _save, _load, lambda keys: (len(keys.hashes), keys.parsed))
+        return view.carried("name keys", lambda before: (before or cls()).following(lists), files)
 
     def following(self, lists: NameLists) -> NameKeys:
         """These lists and no others, parsed as far as they are not here already."""
@@ -57,7 +64,7 @@ class NameKeys:
         unknown = np.array_split(first[new], 1 + int(new.sum()) // _AT_ONCE)
         parsed = Ragged.joined([_parsed(lists.names_of(part)) for part in unknown])
         places[new] = len(self.hashes) + np.arange(len(parsed.counts))
-        return NameKeys(needed, self.beginnings.chosen(parsed, places))
+        return NameKeys(needed, self.beginnings.chosen(parsed, places), self.parsed + len(parsed.counts))
 
 
 def beginnings(words: Keys, lengths: Ints) -> tuple[Keys, Ints]:
@@ -76,6 +83,15 @@ def beginnings(words: Keys, lengths: Ints) -> tuple[Keys, Ints]:
         spelled[longer] = longer_keys(spelled[longer], words[at])
         keys[at] = spelled[longer]
     return keys, np.arange(len(words)) - np.repeat(starts, lengths) + 1
+
+
+def _save(keys: NameKeys, directory: Path) -> None:
+    compress_arrays(directory / _FILE, {"hashes": keys.hashes, **keys.beginnings.arrays("beginnings")})
+
+
+def _load(directory: Path) -> NameKeys:
+    arrays = decompress_arrays(directory / _FILE)
+    return NameKeys(arrays["hashes"], Ragged.from_arrays("beginnings", arrays))
 
 
 def _parsed(lists: Sequence[Sequence[str]]) -> Ragged:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from array import array
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +19,13 @@ from sire_core.algorithms.words import find_words
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.models.lexical_features import split_words
+from sire_core.protocols import CarriedFiles
 from sire_core.search.rankers.evidence_texts import name_words, opening_name, passage_headings, titled_sentences
+from sire_core.storage.array_file import compress_arrays, decompress_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -111,6 +115,7 @@ class PassageWords:
         names: What every passage is about: its title without brackets, or what its text opens with; may be empty.
         name_words: Words of those names.
         vocabulary: Words by number.
+        looked_at: How many passages were read since this was loaded or first made.
     """
 
     ids: NDArray[np.bytes_]
@@ -122,6 +127,7 @@ class PassageWords:
     names: Sequence[str]
     name_words: Lists
     vocabulary: Vocabulary
+    looked_at: int = 0
 
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
@@ -131,7 +137,8 @@ class PassageWords:
             view: The snapshot.
             positions: Of the passages in the pool.
         """
-        return view.carried("passage words", lambda before: cls._read(view, positions, before))
+        files = CarriedFiles("passage-words-1", _save, _load, lambda words: (len(words.ids), words.looked_at))
+        return view.carried("passage words", lambda before: cls._read(view, positions, before), files)
 
     @classmethod
     def _read(cls, view: View, positions: Ints, before: PassageWords | None) -> PassageWords:
@@ -183,6 +190,7 @@ class PassageWords:
             names,
             _lists(named),
             Vocabulary().followed_by(list(numbers)),
+            len(ids),
         )
 
     def spelled_by(self, vocabulary: Vocabulary) -> PassageWords:
@@ -209,6 +217,7 @@ class PassageWords:
             [*self.names, *others.names],
             self.name_words.followed_by(others.name_words),
             others.vocabulary,
+            self.looked_at + others.looked_at,
         )
 
     def chosen(self, rows: Ints) -> PassageWords:
@@ -232,7 +241,48 @@ class PassageWords:
             [self.names[row] for row in rows.tolist()],
             Lists(named.starts, number[named.values]),
             self.vocabulary.chosen(used),
+            self.looked_at,
         )
+
+
+_FILE = "words.npz"
+_LISTS = ("words", "headings", "name_words")
+_NUMBERS = ("marks", "sentences", "heading_counts")
+_OF_WORDS = ("keys", "stems", "plain", "caseless")
+
+
+def _save(passages: PassageWords, directory: Path) -> None:
+    arrays: dict[str, NDArray[Any]] = {"ids": passages.ids}
+    for name in _LISTS:
+        lists: Lists = getattr(passages, name)
+        arrays |= {f"{name}.lengths": _small(np.diff(lists.starts)), f"{name}.values": _small(lists.values)}
+    arrays |= {name: _small(getattr(passages, name)) for name in _NUMBERS}
+    arrays |= {name: getattr(passages.vocabulary, name) for name in _OF_WORDS}
+    for name, texts in (("names", passages.names), ("spelled", passages.vocabulary.words)):
+        arrays[name] = np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8)
+    compress_arrays(directory / _FILE, arrays)
+
+
+def _load(directory: Path) -> PassageWords:
+    arrays = decompress_arrays(directory / _FILE)
+    lists = {name: Lists.of_lengths(arrays[f"{name}.lengths"], arrays[f"{name}.values"]) for name in _LISTS}
+    names, words = (json.loads(arrays[name].tobytes()) for name in ("names", "spelled"))
+    return PassageWords(
+        ids=arrays["ids"],
+        words=lists["words"],
+        marks=arrays["marks"].astype(np.int32),
+        sentences=arrays["sentences"].astype(np.int64),
+        headings=lists["headings"],
+        heading_counts=arrays["heading_counts"].astype(np.int64),
+        names=names,
+        name_words=lists["name_words"],
+        vocabulary=Vocabulary(words, *(arrays[name] for name in _OF_WORDS)),
+    )
+
+
+def _small(numbers: NDArray[np.signedinteger[Any]]) -> NDArray[np.unsignedinteger[Any]]:
+    """Numbers of at least 0 in as few bytes as hold the largest."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
 def _units(view: View, positions: Ints) -> Iterator[Unit]:

@@ -1,0 +1,150 @@
+"""What a process leaves behind so that another one need not read all passages again after a change."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from sire_core import Document, Index
+from sire_core.algorithms.lists import Lists
+from sire_core.search import structures
+from sire_core.search.rankers import name_keys
+from sire_core.search.rankers.evidence_index import EvidenceIndex
+from sire_core.search.rankers.evidence_texts import name_words
+from sire_core.search.rankers.passage_words import PassageWords
+from sire_core.testing.hash_embedder import HashEmbedder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+QUESTION = "Who married Orla Venn?"
+COUNT = 60
+TOWNS = [
+    Document(f"t{i}", f"Tobin Marsh {i} built organs in Élne {i}.\n\n# Years\n\nOrla Venn {i} saw it.", f"Town {i}")
+    for i in range(COUNT)
+]
+NEW = Document("new", "Orla Venn & Sons (1931) married 한국 Élise Aubry near Town 7.", "Orla Venn (painter)")
+
+
+@pytest.fixture(autouse=True)
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many passages are read, each time; files are worth while for few, too."""
+    monkeypatch.setattr(structures, "_WORTH_FILES", 10)
+    found: list[int] = []
+    whole = PassageWords.read.__func__  # type: ignore[attr-defined]
+
+    def counted(cls: type, ids: Sequence[bytes], units: object) -> PassageWords:
+        found.append(len(ids))
+        return whole(cls, ids, units)
+
+    monkeypatch.setattr(PassageWords, "read", classmethod(counted))
+    return found
+
+
+def opened(folder: Path | None) -> Index:
+    return Index(folder, recipe="sire", embedder=HashEmbedder())
+
+
+def built(folder: Path) -> Path:
+    with opened(folder) as index:
+        index.build(TOWNS)
+    return folder
+
+
+def arrays(index: Index) -> Iterator[tuple[str, NDArray[np.generic]]]:
+    found = EvidenceIndex.of(index.snapshot().view)
+    for field in fields(EvidenceIndex):
+        value = getattr(found, field.name)
+        yield from ((field.name, part) for part in ((value.starts, value.values) if isinstance(value, Lists) else (value,)))
+
+
+def carried(folder: Path) -> dict[str, tuple[int, int]]:
+    """The files, and whether they were written again."""
+    files = folder.glob("derived/*-carried/*/*.npz")
+    return {file.name: (file.stat().st_ino, file.stat().st_mtime_ns) for file in files}
+
+
+def assert_as_fresh(index: Index) -> None:
+    with opened(None) as fresh:
+        fresh.build(index.documents())
+        fresh.search(QUESTION)
+        for (name, mine), (_, theirs) in zip(arrays(index), arrays(fresh), strict=True):
+            np.testing.assert_array_equal(mine, theirs, err_msg=name)
+
+
+def test_another_process_reads_what_is_new_and_no_more(
+    tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = built(tmp_path / "ix")
+    parsed: list[str] = []
+    monkeypatch.setattr(name_keys, "name_words", lambda name: (parsed.append(name), name_words(name))[1])
+    with opened(folder) as index:
+        index.delete(["t3"])
+        index.update([replace(TOWNS[5], text="Nobody built anything here."), NEW])
+    with opened(folder) as reader:
+        reader.search(QUESTION)
+        assert read == [COUNT, 2]
+        assert parsed
+        assert not any("Tobin" in name for name in parsed)
+        assert_as_fresh(reader)
+
+
+def test_files_are_written_again_when_they_lack_much(tmp_path: Path) -> None:
+    folder = built(tmp_path / "ix")
+    first = carried(folder)
+    assert set(first) == {"words.npz", "names.npz"}
+    with opened(folder) as index:
+        index.add([NEW])
+        index.search(QUESTION)
+        assert carried(folder)["words.npz"] == first["words.npz"]
+        for number in range(3):
+            index.add([replace(NEW, id=f"n{number}", text=f"{NEW.text} {number}")])
+            index.search(QUESTION)
+        assert carried(folder)["words.npz"] != first["words.npz"]
+        assert_as_fresh(index)
+
+
+@pytest.mark.parametrize("damage", ["noise", "cut", "another structure"])
+def test_damaged_files_are_made_again(tmp_path: Path, read: list[int], damage: str) -> None:
+    folder = built(tmp_path / "ix")
+    [words] = folder.glob("derived/*-carried/*/words.npz")
+    [names] = folder.glob("derived/*-carried/*/names.npz")
+    whole = words.read_bytes()
+    words.write_bytes({"noise": b"noise", "cut": whole[:-9], "another structure": names.read_bytes()}[damage])
+    with opened(folder) as index:
+        index.add([NEW])
+        index.search(QUESTION)
+        assert read == [COUNT, COUNT + 1]
+        assert_as_fresh(index)
+    with opened(folder) as index:
+        index.add([replace(NEW, id="more", text="More.")])
+        index.search(QUESTION)
+    assert read[3:] == [1], "and were right again for the next process"
+
+
+def test_a_purge_leaves_none(tmp_path: Path, read: list[int]) -> None:
+    folder = built(tmp_path / "ix")
+    with opened(folder) as index:
+        index.delete(["t3"])
+        assert carried(folder)
+        index.purge()
+        assert not carried(folder)
+        index.search(QUESTION)
+        assert read == [COUNT, COUNT - 1]
+        [words] = folder.glob("derived/*-carried/*/words.npz")
+        with np.load(words) as saved:
+            assert b"t3" not in saved["ids"].tobytes()
+            spelled = saved["names"].tobytes() + saved["spelled"].tobytes()
+            assert b"Town 4" in spelled
+            assert b"Town 3\"" not in spelled
+
+
+def test_small_indexes_have_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert not carried(built(tmp_path / "ix"))
