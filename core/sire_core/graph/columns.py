@@ -77,7 +77,7 @@ class EdgeColumns:
     @classmethod
     def of_blocks(cls, blocks: Iterable[bytes]) -> EdgeColumns:
         """All edges of some blocks, one block after the other."""
-        parts = [cls.from_bytes(block) for block in blocks]
+        parts = [cls.from_bytes(block, in_place=True) for block in blocks]
         if not parts:
             return cls.empty()
         starts = np.cumsum([0, *(len(part.lists.hashes) for part in parts)])
@@ -133,9 +133,9 @@ class EdgeColumns:
         return pack_arrays(arrays)
 
     @classmethod
-    def from_bytes(cls, block: bytes) -> EdgeColumns:
+    def from_bytes(cls, block: bytes, *, in_place: bool = False) -> EdgeColumns:
         """What `to_bytes` wrote."""
-        arrays = unpack_arrays(block)
+        arrays = unpack_arrays(block, in_place=in_place)
         numbers = arrays["numbers"].astype(np.int64)
         return cls(arrays["sources"], arrays["targets"], arrays["titles"], numbers, NameLists.from_arrays(arrays))
 

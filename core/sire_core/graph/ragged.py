@@ -101,8 +101,13 @@ def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     return buffer.getvalue()
 
 
-def unpack_arrays(note: bytes) -> dict[str, NDArray[Any]]:
-    """What `pack_arrays` wrote."""
+def unpack_arrays(note: bytes, *, in_place: bool = False) -> dict[str, NDArray[Any]]:
+    """What `pack_arrays` wrote.
+
+    Args:
+        note: What it wrote.
+        in_place: Arrays are read where they lie, for whoever copies them anyway.
+    """
     # numpy reads every array through a file object and adds up its checksum, which the store has done: that takes ten
     # times as long.
     found: dict[str, NDArray[Any]] = {}
@@ -115,7 +120,8 @@ def unpack_arrays(note: bytes) -> dict[str, NDArray[Any]]:
                 values = np.lib.format.read_array(io.BytesIO(archive.read(member)), allow_pickle=False)
             else:
                 size = int(header["size"])
-                values = np.frombuffer(note, np.dtype(header["type"].decode()), size, header.end()).copy()
+                values = np.frombuffer(note, np.dtype(header["type"].decode()), size, header.end())
+                values = values if in_place else values.copy()
             found[member.filename.removesuffix(".npy")] = values
     return found
 
