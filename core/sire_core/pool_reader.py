@@ -245,17 +245,16 @@ class PoolReader:
         return FollowedIndex(vectors, partial(self._behind.ids, owners))
 
     def _embedder(self, manifest: Manifest) -> Any:
-        from sire_core.models.embedders import restore
+        from sire_core.models.embedders import lacks_state, restore
 
         if not manifest.embedder:  # nothing was ever embedded
             return None
         given = self._configuration.embedder_for(manifest)
         embedder = restore(given, "embedder", manifest.embedder, self._files().calls)
-        same = embedder.fingerprint.split(":", 1)[0] == manifest.embedder.split(":", 1)[0]
-        if same and not getattr(embedder, "fitted", True):
+        if lacks_state(embedder, manifest.embedder):
             raise EmbedderMismatchError(
                 f"What the embedder {manifest.embedder} has learned of this corpus is not in calls.sqlite, which is "
-                "damaged or missing. Restore it from a backup, or give the documents again (sire index)."
+                "damaged or missing. Restore it from a backup, or give the documents again (sire index or sire sync)."
             )
         if embedder.fingerprint != manifest.embedder:
             raise EmbedderMismatchError(

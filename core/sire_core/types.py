@@ -271,6 +271,7 @@ class BuildReport:
         generation: Generation of the index after the change.
         dropped: Recipes that were removed from the index, because they were built with another language model or
             extractor than this change and could not be updated. Results of models are never removed.
+        learned_again: Whether what the embedder had learned was lost with `calls.sqlite` and was learned again.
     """
 
     added: int = 0
@@ -287,3 +288,4 @@ class BuildReport:
     seconds: Mapping[str, float] = field(default_factory=dict)
     generation: int = 0
     dropped: tuple[str, ...] = ()
+    learned_again: bool = False

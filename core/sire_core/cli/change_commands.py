@@ -12,7 +12,7 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.changes import run_change
-from sire_core.cli.file_names import ids_of, is_inside, left_out_sources
+from sire_core.cli.file_names import ids_of, is_inside, left_out_sources, stored_ids
 from sire_core.cli.models import SpendingOptions, ask_to_go_on
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, is_index, manifest_of
 from sire_core.cli.output import count, note
@@ -98,13 +98,13 @@ def delete(
     )
 
     def change(index: Index, _: Sequence[Document]) -> BuildReport:
-        report = index.delete(ids_of(names, index, folder))
+        report = index.delete(ids_of(names, folder))
         if purge:
             index.purge()
         return report
 
     def without(index: Index, _: Sequence[Document]) -> Sequence[Document]:
-        gone = ids_of(names, index, folder)
+        gone = ids_of(names, folder)
         return [document for document in index.documents() if document.id not in gone]
 
     pay = approval(spending, without)
@@ -112,8 +112,8 @@ def delete(
     def approve(index: Index, documents: Sequence[Document]) -> None:
         from sire_core.corpus.changes import check_known
 
-        gone = ids_of(names, index, folder)
-        check_known(gone, index.view().pool.document_ids())  # before anything is listed, priced or asked
+        gone = ids_of(names, folder)
+        check_known(gone, stored_ids(folder))  # before anything is listed, priced or asked
         if gone:
             _list_removed("To be removed from the index", gone)
         asked = pay is not None and pay(index, documents)
@@ -144,19 +144,17 @@ def sync(
     pay = spending.approval()
 
     def approve(index: Index, documents: Sequence[Document]) -> None:
-        _approve_removal(index, documents, sources, to, yes=spending.yes)
+        _approve_removal(documents, sources, to, yes=spending.yes)
         if pay is not None:
             pay(index, documents)
 
     run_change(options, Index.build, sources=sources, as_json=as_json, approve=approve, whole=True)
 
 
-def _approve_removal(
-    index: Index, documents: Sequence[Document], sources: Sequence[Path], folder: Path, *, yes: bool
-) -> None:
+def _approve_removal(documents: Sequence[Document], sources: Sequence[Path], folder: Path, *, yes: bool) -> None:
     """List what goes and ask whether to go on, unless nothing goes."""
     kept = {document.id for document in documents}
-    gone = [name for name in index.view().pool.document_ids() if name not in kept]
+    gone = [name for name in stored_ids(folder) if name not in kept]
     if gone:
         _list_removed("No longer in the sources, to be removed from the index", gone)
         for root in left_out_sources(gone, sources, folder):

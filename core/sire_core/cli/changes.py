@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from sire_core.algorithms.wording import shorten
-from sire_core.cli.file_names import taken_names
+from sire_core.cli.file_names import stored_ids, taken_names
 from sire_core.cli.models import say_usage
 from sire_core.cli.options import IndexOptions, chunker_of, manifest_of, open_index
 from sire_core.cli.output import count, kinds, note, reporting, say, say_json
@@ -118,16 +118,16 @@ def _approved(
     """What the sources hold, once somebody has agreed; apart from the change, as bars and a question do not mix."""
     with open_index(options) as index:
         corpus = None if sources is None else read_sources(sources, options)
-        if whole and corpus is not None and corpus.failures:
-            _check_whole(index, corpus)
+        if whole and corpus is not None and corpus.failures and options.folder is not None:
+            _check_whole(index, corpus, options.folder)
         approve(index, corpus.documents if corpus else ())
     return corpus
 
 
-def _check_whole(index: Index, corpus: LoadedDocuments) -> None:
+def _check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
     """Refuse to remove documents that may be in what could not be read."""
     given = {document.id for document in corpus.documents}
-    gone = index.documents(name for name in index.view().pool.document_ids() if name not in given)
+    gone = index.documents(name for name in stored_ids(folder) if name not in given)
     files = {document.id: document.metadata.get("source") == document.id for document in gone}
     found = {name: place for name, own in files.items() if (place := corpus.may_hold(name, a_file=own)) is not None}
     if found:
@@ -209,10 +209,8 @@ def _say(result: _Result, folder: Path | None) -> None:
             "theirs."
         )
     if report.generation == result.before.generation:
-        say(
-            f"{'No document' if settings else 'Nothing'} changed: {folder} holds these documents, indexed with "
-            f"{result.recipe}."
-        )
+        what = "No document" if settings or report.learned_again else "Nothing"
+        say(f"{what} changed: {folder} holds these documents, indexed with {result.recipe}.")
         return
     if report.dropped:
         note(f"Removed, because this change used another model or extractor: {', '.join(report.dropped)}.", "yellow")
@@ -245,6 +243,7 @@ def report_json(report: BuildReport, recipe: str, skipped: Sequence[Failure] = (
         "seconds": {stage: round(seconds, 3) for stage, seconds in report.seconds.items()},
         "generation": report.generation,
         "dropped": list(report.dropped),
+        "learned_again": report.learned_again,
     }
 
 

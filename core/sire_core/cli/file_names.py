@@ -5,25 +5,34 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from sire_core.index import Index
-
-__all__ = ["ids_of", "is_inside", "left_out_sources", "taken_names"]
+__all__ = ["ids_of", "is_inside", "left_out_sources", "stored_ids", "taken_names"]
 
 
-def ids_of(given: Iterable[str], index: Index, folder: Path) -> list[str]:
+def stored_ids(folder: Path) -> list[str]:
+    """Ids of the documents of an index; also of one that cannot be searched before the next change has mended it.
+
+    Args:
+        folder: The index folder.
+    """
+    from contextlib import closing
+
+    from sire_core.storage.index_files import IndexFiles
+
+    with closing(IndexFiles(folder)) as files:
+        return list(files.store.documents())
+
+
+def ids_of(given: Iterable[str], folder: Path) -> list[str]:
     """Ids as they were given, or of the files that were named by their paths, which need not exist any more.
 
     Args:
         given: Ids and paths. What is neither stays as it is, for the index to refuse.
-        index: Holds the documents.
-        folder: Its folder, which knows the folders that documents were read from.
+        folder: The index folder, which knows the folders that documents were read from.
     """
     from sire_core.storage.folder import Folder
 
-    known, roots = set(index.snapshot().document_ids()), Folder(folder).sources()
+    known, roots = set(stored_ids(folder)), Folder(folder).sources()
     return list(dict.fromkeys(_id_of(name, known, roots) for name in given))
 
 

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import Embedder, Fittable
 
-__all__ = ["FittedStore", "answer_text", "fit_once", "resolve_embedder", "restore", "same_model", "under_fingerprint"]
+__all__ = [
+    "FittedStore",
+    "answer_text",
+    "fit_once",
+    "lacks_state",
+    "resolve_embedder",
+    "restore",
+    "same_model",
+    "under_fingerprint",
+]
 
 _FORMS = (
     '"lexical" (the default, nothing to download), "st:NAME_OR_FOLDER" or a model folder (sentence-transformers), '
@@ -119,6 +128,17 @@ def restore(thing: T, role: str, fingerprint: str, store: FittedStore) -> T:
         return thing
     state = store.fitted(f"{role}:{fingerprint}")
     return thing if state is None else cast("T", cast("Fittable", thing).from_state(state))
+
+
+def lacks_state(restored: Embedder, fingerprint: str) -> bool:
+    """Whether what the embedder of an index learned is not there any more.
+
+    Args:
+        restored: What `restore` returned.
+        fingerprint: What the index was built with.
+    """
+    same = restored.fingerprint.split(":", 1)[0] == fingerprint.split(":", 1)[0]
+    return same and not getattr(restored, "fitted", True)
 
 
 def fit_once(thing: T, role: str, fingerprint: str, store: FittedStore, texts: Sequence[str], *, refit: bool) -> T:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.corpus.changes import CorpusChange, StoredDocument
 from sire_core.derive.runners import resolve_runner
-from sire_core.models.embedders import fit_once
+from sire_core.models.embedders import fit_once, lacks_state, restore
 from sire_core.pipeline.build_context import BuildContext
 from sire_core.pipeline.builder import Builder
 from sire_core.types import BuildReport, Chunk, Failure
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from sire_core.storage.index_files import IndexFiles
 
 __all__ = ["Plan", "apply_plan"]
+
+_logger = logging.getLogger(__name__)
 
 Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
 """From the stored documents and all of their passages to what changes."""
@@ -42,11 +45,18 @@ async def apply_plan(files: IndexFiles, plan: Plan, given: Configuration) -> Bui
     update = await asyncio.to_thread(_read, files, plan)
     failures: list[Failure] = []
     model, meter, extractor, summarizer = _workers(files, given, recipe, update.after.hashes, failures)
+    lost = await asyncio.to_thread(_has_lost_state, files, update, embedder)
     embedder, extractor = await asyncio.to_thread(_fit, files, update, recipe, embedder, extractor)
     context = BuildContext(
         given, files, manifest, update, recipe, embedder, extractor, model, summarizer, failures, meter, runner
     )
     report = await Builder(context).run()
+    if lost:
+        _logger.warning(
+            "What the embedder of this index had learned was not in calls.sqlite, which was damaged or missing. It was "
+            "learned again from the passages."
+        )
+        report = replace(report, learned_again=True)
     if meter is None:
         return report
     usage = meter.report()
@@ -128,6 +138,14 @@ class _Texts(Sequence[str]):
     def __getitem__(self, place: Any) -> Any:
         found = self._chunks[place]
         return [chunk.index_text for chunk in found] if isinstance(place, slice) else found.index_text
+
+
+def _has_lost_state(files: IndexFiles, update: CorpusUpdate, embedder: Embedder) -> bool:
+    """Whether `_fit` has to make again what the embedder of the index learned; without passages nothing can."""
+    before = files.manifest().embedder
+    if not (before and update.after.chunks):
+        return False
+    return lacks_state(restore(embedder, "embedder", before, files.calls), before)
 
 
 def _fit(

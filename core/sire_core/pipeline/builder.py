@@ -74,12 +74,15 @@ class Builder:
         failures, repaired, failed = await self._extract(work)
         log_failures(failures)
         changed = bool(self._corpus.change) or bool(repaired)
-        if work.known and not changed and not work.again:
+        # What the embedder had learned was lost, and the corpus has grown since: no stored vector fits what it has
+        # learned of it now.
+        revector = self._context.refitted and bool(self._corpus.after.chunks)
+        if work.known and not changed and not work.again and not revector:
             return self._keep(work, failures)
         commit = await self._organize(self._jobs(work, repaired, changed=changed), work.stale if changed else ())
         failures += tuple(failure for delta in commit.deltas.values() for failure in delta.failures)
         manifest = self._manifest(work, () if changed else work.stale, failed, commit.deltas)
-        if work.known and not changed and manifest.failed == self._before.failed:
+        if work.known and not changed and not revector and manifest.failed == self._before.failed:
             return self._keep(work, failures)  # what failed before failed again
         self._context.given.progress("writing", 0, 1)
         with self._timed("commit"):

@@ -23,8 +23,8 @@ _INDEX = (
 )
 _CALLS = (
     "Restore it from a backup. Without it what a model answered is asked for, and paid for, again when it is needed; "
-    "and questions to an index with the default embedder fail until `sire index` has read all documents once more, "
-    "since what that embedder has learned lies there."
+    "and questions to an index with the default embedder fail until the next change (`sire index` or "
+    "`sire sync` with the same documents, too) has learned again what lies there."
 )
 _SOURCES = (
     "Searches do not need it. Restore it from a backup, or delete it and name the whole folders that were indexed when "

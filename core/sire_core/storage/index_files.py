@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,8 @@ from sire_core.storage.store import CORPUS, Store
 from sire_core.storage.verification import Verified
 
 __all__ = ["IndexFiles"]
+
+_logger = logging.getLogger(__name__)
 
 _LOOKS, _PAUSE = 10, 0.01
 
@@ -69,6 +72,12 @@ class IndexFiles:
         """`calls.sqlite`, opened when first used."""
         with self._lock:
             if self._calls is None:
+                if self.folder is not None and self._manifest.generation and not self.folder.calls_file.exists():
+                    _logger.warning(
+                        "%s was missing: a new one begins empty. What models answered for this index is asked for, and "
+                        "paid for, again when it is needed. To keep it, restore that file from a backup.",
+                        self.folder.calls_file,
+                    )
                 self._calls = CallStore(self.folder.calls_file if self.folder else None)
             return self._calls
 
