@@ -16,7 +16,16 @@ from sire_core.others import PageText
 if TYPE_CHECKING:
     from dataclasses import Field
 
-__all__ = ["Chosen", "Part", "UnusedSettingError", "check_settings", "refuse_unused", "setting", "setting_texts"]
+__all__ = [
+    "Chosen",
+    "Part",
+    "UnknownSettingError",
+    "UnusedSettingError",
+    "check_settings",
+    "refuse_unused",
+    "setting",
+    "setting_texts",
+]
 
 T = TypeVar("T")
 
@@ -27,6 +36,32 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "a text"),
     "tuple": ((tuple, list), 'a list, such as ["a", "b"] or []'),
 }
+
+
+class UnknownSettingError(ConfigurationError):
+    """A recipe has no such setting.
+
+    Args:
+        name: What was given.
+        known: The settings that there are.
+        recipes: Names of the recipes that were meant; empty where a recipe is made without its name.
+    """
+
+    def __init__(self, name: str, known: Sequence[str], recipes: Sequence[str] = ()) -> None:
+        # Short names are alike by chance: `dept` and `widest` have three letters in one order.
+        near = difflib.get_close_matches(name, known, 3, cutoff=0.7)
+        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        if len(recipes) > 1:
+            where = f" in any of the recipes {', '.join(recipes)}"
+            see = "`sire recipes NAME` lists the settings of a recipe and explains them."
+        elif recipes:
+            where = f" in the recipe {recipes[0]!r}"
+            see = f"Its settings are: {', '.join(known)}. `sire recipes {recipes[0]}` explains them."
+        else:
+            where, see = "", f"The settings of this recipe are: {', '.join(known)}."
+        super().__init__(f"There is no setting {name!r}{where}.{hint} {see}")
+        self.name = name
+        self.known = tuple(known)
 
 
 class UnusedSettingError(ConfigurationError):
@@ -143,7 +178,7 @@ class Chosen:
         parts: What the recipe is made of. Parts that have a setting of the same name share its value.
 
     Raises:
-        ConfigurationError: There is no such setting.
+        UnknownSettingError: There is no such setting.
     """
 
     def __init__(self, given: Mapping[str, Any], *parts: Part) -> None:
@@ -151,11 +186,7 @@ class Chosen:
         known = {name: declared for part in parts for name, declared in part.fields().items()}
         for name in given:
             if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise ConfigurationError(
-                    f"There is no setting {name!r}.{hint} The settings of this recipe are: {', '.join(known)}."
-                )
+                raise UnknownSettingError(name, tuple(known))
             _refuse_page_text(known[name], name, given[name])
         self.config = {name: _plain(given.get(name, declared.default)) for name, declared in known.items()}
         """Every setting by name; the same values make the same recipe again."""

@@ -113,12 +113,13 @@ def settings_had(recipes: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
         ConfigurationError: No recipe has one of them.
     """
     from sire_core.recipes import recipe_by_name
+    from sire_core.settings import UnknownSettingError
 
     known = {name: recipe_by_name(name).config for name in recipes}
-    for key, value in given.items():
-        if recipes and not any(key in config for config in known.values()):
-            recipe_by_name(recipes[0], **{key: value})  # says which settings there are
-            raise ConfigurationError(f"None of {', '.join(recipes)} has a setting {key!r}; see: sire recipes NAME.")
+    there = list(dict.fromkeys(key for config in known.values() for key in config))
+    for key in given:
+        if recipes and key not in there:
+            raise UnknownSettingError(key, there, list(known))
     return {name: {key: value for key, value in given.items() if key in config} for name, config in known.items()}
 
 

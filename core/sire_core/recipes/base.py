@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sire_core.errors import ConfigurationError
 from sire_core.others import FolderText
 from sire_core.recipes.plugins import PluginError, offered, plugged
-from sire_core.settings import UnusedSettingError
+from sire_core.settings import UnknownSettingError, UnusedSettingError
 
 if TYPE_CHECKING:
     from sire_core.protocols import Recipe
@@ -167,7 +167,10 @@ def recipe_by_name(name: str, **settings: Any) -> Recipe:
     make = _factory(name)
     if make is None:
         raise ConfigurationError(f"There is no recipe {name!r}; choose one of {', '.join(recipe_names())}.")
-    return make(**settings)
+    try:
+        return make(**settings)
+    except UnknownSettingError as error:
+        raise UnknownSettingError(error.name, error.known, [name]) from None
 
 
 def recipe_with(name: str, given: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:

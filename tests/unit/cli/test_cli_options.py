@@ -1,6 +1,7 @@
 """From command-line options to an index."""
 
 import json
+import re
 import sys
 from functools import partial
 
@@ -70,7 +71,10 @@ def test_a_setting_that_is_given_twice_is_refused():
         ({"depth": True}, "whole number"),
         ({"skip_types": "Date"}, "skip_types is a list"),
         ({"instruction": 5}, "instruction is a text"),
-        ({"depht": 2}, "The settings of this recipe are: .*depth"),
+        (
+            {"depht": 2},
+            r"no setting 'depht' in the recipe 'sirerag'.* Its settings are: .*depth.*`sire recipes sirerag` explains them",
+        ),
         ({"clustering": "foo"}, "clustering is one of leiden, paper, not 'foo'"),
         ({"summary_tokens": None}, "summary_tokens is a whole number of at least 1, not None"),
     ],
@@ -244,3 +248,31 @@ def test_a_page_may_set_words_that_name_nobody():
         ).config
     with pytest.raises(ConfigurationError, match="cap is one of third or a whole number of at least 0 or None"):
         recipe_by_name("smart", **of_page({"cap": "half"}))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--recipe", "raptor", "--set", "dept=2"), r"'dept' in the recipe 'raptor'\. Did you mean 'depth'\?"),
+        (("--set", "dept=2"), r"'dept' in the recipe '(\w+)'\. .*`sire recipes \1` explains them"),
+        (
+            ("--recipe", "sire", "--set", "dept=2"),
+            r"'dept' in the recipe 'sire'\. Its settings are: disambiguate, .*`sire recipes sire`",
+        ),
+        (("--recipe", "sire", "--set", "rerank_poole=2"), r"Did you mean 'rerank_pool' or 'rerank_model'\?"),
+    ],
+)
+def test_an_unknown_setting_names_the_recipe_and_where_its_settings_are(tmp_path, words, said):
+    (tmp_path / "a.md").write_text("The heron queue keeps messages.")
+    result = CliRunner().invoke(app, ["index", str(tmp_path / "a.md"), "--to", str(tmp_path / "ix"), *words])
+    assert result.exit_code == 1
+    assert re.search(said, result.stderr)
+
+
+def test_a_setting_that_no_measured_recipe_has_names_them_all(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"id": "a", "text": "The heron queue keeps messages."}))
+    (tmp_path / "questions.jsonl").write_text(json.dumps({"id": "q", "question": "What keeps?", "supporting": ["a"]}))
+    result = CliRunner().invoke(app, ["eval", str(tmp_path), "-r", "sire,raptor", "--set", "dept=2"])
+    assert result.exit_code == 1
+    said = "'dept' in any of the recipes sire, raptor. Did you mean 'depth'? `sire recipes NAME` lists"
+    assert said in result.stderr

@@ -68,7 +68,7 @@ def test_parts_give_a_recipe_its_settings():
     )
     assert chosen.config == {"stones": 2, "mill_speed": 2.0, "grain": "rye", "kinds": ("bran",)}
     assert chosen.make(Mill, wind=False) == Mill(speed=2.0, kinds=("bran",), wind=False)
-    with pytest.raises(ConfigurationError, match=r"no setting 'grian'.*Did you mean 'grain'"):
+    with pytest.raises(ConfigurationError, match=r"no setting 'grian'.*Did you mean 'grain'\? The settings of"):
         Chosen({"grian": 1}, Part(Mill))
     with pytest.raises(ConfigurationError, match="no setting 'wind'"):
         Chosen({"wind": True}, Part(Mill, without=("wind",)))

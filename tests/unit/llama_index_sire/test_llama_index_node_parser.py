@@ -207,7 +207,7 @@ def test_bad_settings_are_told_at_once(tmp_path):
         SireNodeParser(complete=True, recipe="ragtor")
     with pytest.raises(ValidationError, match="Input should be 'chunk'"):
         SireNodeParser(kinds=["chunks"])
-    with pytest.raises(ValidationError, match="settings of this recipe are"):
+    with pytest.raises(ValidationError, match=r"in the recipe 'raptor'\. Did you mean 'depth'\? Its settings are"):
         SireNodeParser(complete=True, recipe="raptor", recipe_settings={"dept": 1})
     with pytest.raises(ValidationError, match="embed_nodes needs an embed_model"):
         SireNodeParser(complete=True, embed_nodes=True)
