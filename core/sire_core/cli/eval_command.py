@@ -88,7 +88,8 @@ def eval_(
                 return
             else:
                 dataset = asking.of(load_dataset(dataset_dir))
-                results.begin(dataset, len(BASELINES) + len(names), config)
+                cut = compared.chunk_tokens is not None or asking.sentence_groups
+                results.begin(dataset, len(BASELINES) + len(names), config, cut=cut)
                 dataset = _grouped(dataset, asking, models.asked, progress)
                 asked = Evaluation(dataset, options, config, progress)
                 tables = _tables(asked, names, compared, results, rows)

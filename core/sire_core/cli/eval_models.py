@@ -152,19 +152,21 @@ class Results:
         self._ablations = ablations
         self._started: list[list[EvalRow]] = []
 
-    def begin(self, dataset: DataSet, rows: int, config: EvalConfig) -> None:
+    def begin(self, dataset: DataSet, rows: int, config: EvalConfig, *, cut: bool = False) -> None:
         """Say on stderr what is measured on what.
 
         Args:
             dataset: What is asked.
             rows: How many there will be.
             config: What is measured.
+            cut: Whether documents are still to be cut into passages, so that these cannot be counted yet.
 
         Raises:
             ConfigurationError: What was asked for could not be shown in the end.
         """
         from sire_core.evaluate.charts import check_chart
         from sire_core.evaluate.report import check_comparison
+        from sire_core.evaluate.rows import corpus_size
 
         measurable = dataset.sample(config.limit, config.seed).measurable
         if self._shown.plot is not None and measurable:
@@ -172,7 +174,8 @@ class Results:
         if self._shown.compare:
             check_comparison(dataset.name)
         asked = f"{len(measurable):,} of {count(len(dataset.measurable), 'question')}"
-        note(f"{dataset.name}: {count(len(dataset.documents), 'passage')}, {asked}.")
+        size = corpus_size(len(dataset.documents), 0 if cut else dataset.passages)
+        note(f"{dataset.name}: {size}, {asked}.")
 
     def table(self) -> Callable[[EvalRow], None]:
         """Start a table; what is returned is told of every row that is finished."""

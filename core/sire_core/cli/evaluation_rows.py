@@ -105,6 +105,7 @@ class Evaluation:
                 embedder=stats["embedder"],
                 extraction=stats["extraction"] or "none",
                 pool=stats["units"],
+                passages=stats["chunks"],
                 perspectives=stats.get("perspectives", {}),
                 calls={**setup.calls, **({"search": of_search} if of_search else {})},
                 storage=_storage(index),

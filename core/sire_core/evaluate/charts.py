@@ -9,7 +9,7 @@ from math import ceil, floor, log10
 
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.bootstrap import Interval, mean_interval
-from sire_core.evaluate.rows import EvalRow
+from sire_core.evaluate.rows import EvalRow, corpus_size
 
 __all__ = ["chart", "check_chart"]
 
@@ -89,7 +89,7 @@ def chart(rows: Sequence[EvalRow]) -> str:
     one = bool(rows) and len({row.dataset for row in rows}) == 1
     check_chart(len(rows), with_gold=one and all(row.with_gold for row in rows))
     first = rows[0]
-    heading = f"{first.dataset}: {first.passages:,} passages, {len(first.with_gold)} questions"
+    heading = f"{first.dataset}: {corpus_size(first.documents, first.passages)}, {len(first.with_gold)} questions"
     width = 2 * _WIDTH + _LEFT + _GAP_X + 20
     height = 2 * _HEIGHT + _TOP + _GAP_Y + 60 + 18 * ceil(len(rows) / 6)
     frame = (

@@ -47,6 +47,11 @@ class DataSet:
         return tuple(question for question in self.questions if question.supporting or question.answers)
 
     @property
+    def passages(self) -> int:
+        """Number of passages; a document that is not cut is one."""
+        return sum(len(document.chunks) or 1 for document in self.documents)
+
+    @property
     def texts(self) -> dict[str, str]:
         """Text of every document by id."""
         return {

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.answered import CLOSED_BOOK
 from sire_core.evaluate.published import published_rows
-from sire_core.evaluate.rows import EvalRow
+from sire_core.evaluate.rows import EvalRow, corpus_size
 
 _LEFT_OUT = (
     "recipe",
@@ -169,7 +168,7 @@ def format_comparison(rows: Sequence[EvalRow]) -> str:
         values |= {f"R@{k} literal": row.recall_literal(k) for k in row.ks}
         values = {} if _unsearched(row) else values
         values |= {name: row.answers.get(name) for name in metrics if name in row.answers}
-        pool = f"{len(row.results):,} questions, {row.passages:,} passages"
+        pool = f"{len(row.results):,} questions, {corpus_size(row.documents, row.passages)}"
         used = {"pool": pool, "model": row.setup.extraction, "embedder": row.setup.embedder}
         reader = row.answers.get("via", "-") if row.answers else "-"
         lines.append({"method": _label(row), "source": "ours", **_figures(metrics, values), **used, "reader": reader})
@@ -215,7 +214,7 @@ def _heading(rows: Sequence[EvalRow]) -> str:
     first = rows[0]
     questions = _distinct(len(row.results) for row in rows)
     noun = "question" if questions == "1" else "questions"
-    heading = f"**{first.dataset}**: {count(first.passages, 'passage')}, {questions} {noun}"
+    heading = f"**{first.dataset}**: {corpus_size(first.documents, first.passages)}, {questions} {noun}"
     budgets = _distinct(row.budget for row in rows if row.budget)
     return f"{heading}, budget of {budgets} tokens" if budgets else heading
 

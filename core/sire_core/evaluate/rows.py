@@ -7,12 +7,25 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
+from sire_core.algorithms.wording import count
 from sire_core.evaluate.retrieval import all_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answered import AnsweredQuestion
 
-__all__ = ["EvalRow", "QuestionResult", "Setup"]
+__all__ = ["EvalRow", "QuestionResult", "Setup", "corpus_size"]
+
+
+def corpus_size(documents: int, passages: int) -> str:
+    """How large a corpus is, in words: documents that are one passage each are called passages.
+
+    Args:
+        documents: How many; 0 where only passages are known.
+        passages: How many; 0 where they are not known yet.
+    """
+    if passages and documents in (0, passages):
+        return count(passages, "passage")
+    return count(documents, "document") + (f" in {count(passages, 'passage')}" if passages else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +46,7 @@ class Setup:
             of one search (MS-RAG table 15).
         note: What people should know of how it was made; empty if nothing.
         storage: Bytes of vectors and texts by kind of unit (table 16).
+        passages: Passages that the index holds; 0 where they are those of the data set.
     """
 
     recipe: str
@@ -47,6 +61,7 @@ class Setup:
     calls: Mapping[str, int] = field(default_factory=dict)
     storage: Mapping[str, int] = field(default_factory=dict)
     note: str = ""
+    passages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +117,7 @@ class EvalRow:
     Attributes:
         setup: How the index was made.
         dataset: Name of the data set.
-        passages: Documents in the corpus.
+        passages: Passages in the corpus: its documents, as they were cut.
         ks: Cut-offs.
         budget: Tokens of the budget metrics, or None.
         results: Every question, in the order of the data set.
@@ -115,6 +130,7 @@ class EvalRow:
         answered: The answers themselves.
         analysis: What the modes `errors`, `missing` and `judge` found, by name.
         same_as: The recipe of an earlier row that found exactly the same; see `mark_same`.
+        documents: Documents in the corpus; 0 where only passages are known.
     """
 
     setup: Setup
@@ -131,6 +147,7 @@ class EvalRow:
     same_as: str = ""
     answered: tuple[AnsweredQuestion, ...] = field(default=(), repr=False)
     analysis: Mapping[str, Any] = field(default_factory=dict)
+    documents: int = 0
 
     @property
     def with_gold(self) -> list[QuestionResult]:
@@ -204,6 +221,7 @@ class EvalRow:
             "embedder": self.setup.embedder,
             "extraction": self.setup.extraction,
             "questions": len(self.results),
+            "documents": self.documents,
             "passages": self.passages,
             "pool": self.setup.pool,
             "recall": {str(k): _rounded(self.recall(k)) for k in self.ks},

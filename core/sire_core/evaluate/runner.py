@@ -116,7 +116,8 @@ async def evaluate(
     return EvalRow(
         setup=setup or Setup(recipe=type(index).__name__),
         dataset=dataset.name,
-        passages=len(dataset.documents),
+        passages=setup.passages if setup is not None and setup.passages else dataset.passages,
+        documents=len(dataset.documents),
         ks=tuple(sorted(set(config.ks))),
         budget=config.budget,
         returns=config.returns,

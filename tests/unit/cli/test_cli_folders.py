@@ -467,3 +467,31 @@ def test_what_was_removed_before_can_be_purged_by_itself(source, folder):
     assert "Nothing changed" not in said
     assert len(ids(folder)) == 2
     assert not any(b"burnt down" in file.read_bytes() for file in folder.rglob("*") if file.is_file())
+
+
+def test_eval_says_documents_and_passages_where_documents_are_cut(tmp_path, source):
+    (source / "press.md").write_text("# Brackwater Press\n\n" + "Brackwater Press stood in Lindle by the Marl. " * 40)
+    run("index", source, "--to", tmp_path / "ix", "--recipe", "flat", "--chunk-tokens", 64)
+    held = stats(tmp_path / "ix")["chunks"]
+    assert held > 5
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
+    rows = tmp_path / "rows.json"
+    result = run("eval", tmp_path / "ix", "--questions", questions, "--json", rows)
+    assert f"ix: 3 documents in {held} passages, 2 of 2 questions." in result.stderr
+    assert f"**ix**: 3 documents in {held} passages, 2 questions" in result.stdout
+    assert [(row["documents"], row["passages"]) for row in json.loads(rows.read_text())] == [(3, held)] * 3
+
+
+def test_eval_of_a_data_set_that_is_cut_counts_documents_first(tmp_path):
+    texts = {"a": "Ada Holm founded Brackwater Press. " * 40, "b": "Lindle lies on the Marl."}
+    records = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(records))
+    asked = {"id": "q", "question": "Who founded Brackwater Press?", "supporting": ["a"]}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(asked))
+    result = run("eval", tmp_path, "-r", "flat", "--chunk-tokens", 64)
+    assert ": 2 documents, 1 of 1 question" in result.stderr
+    assert "2 documents in " in result.stdout
+    whole = run("eval", tmp_path, "-r", "flat")
+    assert ": 2 passages, 1 of 1 question" in whole.stderr
+    assert ": 2 passages, 1 question" in whole.stdout

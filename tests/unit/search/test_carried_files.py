@@ -61,7 +61,9 @@ def arrays(index: Index) -> Iterator[tuple[str, NDArray[np.generic]]]:
     found = EvidenceIndex.of(index.snapshot().view)
     for field in fields(EvidenceIndex):
         value = getattr(found, field.name)
-        yield from ((field.name, part) for part in ((value.starts, value.values) if isinstance(value, Lists) else (value,)))
+        yield from (
+            (field.name, part) for part in ((value.starts, value.values) if isinstance(value, Lists) else (value,))
+        )
 
 
 def carried(folder: Path) -> dict[str, tuple[int, int]]:
@@ -142,7 +144,7 @@ def test_a_purge_leaves_none(tmp_path: Path, read: list[int]) -> None:
             assert b"t3" not in saved["ids"].tobytes()
             spelled = saved["names"].tobytes() + saved["spelled"].tobytes()
             assert b"Town 4" in spelled
-            assert b"Town 3\"" not in spelled
+            assert b'Town 3"' not in spelled
 
 
 def test_small_indexes_have_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
