@@ -193,12 +193,15 @@ class Folder:
             ) from error
 
     def clean(self, unwanted: Callable[[str], bool]) -> None:
-        """Delete derived folders by name. Files that a reader still maps may stay until the next time."""
+        """Delete derived folders by name, and in those that stay what a killed process left half written.
+
+        Files that a reader still maps may stay until the next time.
+        """
         derived = self.path / "derived"
         if derived.is_dir():
             for entry in derived.iterdir():
-                if unwanted(entry.name):
-                    shutil.rmtree(entry, ignore_errors=True)
+                for left in [entry] if unwanted(entry.name) else list(entry.glob("*.partial")):
+                    shutil.rmtree(left, ignore_errors=True)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
