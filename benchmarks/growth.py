@@ -37,7 +37,7 @@ AGAIN = 3
 ASKED = 100
 COLUMNS = {
     "build CPU s / 1,000": "build_cpu",
-    "of which vectors": "embedding_cpu",
+    "vectors, besides": "embedding_cpu",
     "peak MB": "peak_mb",
     "KB on disk / passage": "disk_kb",
     "open and first query, s": "first_s",

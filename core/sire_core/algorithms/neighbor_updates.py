@@ -118,7 +118,8 @@ def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
     """Nearest neighbours among the rows of nearby cells: time grows with n ** 1.5 instead of n ** 2.
 
     Cells are made by a few rounds of k-means over evenly spaced rows; a row looks into the cells whose centers are
-    nearest to it. All products are those of `nearest_neighbors`, so threads do not change the result.
+    nearest to it. All products are those of `nearest_neighbors`, so threads do not change the result. Equal rows are in
+    one cell, so that their time grows with the square of their number.
 
     Args:
         vectors: `[n, d]`.
@@ -158,8 +159,9 @@ def _candidates(whole: NDArray[np.float32], near: NDArray[np.int64], cells: int,
     for cell in range(cells):
         visit = slice(bounds[cell], bounds[cell + 1])
         inside = rows[visit][rank[visit] == 0]  # ascending, as visits of a cell are
-        for start in range(visit.start, visit.stop if len(inside) else visit.start, _ROWS):
-            visitors = rows[start : min(start + _ROWS, visit.stop)]
+        block = max(1, min(_ROWS, _BLOCK_CELLS // max(1, len(inside))))
+        for start in range(visit.start, visit.stop if len(inside) else visit.start, block):
+            visitors = rows[start : min(start + block, visit.stop)]
             product = whole[visitors] @ whole[inside].T
             home = np.flatnonzero(rank[start : start + len(visitors)] == 0)
             product[home, np.searchsorted(inside, visitors[home])] = -np.inf

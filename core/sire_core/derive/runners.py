@@ -32,8 +32,8 @@ class RayRunner:
 
     Args:
         address: As `ray.init` has it: `HOST:PORT` of a cluster that this machine is part of, `ray://HOST:PORT` of one
-            that it is not; None uses the one that this process is connected to or `RAY_ADDRESS` names, else begins one
-            on this machine.
+            that it is not; None uses the one that this process is connected to, that `RAY_ADDRESS` names or that was
+            started on this machine, else begins one here.
         part_size: Passages or groups of a task.
     """
 
@@ -88,7 +88,8 @@ class RayRunner:
                 raise ConfigurationError(
                     f"Ray does not connect to the cluster at {address or 'this machine'} ({error}). Start one with "
                     "`ray start --head`; if it asks for a token, set the same RAY_AUTH_MODE and RAY_AUTH_TOKEN here. "
-                    'Without an address and RAY_ADDRESS, runner="ray" begins one on this machine.'
+                    'Without an address and RAY_ADDRESS, runner="ray" joins the one that was started on this machine, '
+                    "else it begins one."
                 ) from error
         return ray
 

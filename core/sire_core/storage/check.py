@@ -68,7 +68,9 @@ def check_folder(path: Path) -> list[Finding]:
     if not folder.calls_file.exists():
         found.append(Finding("calls.sqlite", "it is missing", _CALLS))
     else:
-        found += [Finding("calls.sqlite", problem, _CALLS) for problem in _of(lambda: _calls(folder.calls_file, shown))]
+        embedder = _embedder(folder, shown)
+        problems = _of(lambda: _calls(folder.calls_file, embedder))
+        found += [Finding("calls.sqlite", problem, _CALLS) for problem in problems]
     if not shown and not found:
         found.append(Finding("manifest.json", "it is missing or damaged", "Nothing: the next change writes it again."))
     try:
@@ -104,11 +106,19 @@ def _index(folder: Folder, shown: dict[str, object]) -> Iterator[str]:
             yield "it has lost its last changes: manifest.json names a later generation"
 
 
-def _calls(path: Path, shown: Mapping[str, Any]) -> Iterator[str]:
+def _embedder(folder: Folder, shown: Mapping[str, Any]) -> object:
+    """What the index says of its embedder; manifest.json is asked only where index.sqlite cannot say it."""
+    try:
+        with closing(Store(folder.index_file)) as store:
+            return store.manifest().get("embedder")
+    except StorageError:
+        return shown.get("embedder")
+
+
+def _calls(path: Path, embedder: object) -> Iterator[str]:
     with closing(CallStore(path)) as calls:
         problems = calls.check()
         yield from problems
-        embedder = shown.get("embedder")
         if problems or not isinstance(embedder, Mapping) or embedder.get("spec") != "lexical":
             return  # of embedders that a folder names, `lexical` is the one that learns
         fingerprint = str(embedder.get("fingerprint", ""))

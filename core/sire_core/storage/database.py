@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -221,8 +221,10 @@ class Database:
                 and read again for every few rows.
         """
         cache = min(rows * _CACHE_OF_ROW, _LARGEST_CACHE)
-        with self._lock, self._cache(cache) if cache > _CACHE else nullcontext():
+        with self._lock:
             try:
+                if cache > _CACHE:
+                    self._hold_pages(cache)
                 self._connection.execute("BEGIN IMMEDIATE")
                 known = self._known and self._known == self.stamp()
                 yield self._connection
@@ -235,16 +237,14 @@ class Database:
                 if isinstance(error, sqlite3.Error):
                     raise explained(error, self.path) from error
                 raise
+            finally:
+                if cache > _CACHE:
+                    with suppress(sqlite3.Error, StorageError):  # what was committed is; what failed has said so
+                        self._hold_pages(_CACHE)
 
-    @contextmanager
-    def _cache(self, size: int) -> Iterator[None]:
+    def _hold_pages(self, size: int) -> None:
         """Hold pages of so many bytes at most."""
         self._connection.execute(f"PRAGMA cache_size=-{size // 1024}")
-        try:
-            yield
-        finally:
-            if self._finalizer.alive:
-                self._connection.execute(f"PRAGMA cache_size=-{_CACHE // 1024}")
 
     def _require_place(self) -> None:
         if self._place() != self._file:
