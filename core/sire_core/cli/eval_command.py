@@ -67,8 +67,7 @@ def eval_(
 
     shown.check(compared, asking, answering, measuring, calls.llm)
     check_index(dataset_dir, asking, builds=compared.builds)
-    known = asking.file is None or compared.recipes  # else all that the folder holds
-    names = recipe_names(compared.recipes, ablations=compared.ablations) if known else []
+    names = _names(asking, compared)
     rows = ablation_rows(names, parse_settings(compared.settings)) if compared.ablations else {}
     builds = not (answering.reader_only or compared.clusters or asking.file is not None)
     with eval_models(calls, judge=answering.judge, to=compared.to, answers=answering.answers, builds=builds) as models:
@@ -91,10 +90,15 @@ def eval_(
                 cut = compared.chunk_tokens is not None or asking.sentence_groups
                 results.begin(dataset, len(BASELINES) + len(names), config, cut=cut)
                 dataset = _grouped(dataset, asking, models.asked, progress)
-                asked = Evaluation(dataset, options, config, progress)
-                tables = _tables(asked, names, compared, results, rows)
+                tables = _tables(Evaluation(dataset, options, config, progress), names, compared, results, rows)
         results.say(tables)
         results.say_more(tables if models.judge is None else _judged(tables, names, models.judge))
+
+
+def _names(asking: QuestionOptions, compared: ComparisonOptions) -> list[str]:
+    """Recipes that are measured; none where they are all that the index folder holds."""
+    known = asking.file is None or compared.recipes
+    return recipe_names(compared.recipes, ablations=compared.ablations) if known else []
 
 
 def _judged(tables: list[list[EvalRow]], names: list[str], judge: LanguageModel) -> list[list[EvalRow]]:
