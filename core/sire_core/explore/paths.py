@@ -10,8 +10,8 @@ import numpy as np
 
 from sire_core.algorithms.wording import shorten
 from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
+from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.search.explanation import text_below_title
-from sire_core.search.rankers.entity_graph import EntityGraph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

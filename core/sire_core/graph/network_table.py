@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.graph.ragged import Ragged, pack_arrays, unpack_arrays
+from sire_core.knowledge.ragged import Ragged, pack_arrays, unpack_arrays
 from sire_core.types import hash64
 
 if TYPE_CHECKING:

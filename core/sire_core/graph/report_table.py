@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
-from sire_core.graph.kinds import MENTIONS
-from sire_core.graph.ragged import pack_arrays, unpack_arrays
+from sire_core.knowledge.kinds import MENTIONS
+from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
 from sire_core.types import Edge
 
 if TYPE_CHECKING:

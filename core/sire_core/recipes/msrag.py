@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sire_core.organize.knowledge_graph import KnowledgeGraph
+from sire_core.knowledge.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
 from sire_core.recipes.base import register
@@ -54,8 +54,8 @@ def msrag(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
+    from sire_core.knowledge.element_context import ElementContext
     from sire_core.search.rankers.mix_recall import MixRecall
-    from sire_core.search.selectors.element_context import ElementContext
 
     chosen = Chosen(
         settings, Part(MixRecall), Part(MsragContext), Part(KnowledgeGraph, without=("index_units", "summaries"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sire_core.organize.knowledge_graph import KnowledgeGraph
+from sire_core.knowledge.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
 from sire_core.recipes.base import register
 from sire_core.settings import Chosen, Part

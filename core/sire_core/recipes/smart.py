@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.organize.knowledge_graph import KnowledgeGraph
+from sire_core.knowledge.knowledge_graph import KnowledgeGraph
 from sire_core.organize.perspectives import Perspectives
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
@@ -48,7 +48,7 @@ def smart(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.search.selectors.element_context import ReportLines
+    from sire_core.knowledge.element_context import ReportLines
     from sire_core.search.selectors.reports import ReportSelector
 
     own = settings.get("base")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.aliases import merge_aliases
 from sire_core.algorithms.text import cached_key
-from sire_core.organize.graph.passage_names import PassageNames
+from sire_core.knowledge.aliases import merge_aliases
+from sire_core.knowledge.passage_names import PassageNames
 
 if TYPE_CHECKING:
     from sire_core.types import Chunk, ExtractionRecord

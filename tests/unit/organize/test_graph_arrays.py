@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.algorithms.grouping import id_codes
-from sire_core.graph.columns import EdgeChange, EdgeColumns, updated_blocks
-from sire_core.graph.name_lists import NameLists, list_hash
-from sire_core.graph.ragged import Ragged
+from sire_core.knowledge.columns import EdgeChange, EdgeColumns, updated_blocks
+from sire_core.knowledge.name_lists import NameLists, list_hash
+from sire_core.knowledge.ragged import Ragged
 from sire_core.types import digest
 
 GROUPS = st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=4), max_size=6)

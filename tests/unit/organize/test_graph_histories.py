@@ -16,7 +16,7 @@ from sire_core.algorithms.text import name_key
 from sire_core.corpus.stored_corpus import chunk_units
 from sire_core.extraction.titles import TitleLinker
 from sire_core.index import Index
-from sire_core.organize.knowledge_graph import KnowledgeGraph, entity_id
+from sire_core.knowledge.knowledge_graph import KnowledgeGraph, entity_id
 from sire_core.protocols import Recipe
 from sire_core.search.rankers.pagerank import PageRank
 from sire_core.storage.index_files import IndexFiles

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
+from sire_core.knowledge.entity_graph import EntityGraph, SpelledNames
 from sire_core.recipes import pagerank
-from sire_core.search.rankers.entity_graph import EntityGraph, SpelledNames
 from sire_core.testing.hash_embedder import HashEmbedder
 
 CHAIN = [

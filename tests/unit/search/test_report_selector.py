@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sire_core.errors import ConfigurationError, QueryError
-from sire_core.graph.kinds import MENTIONS
+from sire_core.knowledge.kinds import MENTIONS
 from sire_core.search.ranking import ScoredRanking
 from sire_core.search.selectors.report_trees import ReportTrees
 from sire_core.search.selectors.reports import ReportSelector

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sire_core import Document, Index
 from sire_core.algorithms.neighborhood import Incidence
 from sire_core.extraction.titles import TitleLinker
+from sire_core.knowledge.entity_graph import EntityGraph, SpelledNames
 from sire_core.recipes import msrag, pagerank
-from sire_core.search.rankers.entity_graph import EntityGraph, SpelledNames
 from sire_core.search.rankers.relation_graph import RelationGraph
 from sire_core.search.vectors.id_places import IdPlaces
 from sire_core.testing.hash_embedder import HashEmbedder

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sire_core import Document, Index
+from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.recipes import flat, pagerank, sire
-from sire_core.search.rankers.entity_graph import EntityGraph
 from sire_core.search.ranking import best_first
 from sire_core.search.vectors import sq_index
 from sire_core.search.vectors.sq_index import SQIndex, sq_pays

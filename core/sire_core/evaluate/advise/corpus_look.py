@@ -16,7 +16,7 @@ from sire_core.corpus.sections import SEPARATOR
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.languages import has_unspaced_script, language_of
 from sire_core.extraction.titles import TitleLinker
-from sire_core.search.rankers.entity_graph import EntityGraph
+from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_texts import opening_name
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from sire_core.algorithms.neighbor_updates import NeighborLists
 from sire_core.graph.interactions.keyword_table import KeywordTable
 from sire_core.graph.interactions.links import PassageLinks
-from sire_core.graph.ragged import pack_arrays, unpack_arrays
+from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.graph.kinds import MENTIONS, RELATES
 from sire_core.graph.network_table import NETWORK, NetworkTable, passage_version
+from sire_core.knowledge.kinds import MENTIONS, RELATES
 from sire_core.organize.graph.passage_statements import EntityMention, PassageTexts, read_passage
 from sire_core.organize.reports.passage_rows import mentioned_rows, stated_rows
 

@@ -11,7 +11,7 @@ import numpy as np
 from sire_core.algorithms.encoding_tree import EncodingTree
 from sire_core.algorithms.entropy_levels import repaired_clusters
 from sire_core.algorithms.grouping import id_hashes
-from sire_core.graph.ragged import pack_arrays, unpack_arrays
+from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

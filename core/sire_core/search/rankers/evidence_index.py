@@ -10,7 +10,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, distinct, ranges
 from sire_core.algorithms.lists import Lists
-from sire_core.search.rankers.entity_graph import EntityGraph
+from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.search.rankers.evidence_mentions import SentenceNames
 from sire_core.search.rankers.evidence_names import EvidenceNames
 from sire_core.search.rankers.name_keys import NameKeys

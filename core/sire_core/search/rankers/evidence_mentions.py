@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.lists import Ints
+    from sire_core.knowledge.entity_graph import EntityGraph
     from sire_core.protocols import View
-    from sire_core.search.rankers.entity_graph import EntityGraph
     from sire_core.search.rankers.evidence_names import EvidenceNames
     from sire_core.search.rankers.passage_words import PassageWords
     from sire_core.search.rankers.spelled_text import SpelledText

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.lists import Ints
-    from sire_core.search.rankers.entity_graph import EntityGraph
+    from sire_core.knowledge.entity_graph import EntityGraph
     from sire_core.search.rankers.name_keys import NameKeys
     from sire_core.search.rankers.passage_words import PassageWords
     from sire_core.search.rankers.spelled_text import SpelledText

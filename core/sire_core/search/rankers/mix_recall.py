@@ -11,7 +11,7 @@ import numpy as np
 from sire_core.algorithms.neighborhood import nearby_entities, nearby_relations
 from sire_core.algorithms.voting import count_votes
 from sire_core.errors import ConfigurationError
-from sire_core.search.rankers.entity_graph import EntityGraph
+from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.search.rankers.relation_graph import RelationGraph, RelationWalk
 from sire_core.search.ranking import NotedRanking, ScoredRanking, answer_or_reason, best_first
 from sire_core.search.vectors.id_places import IdPlaces

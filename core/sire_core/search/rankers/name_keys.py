@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.packed_words import word_keys
-from sire_core.graph.ragged import Ragged
+from sire_core.knowledge.ragged import Ragged
 from sire_core.protocols import CarriedFiles
 from sire_core.search.rankers.evidence_texts import longer_keys, name_words
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.lists import Ints
-    from sire_core.graph.name_lists import NameLists
+    from sire_core.knowledge.name_lists import NameLists
     from sire_core.protocols import View
 
     Keys = NDArray[np.uint64]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.pagerank import personalized_pagerank
-from sire_core.search.rankers.entity_graph import EntityGraph, Walk
+from sire_core.knowledge.entity_graph import EntityGraph, Walk
 from sire_core.search.ranking import LiftedRanking, ScoredRanking
 from sire_core.search.similarities import KnownSimilarities
 from sire_core.search.vectors.sq_index import SQIndex

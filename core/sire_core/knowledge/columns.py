@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sire_core.graph.kinds import MENTIONS
-from sire_core.graph.name_lists import NameLists, list_hash
-from sire_core.graph.ragged import pack_arrays, unpack_arrays
+from sire_core.knowledge.kinds import MENTIONS
+from sire_core.knowledge.name_lists import NameLists, list_hash
+from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
 from sire_core.types import Edge
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ class ElementContext:
         return view.units(places)
 
     async def _summarize(self, units: Sequence[Unit], view: View) -> dict[str, str]:
-        from sire_core.graph.element_summaries import Element, summarize_elements
+        from sire_core.knowledge.element_descriptions import Element, summarize_elements
 
         assert view.language_model is not None
         chunks = dict.fromkeys(chunk for unit in units for chunk in unit.chunk_ids)

@@ -12,9 +12,9 @@ import numpy as np
 from sire_core.algorithms.graphs import CSRGraph
 from sire_core.algorithms.grouping import by_appearance, id_codes, ranges
 from sire_core.extraction.titles import WORD, TitleLinker
-from sire_core.graph.columns import EdgeColumns
-from sire_core.graph.kinds import MENTIONS
-from sire_core.graph.name_lists import NameLists, word_hashes
+from sire_core.knowledge.columns import EdgeColumns
+from sire_core.knowledge.kinds import MENTIONS
+from sire_core.knowledge.name_lists import NameLists, word_hashes
 from sire_core.types import UnitKind, hash64
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class SpelledNames:
     @classmethod
     def of(cls, names: Sequence[Sequence[str]], titles: BoolArray) -> SpelledNames:
         """From the names of every mention."""
-        from sire_core.graph.name_lists import list_hash
+        from sire_core.knowledge.name_lists import list_hash
 
         hashes = np.array([list_hash(found) for found in names], dtype=np.uint64)
         lists = NameLists().updated(np.unique(hashes), dict(zip(hashes.tolist(), names, strict=True)))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import document_of
-from sire_core.graph.kinds import MENTIONS, RELATES
-from sire_core.organize.graph.name_merging import NameMerging
-from sire_core.organize.graph.steps import Entities, Relations, entity_id
+from sire_core.knowledge.kinds import MENTIONS, RELATES
+from sire_core.knowledge.name_merging import NameMerging
+from sire_core.knowledge.steps import Entities, Relations, entity_id
 from sire_core.protocols import BlockEdges
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import UnitKind, unit_id
@@ -19,7 +19,7 @@ from sire_core.types import UnitKind, unit_id
 if TYPE_CHECKING:
     from sire_core.derive.rows import OutputChange
     from sire_core.derive.step import Step
-    from sire_core.graph.columns import EdgeChange
+    from sire_core.knowledge.columns import EdgeChange
     from sire_core.protocols import BuildView, Change, Delta
     from sire_core.types import Edge
 
@@ -89,7 +89,7 @@ class KnowledgeGraph(Derivation):
         import asyncio
 
         from sire_core.derive.engine import run_steps
-        from sire_core.graph.columns import updated_blocks
+        from sire_core.knowledge.columns import updated_blocks
 
         found = await run_steps(self.steps(view), change, view)
         changes: dict[str, Callable[[], Iterable[EdgeChange]]] = {
@@ -103,7 +103,7 @@ class KnowledgeGraph(Derivation):
         delta = replace(found.delta, notes=notes, in_blocks=edges)
         if not self.summaries or view.language_model is None:
             return delta
-        from sire_core.organize.texts.element_summaries import with_summaries
+        from sire_core.knowledge.element_summaries import with_summaries
 
         return await with_summaries(delta, view)
 
@@ -125,7 +125,7 @@ class _Edges:
 
 def _mentions(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
     """Edges from passages to the entities they name that differ."""
-    from sire_core.graph.columns import EdgeChange
+    from sire_core.knowledge.columns import EdgeChange
 
     for change in changes:
         target = entity_id(fingerprint, change.key)
@@ -140,7 +140,7 @@ def _mentions(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[Edg
 
 def _relations(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
     """Edges from relations to their ends that come or go; a relation belongs to the first document that states it."""
-    from sire_core.graph.columns import EdgeChange
+    from sire_core.knowledge.columns import EdgeChange
 
     for change in changes:
         for side, put in ((change.before, False), (change.after, True)):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sire_core.organize.graph.name_claims import CLAIMS, NameClaims, NameUse
+from sire_core.knowledge.name_claims import CLAIMS, NameClaims, NameUse
 from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class NameMerging:
         return merged | {f"{VALUE}{name}": merged[name] for name in titled}
 
     def _merges(self, groups: Sequence[tuple[str, ...]], uses: Mapping[str, NameUse]) -> Mapping[str, str]:
-        from sire_core.algorithms.aliases import merge_aliases
+        from sire_core.knowledge.aliases import merge_aliases
 
         types = {name: use.first[1] for name, use in uses.items() if use.first and use.first[1] not in _VAGUE}
         return merge_aliases(groups, types, self.max_names)
@@ -60,7 +60,7 @@ class NameMerging:
         """Keys of names whose vectors are alike, the longer name first."""
         if self.similar_names is None:
             return []
-        from sire_core.algorithms.aliases import similar_names
+        from sire_core.knowledge.aliases import similar_names
 
         names: dict[str, str] = {}
         for entry in sorted(table.all_entries(), key=lambda entry: entry[:3]):

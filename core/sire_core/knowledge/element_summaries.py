@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sire_core.graph.element_summaries import SHOWN_PASSAGES, Element, summarize_elements
+from sire_core.knowledge.element_descriptions import SHOWN_PASSAGES, Element, summarize_elements
 
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Delta

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.text import cached_key, name_key
 from sire_core.derive.rows import Entry, Group, Item, Output, Row, StoredOutput, document_of
 from sire_core.derive.step import Context, Step
-from sire_core.organize.graph.name_claims import CLAIMS
-from sire_core.organize.graph.name_merging import VALUE, NameMerging
-from sire_core.organize.graph.passage_names import PassageNames
+from sire_core.knowledge.name_claims import CLAIMS
+from sire_core.knowledge.name_merging import VALUE, NameMerging
+from sire_core.knowledge.passage_names import PassageNames
 from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.text import cached_key
 from sire_core.extraction.titles import WORD, title_forms
-from sire_core.graph.ragged import Ragged
+from sire_core.knowledge.ragged import Ragged
 from sire_core.types import hash64
 
 if TYPE_CHECKING:
