@@ -35,9 +35,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from sire_core.algorithms.cluster_pairs import coverage, pairs
-from sire_core.algorithms.clustering import soft_clusters, split_by_tokens
-from sire_core.algorithms.paper_clustering import paper_clusters
 from sire_core.algorithms.text import count_tokens
+from sire_core.trees.clustering import soft_clusters, split_by_tokens
+from sire_core.trees.paper_clustering import paper_clusters
 
 Clusters = list[NDArray[np.int64]]
 

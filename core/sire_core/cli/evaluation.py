@@ -208,7 +208,7 @@ def run_clusters(dataset: DataSet, options: IndexOptions, progress: Progress) ->
     from sire_core.evaluate.clusters import evaluate_clusters, model_topics
     from sire_core.models.embedders import resolve_embedder
     from sire_core.models.sync import run_sync
-    from sire_core.organize.trees.settings import TreeSettings
+    from sire_core.trees.settings import TreeSettings
 
     given = dict(options.settings or {})
     if set(given) - {"clustering"}:

@@ -229,9 +229,9 @@ async def _clustered(
 
     import numpy as np
 
-    from sire_core.algorithms.clustering import clusters_within_limit
     from sire_core.algorithms.text import count_tokens
     from sire_core.algorithms.vectors import unit_rows
+    from sire_core.trees.clustering import clusters_within_limit
 
     vectors = unit_rows(np.asarray(await embedder.embed(given, "document"), dtype=np.float32))
     tokens = [count_tokens(text) for text in passages]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.derive.derivation import OrganizerBase
 from sire_core.errors import ConfigurationError
-from sire_core.organize.similarity_tree import by_abstractiveness
-from sire_core.organize.trees.settings import TreeSettings
-from sire_core.organize.trees.tree import altered_leaves, as_delta, duplicates, grow
 from sire_core.protocols import Delta
+from sire_core.trees.settings import TreeSettings
+from sire_core.trees.similarity_tree import by_abstractiveness
+from sire_core.trees.tree import altered_leaves, as_delta, duplicates, grow
 from sire_core.types import Unit, UnitKind
 
 if TYPE_CHECKING:

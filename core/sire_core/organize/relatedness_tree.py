@@ -11,8 +11,8 @@ from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import Group, Item, Output, Row
 from sire_core.derive.step import Context, Step
 from sire_core.organize.entity_facts import Facts, FactsOfEntities
-from sire_core.organize.trees.settings import TreeSettings
 from sire_core.settings import check_settings, setting
+from sire_core.trees.settings import TreeSettings
 from sire_core.types import Unit, UnitKind, digest, unit_id
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class RelatednessTree(Derivation):
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Bring the aggregates up to date, and the tree over them."""
         from sire_core.derive.engine import run_steps
-        from sire_core.organize.trees.tree import grow
+        from sire_core.trees.tree import grow
 
         found = await run_steps(self.steps(view), change, view)
         if not self.summaries:

@@ -91,7 +91,7 @@ def _workers(
     model = given.language_model
     if model is None:
         from sire_core.extraction.rules import RulesExtractor
-        from sire_core.organize.summaries.extractive import ExtractiveSummarizer
+        from sire_core.trees.extractive import ExtractiveSummarizer
 
         return (
             None,
@@ -102,7 +102,7 @@ def _workers(
     from sire_core.extraction.merged import model_extractor
     from sire_core.models.caching import CachedModel
     from sire_core.models.usage_meter import UsageMeter, with_meter
-    from sire_core.organize.summaries.model_summary import ModelSummarizer
+    from sire_core.trees.model_summary import ModelSummarizer
 
     meter = UsageMeter(given.limits)
 

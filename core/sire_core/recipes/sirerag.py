@@ -66,8 +66,8 @@ def sirerag(**settings: Any) -> Recipe:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
     from sire_core.organize.relatedness_tree import RelatednessTree
-    from sire_core.organize.similarity_tree import SimilarityTree
-    from sire_core.organize.trees.settings import TreeSettings
+    from sire_core.trees.settings import TreeSettings
+    from sire_core.trees.similarity_tree import SimilarityTree
 
     chosen = Chosen(
         settings,
@@ -91,8 +91,8 @@ def sirerag(**settings: Any) -> Recipe:
 def _organizers(chosen: Chosen) -> tuple[Organizer, ...]:
     from sire_core.organize.cross_tree import CrossTree
     from sire_core.organize.relatedness_tree import RelatednessTree
-    from sire_core.organize.similarity_tree import SimilarityTree
-    from sire_core.organize.trees.settings import TreeSettings
+    from sire_core.trees.settings import TreeSettings
+    from sire_core.trees.similarity_tree import SimilarityTree
 
     trees, tree = chosen.make(SireragTrees), chosen.make(TreeSettings)
     similar = chosen.make(SimilarityTree, tree=tree, entity_clusters=trees.variant == "E")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.organize.similarity_tree import abstractiveness
+from sire_core.trees.similarity_tree import abstractiveness
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_blocks_change_nothing(monkeypatch, cells):
 
 def test_threads_change_nothing():
     code = (
-        "import hashlib, numpy as np; from sire_core.algorithms.clustering import soft_clusters as s;"
+        "import hashlib, numpy as np; from sire_core.trees.clustering import soft_clusters as s;"
         "v = np.random.default_rng(1).standard_normal((1500, 96)).astype('float32'); v[700:750] = v[:50];"
         "c = s(v, rng=np.random.default_rng(2)); print(hashlib.sha256(repr([x.tolist() for x in c]).encode()).hexdigest())"
     )

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms.clustering import soft_clusters, split_by_tokens
 from sire_core.errors import ConfigurationError
+from sire_core.trees.clustering import soft_clusters, split_by_tokens
 
 
 def clusters_of(vectors, seed=0, **options):

@@ -9,9 +9,9 @@ import pytest
 from sire_core import Document, Index
 from sire_core.derive.plain import PlainDerivation
 from sire_core.organize.cross_tree import CrossTree
-from sire_core.organize.similarity_tree import SimilarityTree
 from sire_core.recipes import REGISTRY
 from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.trees.similarity_tree import SimilarityTree
 from sire_core.types import Unit, UnitKind
 
 
@@ -67,7 +67,7 @@ def test_a_tree_that_reads_no_metadata_has_no_work(monkeypatch):
         return await embed(self, texts, kind)
 
     monkeypatch.setattr(HashEmbedder, "embed", counted)
-    from sire_core.organize import similarity_tree
+    from sire_core.trees import similarity_tree
 
     with Index(recipe="raptor", embedder=HashEmbedder()) as index:
         index.build(pages(0))

@@ -6,11 +6,11 @@ import pytest
 
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
-from sire_core.organize.trees.settings import TreeSettings
 from sire_core.recipes import raptor, sirerag
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
+from sire_core.trees.settings import TreeSettings
 from sire_core.types import Document, Passage
 
 WORDS = [

@@ -17,8 +17,8 @@ from sire_core.recipes import REGISTRY, recipe_by_name, recipe_names, recipe_of
 from sire_core.recipes.base import factory_of
 
 SOURCE = """
-from sire_core.organize.similarity_tree import SimilarityTree
-from sire_core.organize.trees.settings import TreeSettings
+from sire_core.trees.similarity_tree import SimilarityTree
+from sire_core.trees.settings import TreeSettings
 from sire_core.protocols import Recipe
 from sire_core.search.vectors.flat import Flat
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.clustering import EXACT_BELOW, NEIGHBORS
 from sire_core.algorithms.neighbors import nearest_neighbors
 from sire_core.derive.local_runner import mapped
+from sire_core.trees.clustering import EXACT_BELOW, NEIGHBORS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

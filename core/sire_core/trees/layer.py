@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.text import count_tokens
-from sire_core.organize.trees.state import Cluster, Drift, TreeLevel
+from sire_core.trees.state import Cluster, Drift, TreeLevel
 from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.organize.trees.settings import TreeSettings
     from sire_core.protocols import BuildView, FloatArray, Runner
+    from sire_core.trees.settings import TreeSettings
 
 __all__ = ["Layer", "LayerWriter", "cluster_units"]
 
@@ -141,7 +141,7 @@ class LayerWriter:
         """The old clusters with the nodes of today; None when they have drifted too far."""
         import asyncio
 
-        from sire_core.algorithms.upkeep import place_rows
+        from sire_core.trees.upkeep import place_rows
 
         row = {found: place for place, found in enumerate(nodes.ids)}
         members = [[row.get(m, row.get(replacements.get(m, ""))) for m in cluster.members] for cluster in old.clusters]
@@ -167,7 +167,7 @@ class LayerWriter:
         self, number: int, nodes: _Nodes, vectors: FloatArray, old: TreeLevel, placed: Sequence[Sequence[int]]
     ) -> _Slots:
         """The clusters that are left, each once; those that changed are split where they are too long."""
-        from sire_core.algorithms.clustering import split_by_tokens
+        from sire_core.trees.clustering import split_by_tokens
 
         changed = {
             place
@@ -263,8 +263,8 @@ async def cluster_units(
     """
     import asyncio
 
-    from sire_core.algorithms.clustering import clusters_within_limit
-    from sire_core.organize.trees.nearest import nearest_lists
+    from sire_core.trees.clustering import clusters_within_limit
+    from sire_core.trees.nearest import nearest_lists
 
     tokens = [count_tokens(unit.text) for unit in units]
     method = settings.clustering

@@ -72,7 +72,7 @@ def soft_clusters(
     if n <= _SMALLEST:
         return [np.arange(n, dtype=np.int64)] if n else []
     if method == "paper":
-        from sire_core.algorithms.paper_clustering import paper_clusters
+        from sire_core.trees.paper_clustering import paper_clusters
 
         closest = nearest_neighbors(vectors, 1)[0][:, 0]
         return _ordered(_without_singletons(paper_clusters(vectors, rng=rng), closest))

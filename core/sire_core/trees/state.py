@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.upkeep import neighbors_together
+from sire_core.trees.upkeep import neighbors_together
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sire_core.organize.trees.layer import LayerWriter
-from sire_core.organize.trees.state import TreeLevel, TreeState
 from sire_core.protocols import Delta
+from sire_core.trees.layer import LayerWriter
+from sire_core.trees.state import TreeLevel, TreeState
 from sire_core.types import Edge, Unit, UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.organize.trees.settings import TreeSettings
     from sire_core.protocols import BuildView
+    from sire_core.trees.settings import TreeSettings
 
 __all__ = ["Tree", "altered_leaves", "as_delta", "duplicates", "grow"]
 

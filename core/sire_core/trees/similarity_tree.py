@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import count_tokens, split_sentences
 from sire_core.derive.derivation import OrganizerBase
-from sire_core.organize.trees.layer import cluster_units
-from sire_core.organize.trees.settings import TreeSettings
-from sire_core.organize.trees.tree import altered_leaves, as_delta, duplicates, grow
 from sire_core.protocols import Delta
+from sire_core.trees.layer import cluster_units
+from sire_core.trees.settings import TreeSettings
+from sire_core.trees.tree import altered_leaves, as_delta, duplicates, grow
 from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
