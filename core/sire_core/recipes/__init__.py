@@ -8,7 +8,7 @@ from sire_core.recipes.flat import flat
 from sire_core.recipes.iier import iier
 from sire_core.recipes.indexrag import indexrag
 from sire_core.recipes.msrag import msrag
-from sire_core.recipes.pagerank import pagerank
+from sire_core.recipes.pagerank.recipe import pagerank
 from sire_core.recipes.raptor.recipe import raptor
 from sire_core.recipes.sire import sire
 from sire_core.recipes.sirerag import sirerag

@@ -22,7 +22,7 @@ def pagerank(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.search.rankers.pagerank import PageRank
+    from sire_core.recipes.pagerank.ranker import PageRank
 
     chosen = Chosen(settings, Part(KnowledgeGraph, without=("summaries",)), Part(PageRank))
     return Recipe(
