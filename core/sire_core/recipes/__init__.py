@@ -6,7 +6,7 @@ from sire_core.protocols import Recipe
 from sire_core.recipes.base import REGISTRY, recipe_by_name, recipe_names, recipe_of, register
 from sire_core.recipes.flat import flat
 from sire_core.recipes.iier import iier
-from sire_core.recipes.indexrag import indexrag
+from sire_core.recipes.indexrag.recipe import indexrag
 from sire_core.recipes.msrag import msrag
 from sire_core.recipes.pagerank.recipe import pagerank
 from sire_core.recipes.raptor.recipe import raptor

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.algorithms.quotas import Band, choose
 from sire_core.errors import ConfigurationError
+from sire_core.recipes.indexrag.quota import Quota
+from sire_core.recipes.indexrag.quotas import Band, choose
 from sire_core.search.ranking import ScoredRanking
-from sire_core.search.selectors.quota import Quota
 from sire_core.types import PathStep, Unit, UnitKind
 
 RANKED = ["B1", "A1", "B2", "B3", "B4", "A2", "B5", "A3", "A4"]

@@ -9,11 +9,11 @@ import sys
 import pytest
 
 from sire_core import Document, Index
-from sire_core.algorithms.quotas import Band
 from sire_core.derive.plain import PlainDerivation
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
-from sire_core.search.selectors.quota import Quota
+from sire_core.recipes.indexrag.quota import Quota
+from sire_core.recipes.indexrag.quotas import Band
 from sire_core.search.vectors.flat import Flat
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Unit, UnitKind

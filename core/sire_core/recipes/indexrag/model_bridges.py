@@ -12,13 +12,13 @@ from sire_core.algorithms.text import normalize_answer, tokenize
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
 from sire_core.models.base import concurrency_of, told_of
-from sire_core.organize.texts.joined_facts import BridgeFact
 from sire_core.protocols import Prompt
+from sire_core.recipes.indexrag.joined_facts import BridgeFact
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
-    from sire_core.algorithms.bridge_evidence import BridgeEvidence
     from sire_core.protocols import LanguageModel
+    from sire_core.recipes.indexrag.bridge_evidence import BridgeEvidence
 
 __all__ = ["BridgesAnswer", "ModelBridges"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sire_core.algorithms.quotas import Band
-from sire_core.organize.atomic_knowledge import AtomicKnowledge
-from sire_core.organize.bridging_facts import BridgingFacts
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
 from sire_core.recipes.base import register
 from sire_core.recipes.flat import PoolRanker
+from sire_core.recipes.indexrag.atomic_knowledge import AtomicKnowledge
+from sire_core.recipes.indexrag.bridging_facts import BridgingFacts
+from sire_core.recipes.indexrag.quotas import Band
 from sire_core.settings import Chosen, Part, check_settings, refuse_unused, setting
 
 __all__ = ["IndexragContext", "indexrag"]
@@ -76,7 +76,7 @@ def indexrag(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.search.selectors.quota import Quota
+    from sire_core.recipes.indexrag.quota import Quota
 
     quota = Part(Quota, without=("outside", "parts"))
     chosen = Chosen(settings, Part(IndexragContext), quota, Part(BridgingFacts), Part(PoolRanker))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.quotas import Band, choose
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import ConfigurationError
+from sire_core.recipes.indexrag.quotas import Band, choose
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep, UnitKind
 

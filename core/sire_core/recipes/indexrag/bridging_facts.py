@@ -8,19 +8,19 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sire_core.algorithms.bridge_evidence import SourceDocument, SourceFact, gather_evidence
 from sire_core.algorithms.text import cached_key, name_key
 from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import Entry, Group, Item, Output, Row
 from sire_core.derive.step import Context, Step
+from sire_core.recipes.indexrag.bridge_evidence import SourceDocument, SourceFact, gather_evidence
 from sire_core.settings import check_settings, setting
 from sire_core.types import Failure, Unit, UnitKind, digest, hash64, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.algorithms.bridge_evidence import BridgeEvidence
     from sire_core.derive.rows import OutputChange
-    from sire_core.organize.texts.joined_facts import BridgeFact
     from sire_core.protocols import BuildView, Change, Delta
+    from sire_core.recipes.indexrag.bridge_evidence import BridgeEvidence
+    from sire_core.recipes.indexrag.joined_facts import BridgeFact
 
 __all__ = ["BridgingFacts"]
 
@@ -188,10 +188,10 @@ class _Entities(Step):
 
     def _writer(self, view: BuildView) -> _Writer:
         if view.language_model is None:
-            from sire_core.organize.texts.joined_facts import JoinedFacts
+            from sire_core.recipes.indexrag.joined_facts import JoinedFacts
 
             return JoinedFacts(self.settings.max_pairs)
-        from sire_core.organize.texts.model_bridges import ModelBridges
+        from sire_core.recipes.indexrag.model_bridges import ModelBridges
 
         return ModelBridges(view.language_model)
 

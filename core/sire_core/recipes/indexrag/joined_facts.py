@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from sire_core.algorithms.bridge_evidence import BridgeEvidence, PaddedWords, SourceFact
 from sire_core.algorithms.text import cached_key, tokenize
 from sire_core.extraction.lexicon import FUNCTION_WORDS
+from sire_core.recipes.indexrag.bridge_evidence import BridgeEvidence, PaddedWords, SourceFact
 
 __all__ = ["BridgeFact", "JoinedFacts"]
 
