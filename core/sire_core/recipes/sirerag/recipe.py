@@ -65,7 +65,7 @@ def sirerag(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.organize.relatedness_tree import RelatednessTree
+    from sire_core.recipes.sirerag.relatedness_tree import RelatednessTree
     from sire_core.trees.settings import TreeSettings
     from sire_core.trees.similarity_tree import SimilarityTree
 
@@ -89,8 +89,8 @@ def sirerag(**settings: Any) -> Recipe:
 
 
 def _organizers(chosen: Chosen) -> tuple[Organizer, ...]:
-    from sire_core.organize.cross_tree import CrossTree
-    from sire_core.organize.relatedness_tree import RelatednessTree
+    from sire_core.recipes.sirerag.cross_tree import CrossTree
+    from sire_core.recipes.sirerag.relatedness_tree import RelatednessTree
     from sire_core.trees.settings import TreeSettings
     from sire_core.trees.similarity_tree import SimilarityTree
 

@@ -10,7 +10,7 @@ from sire_core.algorithms.text import count_tokens
 from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import Group, Item, Output, Row
 from sire_core.derive.step import Context, Step
-from sire_core.organize.entity_facts import Facts, FactsOfEntities
+from sire_core.recipes.sirerag.entity_facts import Facts, FactsOfEntities
 from sire_core.settings import check_settings, setting
 from sire_core.trees.settings import TreeSettings
 from sire_core.types import Unit, UnitKind, digest, unit_id
@@ -18,8 +18,8 @@ from sire_core.types import Unit, UnitKind, digest, unit_id
 if TYPE_CHECKING:
     from sire_core.derive.engine import Result
     from sire_core.derive.rows import OutputChange
-    from sire_core.organize.texts.aggregates import Aggregate, FactLine
     from sire_core.protocols import BuildView, Change, Delta
+    from sire_core.recipes.sirerag.aggregates import Aggregate, FactLine
 
 __all__ = ["RelatednessTree"]
 
@@ -149,7 +149,7 @@ class _Aggregates(Step):
         return [self._output(group, facts) for group in groups]
 
     def _output(self, group: Group, facts: Mapping[str, Any]) -> Output:
-        from sire_core.organize.texts.aggregates import Aggregate
+        from sire_core.recipes.sirerag.aggregates import Aggregate
 
         lines = [[facts[fact][number] for fact, number, _ in entry.body[1]] for entry in group.entries]
         stated: dict[str, set[str]] = {}
@@ -181,7 +181,7 @@ class _Aggregates(Step):
         return bool(count_tokens(aggregate.text) >= self.settings.copy_share * tokens)
 
     def _units(self, key: str, aggregate: Aggregate, stated: Mapping[str, set[str]]) -> Iterable[Unit]:
-        from sire_core.organize.texts.aggregates import split_aggregate
+        from sire_core.recipes.sirerag.aggregates import split_aggregate
 
         head = aggregate.keys[0]
         for text, chunk_ids in split_aggregate(
@@ -199,7 +199,7 @@ class _Aggregates(Step):
 
 
 def _fact_line(lines: Sequence[Mapping[str, Any]]) -> FactLine:
-    from sire_core.organize.texts.aggregates import FactLine
+    from sire_core.recipes.sirerag.aggregates import FactLine
 
     chunks = tuple(dict.fromkeys(chunk for line in lines for chunk in line["chunks"]))
     return FactLine(lines[0]["text"], tuple(name for name, _ in lines[0]["entities"].values()), chunks)
