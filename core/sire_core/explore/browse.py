@@ -203,7 +203,7 @@ def _joined(snapshot: SearchSnapshot, names: Names, mentions: IntArray, name: st
 
 
 def _relations(snapshot: SearchSnapshot, names: Names, entity_id: str) -> tuple[tuple[str, str], ...]:
-    from sire_core.search.rankers.relation_graph import RelationGraph
+    from sire_core.recipes.msrag.relation_graph import RelationGraph
 
     position = names.position(entity_id)
     if position is None:

@@ -7,7 +7,7 @@ from sire_core.recipes.base import REGISTRY, recipe_by_name, recipe_names, recip
 from sire_core.recipes.flat import flat
 from sire_core.recipes.iier import iier
 from sire_core.recipes.indexrag.recipe import indexrag
-from sire_core.recipes.msrag import msrag
+from sire_core.recipes.msrag.recipe import msrag
 from sire_core.recipes.pagerank.recipe import pagerank
 from sire_core.recipes.raptor.recipe import raptor
 from sire_core.recipes.sire import sire

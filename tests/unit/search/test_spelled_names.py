@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.algorithms.neighborhood import Incidence
 from sire_core.extraction.titles import TitleLinker
 from sire_core.knowledge.entity_graph import EntityGraph, SpelledNames
 from sire_core.recipes import msrag, pagerank
-from sire_core.search.rankers.relation_graph import RelationGraph
-from sire_core.search.vectors.id_places import IdPlaces
+from sire_core.recipes.msrag.id_places import IdPlaces
+from sire_core.recipes.msrag.neighborhood import Incidence
+from sire_core.recipes.msrag.relation_graph import RelationGraph
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import digest
 

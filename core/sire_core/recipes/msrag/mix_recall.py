@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.neighborhood import nearby_entities, nearby_relations
 from sire_core.algorithms.voting import count_votes
 from sire_core.errors import ConfigurationError
 from sire_core.knowledge.entity_graph import EntityGraph
-from sire_core.search.rankers.relation_graph import RelationGraph, RelationWalk
+from sire_core.recipes.msrag.id_places import IdPlaces
+from sire_core.recipes.msrag.neighborhood import nearby_entities, nearby_relations
+from sire_core.recipes.msrag.relation_graph import RelationGraph, RelationWalk
 from sire_core.search.ranking import NotedRanking, ScoredRanking, answer_or_reason, best_first
-from sire_core.search.vectors.id_places import IdPlaces
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import PathStep
 
@@ -119,7 +119,7 @@ class MixRecall:
         """
         if self.extraction != "llm" or view.language_model is None:
             return None, ""
-        from sire_core.search.rankers.question_items import find_items
+        from sire_core.recipes.msrag.question_items import find_items
 
         asked = find_items(query, view.language_model)
         items, failure = await answer_or_reason(asked, "the question's own vector decides")

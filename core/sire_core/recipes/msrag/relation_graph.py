@@ -9,12 +9,12 @@ import numpy as np
 
 from sire_core.algorithms.graphs import CSRGraph
 from sire_core.algorithms.grouping import ranges
-from sire_core.algorithms.neighborhood import Incidence
 from sire_core.algorithms.pagerank import personalized_pagerank
 from sire_core.knowledge.aliases import similar_names
 from sire_core.knowledge.columns import EdgeColumns
 from sire_core.knowledge.kinds import RELATES
-from sire_core.search.vectors.id_places import IdPlaces
+from sire_core.recipes.msrag.id_places import IdPlaces
+from sire_core.recipes.msrag.neighborhood import Incidence
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

@@ -55,7 +55,7 @@ def msrag(**settings: Any) -> Recipe:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
     from sire_core.knowledge.element_context import ElementContext
-    from sire_core.search.rankers.mix_recall import MixRecall
+    from sire_core.recipes.msrag.mix_recall import MixRecall
 
     chosen = Chosen(
         settings, Part(MixRecall), Part(MsragContext), Part(KnowledgeGraph, without=("index_units", "summaries"))
