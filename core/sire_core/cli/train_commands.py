@@ -18,7 +18,7 @@ from sire_core.cli.training import Taught, run_training
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from sire_core.search.chains.training import TrainingConfig
+    from sire_core.recipes.iier.training import TrainingConfig
 
 __all__ = ["export_training", "train_chains"]
 
@@ -81,7 +81,7 @@ class Lesson:
         Raises:
             ConfigurationError: A value makes no sense, alone or beside the others.
         """
-        from sire_core.search.chains.training import EncoderConfig, TrainingConfig
+        from sire_core.recipes.iier.training import EncoderConfig, TrainingConfig
 
         if self.scorer not in _SCORERS:
             raise ConfigurationError(f"--scorer is one of {', '.join(_SCORERS)}, not {self.scorer!r}.")
@@ -178,7 +178,7 @@ def train_chains(
     Example: sire train-chains data/2wiki --to chains.safetensors --questions even --test data/hotpotqa
     """
     from sire_core.neural import need_torch
-    from sire_core.search.chains.checkpoint import write_checkpoint
+    from sire_core.recipes.iier.checkpoint import write_checkpoint
 
     need_torch("Training")
     check_writable("--to", to)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
     from sire_core.protocols import Progress
-    from sire_core.search.chains.examples import KnownQuestion
-    from sire_core.search.chains.scorers import ChainScorer
-    from sire_core.search.chains.training import TrainedScorer, TrainingConfig
+    from sire_core.recipes.iier.examples import KnownQuestion
+    from sire_core.recipes.iier.scorers import ChainScorer
+    from sire_core.recipes.iier.training import TrainedScorer, TrainingConfig
     from sire_core.search.view import PoolView
 
 __all__ = ["Taught", "run_training"]
@@ -53,8 +53,8 @@ class Taught:
     settings: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        from sire_core.organize.interaction_graph import InteractionGraph
         from sire_core.recipes import recipe_by_name
+        from sire_core.recipes.iier.interaction_graph import InteractionGraph
         from sire_core.settings import Part
 
         if self.in_index and self.file is None:
@@ -108,9 +108,9 @@ def run_training(taught: Taught, config: TrainingConfig, progress: Progress) -> 
         CorpusError: There is nothing to learn from.
     """
     from sire_core.models.sync import run_sync
-    from sire_core.search.chains.examples import without_shared_evidence
-    from sire_core.search.chains.scorers import HeuristicScorer, RandomScorer
-    from sire_core.search.chains.training import train_scorer
+    from sire_core.recipes.iier.examples import without_shared_evidence
+    from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
+    from sire_core.recipes.iier.training import train_scorer
 
     rates: dict[str, Mapping[str, float]] = {}
     prepared = _in_index(taught) if taught.in_index else _in_memory(taught, taught.place, taught.half, progress)
@@ -179,8 +179,8 @@ def _in_index(taught: Taught) -> Iterator[_Prepared]:
 def _asked(dataset: DataSet, index: Index, half: str) -> _Prepared:
     """The questions as a walk over the index sees them, in the halves that `sire eval` asks."""
     from sire_core.models.sync import run_sync
-    from sire_core.search.chains.evidence_chains import EvidenceChains
-    from sire_core.search.chains.examples import known_questions
+    from sire_core.recipes.iier.evidence_chains import EvidenceChains
+    from sire_core.recipes.iier.examples import known_questions
 
     snapshot = run_sync(index.asnapshot())
     view, ranker = snapshot.view, snapshot.recipe.ranker
@@ -197,7 +197,7 @@ def _rates(
     view: PoolView, questions: Sequence[KnownQuestion], scorers: Mapping[str, ChainScorer], max_length: int
 ) -> dict[str, float]:
     from sire_core.models.sync import run_sync
-    from sire_core.search.chains.examples import match_rate
+    from sire_core.recipes.iier.examples import match_rate
 
     return {
         name: round(run_sync(match_rate(view, questions, scorer, max_length)), 2) for name, scorer in scorers.items()

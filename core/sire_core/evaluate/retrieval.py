@@ -131,9 +131,9 @@ async def evidence_match(index: Index, dataset: DataSet) -> float | None:
     Returns:
         0..100; None when the recipe has no chains, or no question has gold passages.
     """
-    from sire_core.search.chains.evidence_chains import EvidenceChains
-    from sire_core.search.chains.graph import ChainGraph
-    from sire_core.search.chains.labels import GoldNodes
+    from sire_core.recipes.iier.evidence_chains import EvidenceChains
+    from sire_core.recipes.iier.graph import ChainGraph
+    from sire_core.recipes.iier.labels import GoldNodes
 
     snapshot = await index.asnapshot()
     ranker, view = snapshot.recipe.ranker, snapshot.view

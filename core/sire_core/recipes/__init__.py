@@ -5,7 +5,7 @@ from __future__ import annotations
 from sire_core.protocols import Recipe
 from sire_core.recipes.base import REGISTRY, recipe_by_name, recipe_names, recipe_of, register
 from sire_core.recipes.flat import flat
-from sire_core.recipes.iier import iier
+from sire_core.recipes.iier.recipe import iier
 from sire_core.recipes.indexrag.recipe import indexrag
 from sire_core.recipes.msrag.recipe import msrag
 from sire_core.recipes.pagerank.recipe import pagerank

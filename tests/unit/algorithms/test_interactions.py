@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms.chains import arrange_chains, greedy_cover
-from sire_core.algorithms.interactions import keyword_pairs, semantic_pairs, structural_pairs
 from sire_core.algorithms.neighbors import nearest_neighbors
 from sire_core.errors import ConfigurationError
+from sire_core.recipes.iier.chains import arrange_chains, greedy_cover
+from sire_core.recipes.iier.interactions import keyword_pairs, semantic_pairs, structural_pairs
 
 KEYWORDS = [
     {"mayan ruins", "guatemala", "tikal", "stela", "rain"},

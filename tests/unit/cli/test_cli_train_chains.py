@@ -124,12 +124,12 @@ def test_an_index_teaches_over_the_graph_that_it_serves(tmp_path):
 
 def test_what_is_worse_than_the_heuristic_is_said(tmp_path, monkeypatch):
     pytest.importorskip("torch", reason="the torch extra is missing")
-    from sire_core.search.chains.scorers import HeuristicScorer
+    from sire_core.recipes.iier.scorers import HeuristicScorer
 
     async def rate(view, questions, scorer, max_length):
         return 80.0 if isinstance(scorer, HeuristicScorer) else 70.0
 
-    monkeypatch.setattr("sire_core.search.chains.examples.match_rate", rate)
+    monkeypatch.setattr("sire_core.recipes.iier.examples.match_rate", rate)
     data = data_set(tmp_path / "painters")
     words = ("train-chains", data, "--to", tmp_path / "x", "--epochs", 1, "--set", "max_length=2", "--test", data)
     said = run(*words).stderr

@@ -16,7 +16,7 @@ from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.protocols import Completion
 from sire_core.recipes import iier
-from sire_core.search.chains.graph import ChainGraph
+from sire_core.recipes.iier.graph import ChainGraph
 from sire_core.storage.calls import CallStore
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_server import ScriptedServer

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.neural.chain_steps import step_loss
-from sire_core.search.chains.checkpoint import scorer_digest
-from sire_core.search.chains.examples import make_examples, match_rate, without_shared_evidence
-from sire_core.search.chains.neural_scorer import EDGE_FEATURES, PAIR_FEATURES, score_features
-from sire_core.search.chains.scorers import HeuristicScorer, RandomScorer
-from sire_core.search.chains.training import FIRST_WEIGHTS, TrainingConfig, train_scorer
-from sire_core.search.chains.walk import frontier
+from sire_core.recipes.iier.chain_steps import step_loss
+from sire_core.recipes.iier.checkpoint import scorer_digest
+from sire_core.recipes.iier.examples import make_examples, match_rate, without_shared_evidence
+from sire_core.recipes.iier.neural_scorer import EDGE_FEATURES, PAIR_FEATURES, score_features
+from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
+from sire_core.recipes.iier.training import FIRST_WEIGHTS, TrainingConfig, train_scorer
+from sire_core.recipes.iier.walk import frontier
 
 torch = pytest.importorskip("torch", reason="the torch extra is missing")
 
@@ -48,7 +48,7 @@ def test_training_leaves_the_seed_and_the_threads_of_torch_alone(painters):
 
 
 def test_numpy_scores_are_those_of_the_torch_model(painters, trained):
-    from sire_core.neural.chain_network import SHARPNESS, LightScorer
+    from sire_core.recipes.iier.chain_network import SHARPNESS, LightScorer
 
     view, known = painters
     examples = make_examples(view, known, "all_shortest", 2)
@@ -62,7 +62,7 @@ def test_numpy_scores_are_those_of_the_torch_model(painters, trained):
 
 
 def test_a_batch_of_chains_is_scored_as_chain_by_chain(painters, trained):
-    from sire_core.search.chains.graph import ChainGraph
+    from sire_core.recipes.iier.graph import ChainGraph
 
     view, known = painters
     graph, question = ChainGraph.of(view), known[0].question

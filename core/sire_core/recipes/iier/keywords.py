@@ -14,12 +14,12 @@ from sire_core.algorithms.text import name_key, phrase_words
 from sire_core.algorithms.words import signs
 from sire_core.extraction.lexicon import FUNCTION_WORDS, OPENERS
 from sire_core.extraction.spans import find_spans, tidy
-from sire_core.graph.interactions.phrases import WORDS_NOTE, PassagePhrases
 from sire_core.protocols import Prompt
+from sire_core.recipes.iier.phrases import WORDS_NOTE, PassagePhrases
 
 if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, IntArray, LanguageModel, View
-    from sire_core.search.chains.graph import ChainGraph
+    from sire_core.recipes.iier.graph import ChainGraph
 
 __all__ = ["KeywordFinder", "PassageKeywords", "ask_keywords"]
 

@@ -10,10 +10,10 @@ from sire_core.algorithms.text import name_key
 from sire_core.corpus.media import media_of
 from sire_core.derive.derivation import OrganizerBase
 from sire_core.extraction.headings import base_title
-from sire_core.graph.interactions.links import PassageLinks, RowMapping
-from sire_core.graph.interactions.phrases import WORDS_NOTE, PassagePhrases
-from sire_core.graph.interactions.table import GRAPH_NOTE, InteractionTable
 from sire_core.protocols import BlockEdges, Delta
+from sire_core.recipes.iier.links import PassageLinks, RowMapping
+from sire_core.recipes.iier.phrases import WORDS_NOTE, PassagePhrases
+from sire_core.recipes.iier.table import GRAPH_NOTE, InteractionTable
 from sire_core.settings import check_settings, refuse_unused, setting
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.neighbor_updates import NeighborLists
-    from sire_core.graph.interactions.keyword_table import KeywordTable
     from sire_core.protocols import BuildView, Change
+    from sire_core.recipes.iier.keyword_table import KeywordTable
     from sire_core.types import Unit
 
     Lists = tuple[NDArray[np.int64], NDArray[np.float64]]
@@ -144,7 +144,7 @@ class InteractionGraph(OrganizerBase):
 
     def _links(self, view: BuildView, keywords: KeywordTable, nearest: Lists | None) -> PassageLinks:
         """The edges between passages; quick enough to be made again from arrays."""
-        from sire_core.algorithms.interactions import keyword_pairs, semantic_pairs, structural_pairs
+        from sire_core.recipes.iier.interactions import keyword_pairs, semantic_pairs, structural_pairs
 
         size = len(view.chunk_units)
         kinds: dict[str, Any] = {}

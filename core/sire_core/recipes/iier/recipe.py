@@ -14,7 +14,7 @@ from sire_core.recipes.base import register
 from sire_core.settings import Chosen, Part, UnusedSettingError, check_settings, setting
 
 if TYPE_CHECKING:
-    from sire_core.search.chains.scorers import ChainScorer
+    from sire_core.recipes.iier.scorers import ChainScorer
 
 __all__ = ["DENSITIES", "SCORERS", "ChainScoring", "iier", "make_scorer"]
 
@@ -63,8 +63,8 @@ def iier(**settings: Any) -> Recipe:
         ConfigurationError: A setting is unknown, not allowed or without effect; no checkpoint for the neural scorer.
         StorageError: The checkpoint cannot be read.
     """
-    from sire_core.organize.interaction_graph import InteractionGraph
-    from sire_core.search.chains.evidence_chains import ChainLines, EvidenceChains
+    from sire_core.recipes.iier.evidence_chains import ChainLines, EvidenceChains
+    from sire_core.recipes.iier.interaction_graph import InteractionGraph
 
     chosen = Chosen(settings, Part(InteractionGraph), Part(ChainScoring), Part(EvidenceChains))
     scoring = chosen.make(ChainScoring)
@@ -97,14 +97,14 @@ def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
         ConfigurationError: Unknown name, or no checkpoint for `neural`.
         StorageError: The checkpoint cannot be read.
     """
-    from sire_core.search.chains.scorers import HeuristicScorer, RandomScorer
+    from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
 
     if name == "heuristic":
         return HeuristicScorer()
     if name == "random":
         return RandomScorer(seed)
     if name == "llm":
-        from sire_core.search.chains.scorers import ModelScorer
+        from sire_core.recipes.iier.scorers import ModelScorer
 
         return ModelScorer()
     if name == "neural":
@@ -114,10 +114,10 @@ def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
                 "scorer='heuristic'."
             )
         if isinstance(checkpoint, FolderText):
-            from sire_core.search.chains.scorers import UnreadScorer
+            from sire_core.recipes.iier.scorers import UnreadScorer
 
             return UnreadScorer(checkpoint)
-        from sire_core.search.chains.checkpoint import load_chain_scorer
+        from sire_core.recipes.iier.checkpoint import load_chain_scorer
 
         return load_chain_scorer(checkpoint)
     raise ConfigurationError(f"The scorer is one of {', '.join(SCORERS)}, not {name!r}.")

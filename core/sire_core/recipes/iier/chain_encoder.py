@@ -12,14 +12,14 @@ import torch
 from torch import nn
 
 from sire_core.errors import ConfigurationError, StorageError
-from sire_core.neural.chain_network import deterministic
-from sire_core.neural.chain_steps import step_loss
+from sire_core.recipes.iier.chain_network import deterministic
+from sire_core.recipes.iier.chain_steps import step_loss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.neural.chain_steps import TextStep
     from sire_core.protocols import FloatArray, IntArray
+    from sire_core.recipes.iier.chain_steps import TextStep
 
 __all__ = ["EncoderScorer", "train_encoder"]
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from sire_core.algorithms.text import phrase_words
 from sire_core.extraction.headings import base_title
-from sire_core.graph.interactions.links import RowMapping
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
+from sire_core.recipes.iier.links import RowMapping
 from sire_core.types import hash64
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, View
-    from sire_core.search.chains.graph import ChainGraph
-    from sire_core.search.chains.node_cosines import NodeCosines
+    from sire_core.recipes.iier.graph import ChainGraph
+    from sire_core.recipes.iier.node_cosines import NodeCosines
 
 __all__ = ["ChainScorer", "HeuristicScorer", "ModelScorer", "RandomScorer", "UnreadScorer", "WalkState", "count_bits"]
 

@@ -16,7 +16,7 @@ from sire_core.errors import ConfigurationError, StorageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.search.chains.scorers import ChainScorer
+    from sire_core.recipes.iier.scorers import ChainScorer
 
 __all__ = ["FORMAT", "load_chain_scorer", "read_checkpoint", "scorer_digest", "scorer_of", "write_checkpoint"]
 
@@ -48,10 +48,10 @@ def scorer_of(weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any
         StorageError: They do not fit; the message goes on from the name of the file.
     """
     if card.get("kind") == "encoder":
-        from sire_core.search.chains.encoder_scorer import EncoderChainScorer
+        from sire_core.recipes.iier.encoder_scorer import EncoderChainScorer
 
         return EncoderChainScorer.of(weights, card)
-    from sire_core.search.chains.neural_scorer import NeuralScorer
+    from sire_core.recipes.iier.neural_scorer import NeuralScorer
 
     return NeuralScorer.of(weights, card)
 

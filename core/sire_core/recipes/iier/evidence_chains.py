@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.chains import FORMATS, arrange_chains
-from sire_core.search.chains.graph import ChainGraph
-from sire_core.search.chains.keywords import MOST_KEYWORDS, KeywordFinder, ask_keywords
-from sire_core.search.chains.node_cosines import NodeCosines
-from sire_core.search.chains.scorers import ChainScorer, HeuristicScorer
-from sire_core.search.chains.walk import ChainQuestion, Seeds, find_seeds, walk_chains
-from sire_core.search.chains.walked_question import WHOLE, ChainReasons, EvidenceChain, WalkedQuestion
+from sire_core.recipes.iier.chains import FORMATS, arrange_chains
+from sire_core.recipes.iier.graph import ChainGraph
+from sire_core.recipes.iier.keywords import MOST_KEYWORDS, KeywordFinder, ask_keywords
+from sire_core.recipes.iier.node_cosines import NodeCosines
+from sire_core.recipes.iier.scorers import ChainScorer, HeuristicScorer
+from sire_core.recipes.iier.walk import ChainQuestion, Seeds, find_seeds, walk_chains
+from sire_core.recipes.iier.walked_question import WHOLE, ChainReasons, EvidenceChain, WalkedQuestion
 from sire_core.search.ranking import LiftedRanking, NotedRanking, ScoredRanking, answer_or_reason
 from sire_core.search.vectors.sq_index import SQIndex
 from sire_core.settings import check_settings, refuse_unused, setting

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.errors import CorpusError
-from sire_core.neural.chain_steps import TextStep
-from sire_core.search.chains.graph import ChainGraph
-from sire_core.search.chains.keywords import MOST_KEYWORDS, KeywordFinder
-from sire_core.search.chains.labels import GoldNodes, path_labels
-from sire_core.search.chains.neural_scorer import edge_features, pair_features, title_keywords
-from sire_core.search.chains.node_cosines import NodeCosines
-from sire_core.search.chains.walk import ChainQuestion, find_seeds, frontier, walk_chains
+from sire_core.recipes.iier.chain_steps import TextStep
+from sire_core.recipes.iier.graph import ChainGraph
+from sire_core.recipes.iier.keywords import MOST_KEYWORDS, KeywordFinder
+from sire_core.recipes.iier.labels import GoldNodes, path_labels
+from sire_core.recipes.iier.neural_scorer import edge_features, pair_features, title_keywords
+from sire_core.recipes.iier.node_cosines import NodeCosines
+from sire_core.recipes.iier.walk import ChainQuestion, find_seeds, frontier, walk_chains
 from sire_core.search.similarities import KnownSimilarities
 
 if TYPE_CHECKING:
     from sire_core.corpus.benchmarks import Question
     from sire_core.protocols import BoolArray, FloatArray, IntArray, View
-    from sire_core.search.chains.evidence_chains import EvidenceChains
-    from sire_core.search.chains.labels import Decision
-    from sire_core.search.chains.scorers import ChainScorer
+    from sire_core.recipes.iier.evidence_chains import EvidenceChains
+    from sire_core.recipes.iier.labels import Decision
+    from sire_core.recipes.iier.scorers import ChainScorer
     from sire_core.search.view import PoolView
 
 __all__ = [

@@ -12,18 +12,18 @@ import numpy as np
 from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.neural import need_torch
-from sire_core.neural.chain_steps import LOSSES
-from sire_core.search.chains.checkpoint import scorer_digest, scorer_of
-from sire_core.search.chains.examples import make_examples, match_rate, text_steps
-from sire_core.search.chains.labels import LABELS
-from sire_core.search.chains.neural_scorer import EDGE_FEATURES, PAIR_FEATURES, NeuralScorer
-from sire_core.search.chains.scorers import HeuristicScorer, RandomScorer
+from sire_core.recipes.iier.chain_steps import LOSSES
+from sire_core.recipes.iier.checkpoint import scorer_digest, scorer_of
+from sire_core.recipes.iier.examples import make_examples, match_rate, text_steps
+from sire_core.recipes.iier.labels import LABELS
+from sire_core.recipes.iier.neural_scorer import EDGE_FEATURES, PAIR_FEATURES, NeuralScorer
+from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.search.chains.examples import KnownQuestion
-    from sire_core.search.chains.scorers import ChainScorer
+    from sire_core.recipes.iier.examples import KnownQuestion
+    from sire_core.recipes.iier.scorers import ChainScorer
     from sire_core.search.view import PoolView
 
 __all__ = ["FIRST_WEIGHTS", "EncoderConfig", "TrainedScorer", "TrainingConfig", "train_scorer"]
@@ -191,7 +191,7 @@ class _Lessons:
 
 
 def _light(view: PoolView, learn: Sequence[KnownQuestion], config: TrainingConfig) -> _Lessons:
-    from sire_core.neural.chain_network import train_epochs
+    from sire_core.recipes.iier.chain_network import train_epochs
 
     examples = make_examples(view, learn, config.labels, config.max_hops)
     card = {
@@ -226,8 +226,8 @@ def _encoder(
     encoder: EncoderConfig,
     progress: Callable[[int, int], None],
 ) -> _Lessons:
-    from sire_core.neural.chain_encoder import EncoderScorer, train_encoder
-    from sire_core.search.chains.encoder_scorer import EncoderChainScorer
+    from sire_core.recipes.iier.chain_encoder import EncoderScorer, train_encoder
+    from sire_core.recipes.iier.encoder_scorer import EncoderChainScorer
 
     rng = np.random.default_rng([config.seed, 2])
     steps, unreachable = text_steps(view, learn, config.labels, config.max_hops, encoder.candidates, rng)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.protocols import FloatArray, IntArray, View
-    from sire_core.search.chains.graph import ChainGraph
-    from sire_core.search.chains.scorers import WalkState
+    from sire_core.recipes.iier.graph import ChainGraph
+    from sire_core.recipes.iier.scorers import WalkState
 
 __all__ = ["EncoderChainScorer"]
 
@@ -30,7 +30,7 @@ class EncoderChainScorer:
     It reads texts, so that an index of any embedder can walk with it. A passage is encoded once per snapshot.
 
     Attributes:
-        model: An `EncoderScorer` of `sire_core.neural.chain_encoder`, ready to walk with.
+        model: An `EncoderScorer` of `sire_core.recipes.iier.chain_encoder`, ready to walk with.
         card: See `checkpoint`; without a digest, as in training, no vector is kept.
     """
 
@@ -48,7 +48,7 @@ class EncoderChainScorer:
         if not all(np.isfinite(array).all() for array in weights.values()):
             raise StorageError("holds weights that are no numbers: its training failed. Train it again.")
         try:
-            from sire_core.neural.chain_encoder import EncoderScorer
+            from sire_core.recipes.iier.chain_encoder import EncoderScorer
         except ImportError as error:
             raise ConfigurationError(
                 'A scorer with a text encoder walks with torch: pip install "sire-rag[torch,local]"'

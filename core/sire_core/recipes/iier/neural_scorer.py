@@ -11,14 +11,14 @@ import numpy as np
 from sire_core.algorithms.text import name_key
 from sire_core.errors import EmbedderMismatchError, StorageError
 from sire_core.extraction.headings import base_title
-from sire_core.search.chains.scorers import count_bits, newly_covered
+from sire_core.recipes.iier.scorers import count_bits, newly_covered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.protocols import Embedder, FloatArray, IntArray, View
-    from sire_core.search.chains.graph import ChainGraph
-    from sire_core.search.chains.scorers import WalkState
+    from sire_core.recipes.iier.graph import ChainGraph
+    from sire_core.recipes.iier.scorers import WalkState
 
 __all__ = [
     "EDGE_FEATURES",
@@ -223,7 +223,7 @@ class NeuralScorer:
 
 
 def score_features(weights: Mapping[str, NDArray[np.float32]], pair: FloatArray, edge: FloatArray) -> FloatArray:
-    """Scores of feature rows, `[c]`; the forward pass of `sire_core.neural.chain_network.LightScorer`.
+    """Scores of feature rows, `[c]`; the forward pass of `sire_core.recipes.iier.chain_network.LightScorer`.
 
     Args:
         weights: See `NeuralScorer`.

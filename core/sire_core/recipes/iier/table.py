@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.neighbor_updates import NeighborLists
-from sire_core.graph.interactions.keyword_table import KeywordTable
-from sire_core.graph.interactions.links import PassageLinks
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
+from sire_core.recipes.iier.keyword_table import KeywordTable
+from sire_core.recipes.iier.links import PassageLinks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,8 +12,8 @@ from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from sire_core.protocols import Similarities, View
-    from sire_core.search.chains.graph import ChainGraph
-    from sire_core.search.chains.walk import Seeds, Walked
+    from sire_core.recipes.iier.graph import ChainGraph
+    from sire_core.recipes.iier.walk import Seeds, Walked
 
 __all__ = ["CHAIN", "SEED", "WHOLE", "ChainReasons", "EvidenceChain", "WalkedQuestion"]
 

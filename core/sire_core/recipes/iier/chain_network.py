@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from sire_core.neural.chain_steps import step_loss
+from sire_core.recipes.iier.chain_steps import step_loss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.chains import greedy_cover
-from sire_core.search.chains.scorers import WalkState
+from sire_core.recipes.iier.chains import greedy_cover
+from sire_core.recipes.iier.scorers import WalkState
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.protocols import BoolArray, FloatArray, IntArray, View
-    from sire_core.search.chains.graph import ChainGraph
-    from sire_core.search.chains.keywords import KeywordFinder
-    from sire_core.search.chains.node_cosines import NodeCosines
-    from sire_core.search.chains.scorers import ChainScorer
+    from sire_core.recipes.iier.graph import ChainGraph
+    from sire_core.recipes.iier.keywords import KeywordFinder
+    from sire_core.recipes.iier.node_cosines import NodeCosines
+    from sire_core.recipes.iier.scorers import ChainScorer
 
 __all__ = ["ChainQuestion", "Seeds", "Walked", "find_seeds", "frontier", "walk_chains"]
 

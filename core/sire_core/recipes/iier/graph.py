@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.graph.interactions.keyword_table import KeywordTable
-from sire_core.graph.interactions.links import PassageLinks
-from sire_core.graph.interactions.table import GRAPH_NOTE, InteractionTable
+from sire_core.recipes.iier.keyword_table import KeywordTable
+from sire_core.recipes.iier.links import PassageLinks
+from sire_core.recipes.iier.table import GRAPH_NOTE, InteractionTable
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

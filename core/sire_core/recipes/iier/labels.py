@@ -13,7 +13,7 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from sire_core.corpus.benchmarks import Question
     from sire_core.protocols import BoolArray, IntArray, View
-    from sire_core.search.chains.graph import ChainGraph
+    from sire_core.recipes.iier.graph import ChainGraph
     from sire_core.storage.pool import Pool
 
 __all__ = [
