@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sire_core.graph.report_table import REPORTS, ReportTable
 from sire_core.knowledge.columns import EdgeColumns
 from sire_core.recipes.iier.table import GRAPH_NOTE, InteractionTable
+from sire_core.recipes.smart.report_table import REPORTS, ReportTable
 from sire_core.types import Edge
 
 __all__ = ["EDGE_NOTES", "edges_of_note"]

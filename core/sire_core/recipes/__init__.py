@@ -12,7 +12,7 @@ from sire_core.recipes.pagerank.recipe import pagerank
 from sire_core.recipes.raptor.recipe import raptor
 from sire_core.recipes.sire import sire
 from sire_core.recipes.sirerag.recipe import sirerag
-from sire_core.recipes.smart import smart
+from sire_core.recipes.smart.recipe import smart
 
 __all__ = [
     "REGISTRY",

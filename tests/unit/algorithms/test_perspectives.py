@@ -4,11 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_definition import clusters
 
-from sire_core.algorithms.encoding_tree import EncodingTree, decoding_information, one_dimensional_entropy
-from sire_core.algorithms.partitions import corrected_information, normalized_mutual_information
-from sire_core.algorithms.perspectives import abstract_greedy, leiden_labels, tree_information
-from sire_core.algorithms.undirected import UndirectedGraph
 from sire_core.errors import ConfigurationError
+from sire_core.recipes.smart.encoding_tree import EncodingTree, decoding_information, one_dimensional_entropy
+from sire_core.recipes.smart.finding import abstract_greedy, leiden_labels, tree_information
+from sire_core.recipes.smart.partitions import corrected_information, normalized_mutual_information
+from sire_core.recipes.smart.undirected import UndirectedGraph
 
 
 def greedy_trees(graph, **settings):

@@ -1,9 +1,9 @@
 import pytest
 
-from sire_core.graph.network_table import NetworkTable
-from sire_core.organize.graph.passage_statements import EntityMention, PassageTexts, read_passage
-from sire_core.organize.reports.entity_network import read_network
-from sire_core.organize.reports.passage_rows import mentioned_rows, stated_rows
+from sire_core.recipes.smart.entity_network import read_network
+from sire_core.recipes.smart.network_table import NetworkTable
+from sire_core.recipes.smart.passage_rows import mentioned_rows, stated_rows
+from sire_core.recipes.smart.passage_statements import EntityMention, PassageTexts, read_passage
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind, hash64
 
 ENTITIES = ("A", "B", "C", "D")

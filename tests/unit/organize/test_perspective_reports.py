@@ -2,18 +2,18 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels, decoding_information
 from sire_core.algorithms.grouping import id_hashes
 from sire_core.algorithms.text import count_tokens
-from sire_core.algorithms.undirected import UndirectedGraph
-from sire_core.graph.network_table import NetworkTable
-from sire_core.organize.graph.passage_statements import EntityMention, LocalStatement, PassageStatements, PassageTexts
-from sire_core.organize.reports.entity_network import NetworkStatement, read_network
-from sire_core.organize.reports.extractive_reports import central_names, extract_report
-from sire_core.organize.reports.nodes import ReportNode, report_nodes
-from sire_core.organize.reports.passage_rows import mentioned_rows, stated_rows
-from sire_core.organize.reports.trees import StoredTrees, carried_over
-from sire_core.organize.reports.views import EvidenceView
+from sire_core.recipes.smart.encoding_tree import EncodingTree, canonical_labels, decoding_information
+from sire_core.recipes.smart.entity_network import NetworkStatement, read_network
+from sire_core.recipes.smart.extractive_reports import central_names, extract_report
+from sire_core.recipes.smart.network_table import NetworkTable
+from sire_core.recipes.smart.nodes import ReportNode, report_nodes
+from sire_core.recipes.smart.passage_rows import mentioned_rows, stated_rows
+from sire_core.recipes.smart.passage_statements import EntityMention, LocalStatement, PassageStatements, PassageTexts
+from sire_core.recipes.smart.trees import StoredTrees, carried_over
+from sire_core.recipes.smart.undirected import UndirectedGraph
+from sire_core.recipes.smart.views import EvidenceView
 from sire_core.types import Unit, UnitKind
 
 

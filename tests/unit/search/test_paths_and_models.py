@@ -11,7 +11,7 @@ from sire_core.recipes.iier.recipe import scorers
 from sire_core.recipes.indexrag.recipe import indexrag
 from sire_core.recipes.pagerank.recipe import pagerank
 from sire_core.recipes.raptor.recipe import raptor
-from sire_core.recipes.smart import smart
+from sire_core.recipes.smart.recipe import smart
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripts import default_script

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.encoding_tree import EncodingTree
-from sire_core.algorithms.entropy_levels import repaired_clusters
 from sire_core.algorithms.grouping import id_hashes
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
+from sire_core.recipes.smart.encoding_tree import EncodingTree
+from sire_core.recipes.smart.entropy_levels import repaired_clusters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.undirected import UndirectedGraph
-    from sire_core.organize.reports.entity_network import EntityNetwork
-    from sire_core.organize.reports.views import EvidenceView
+    from sire_core.recipes.smart.entity_network import EntityNetwork
+    from sire_core.recipes.smart.undirected import UndirectedGraph
+    from sire_core.recipes.smart.views import EvidenceView
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]

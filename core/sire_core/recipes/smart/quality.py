@@ -7,13 +7,13 @@ from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.encoding_tree import one_dimensional_entropy
-from sire_core.algorithms.partitions import corrected_information, modularity, normalized_mutual_information
+from sire_core.recipes.smart.encoding_tree import one_dimensional_entropy
+from sire_core.recipes.smart.partitions import corrected_information, modularity, normalized_mutual_information
 
 if TYPE_CHECKING:
-    from sire_core.algorithms.perspectives import Perspective
-    from sire_core.algorithms.undirected import UndirectedGraph
     from sire_core.protocols import BoolArray, IntArray
+    from sire_core.recipes.smart.finding import Perspective
+    from sire_core.recipes.smart.undirected import UndirectedGraph
 
 __all__ = ["describe_trees"]
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.grouping import distinct
-from sire_core.algorithms.perspectives import RELATIONS
-from sire_core.algorithms.undirected import UndirectedGraph
-from sire_core.organize.graph.traits import PART, TYPE, WORD
+from sire_core.recipes.smart.finding import RELATIONS
+from sire_core.recipes.smart.traits import PART, TYPE, WORD
+from sire_core.recipes.smart.undirected import UndirectedGraph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.graph.network_table import NetworkTable
+    from sire_core.recipes.smart.network_table import NetworkTable
 
     Ints = NDArray[np.int64]
 

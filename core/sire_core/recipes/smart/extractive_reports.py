@@ -15,8 +15,8 @@ from sire_core.algorithms.text import truncate_tokens
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.organize.reports.entity_network import EntityNetwork, NetworkStatement, Statements
-    from sire_core.organize.reports.nodes import ReportNode
+    from sire_core.recipes.smart.entity_network import EntityNetwork, NetworkStatement, Statements
+    from sire_core.recipes.smart.nodes import ReportNode
 
 __all__ = ["Report", "central_names", "extract_report", "strongest"]
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.grouping import id_hashes
-from sire_core.algorithms.undirected import UndirectedGraph
+from sire_core.recipes.smart.undirected import UndirectedGraph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.graph.network_table import NetworkTable
-    from sire_core.organize.graph.passage_statements import PassageTexts
+    from sire_core.recipes.smart.network_table import NetworkTable
+    from sire_core.recipes.smart.passage_statements import PassageTexts
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]

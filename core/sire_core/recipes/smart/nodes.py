@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.encoding_tree import first_members
 from sire_core.algorithms.grouping import chained_hashes, ranges, stable_order
+from sire_core.recipes.smart.encoding_tree import first_members
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.organize.reports.entity_network import EntityNetwork, Statements
-    from sire_core.organize.reports.views import EvidenceView
+    from sire_core.recipes.smart.entity_network import EntityNetwork, Statements
+    from sire_core.recipes.smart.views import EvidenceView
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from sire_core.algorithms.encoding_tree import (
+from sire_core.errors import ConfigurationError
+from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
     canonical_labels,
     decoding_information,
@@ -17,10 +18,9 @@ from sire_core.algorithms.encoding_tree import (
     tree_signature,
     vertex_colors,
 )
-from sire_core.algorithms.entropy_levels import entropy_tree
-from sire_core.algorithms.partitions import corrected_information, mutual_information
-from sire_core.algorithms.undirected import UndirectedGraph
-from sire_core.errors import ConfigurationError
+from sire_core.recipes.smart.entropy_levels import entropy_tree
+from sire_core.recipes.smart.partitions import corrected_information, mutual_information
+from sire_core.recipes.smart.undirected import UndirectedGraph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import name_key
-from sire_core.organize.graph.traits import PART, WORD, entity_traits, part_traits, predicate_family, word_traits
+from sire_core.recipes.smart.traits import PART, WORD, entity_traits, part_traits, predicate_family, word_traits
 from sire_core.types import hash64
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class PassageStatements:
         pairs: Two entities, a weight, and a hash of the predicate's family, 0 where no relation joins them.
         statements: In the order of the text.
         about: Descriptions.
-        traits: An entity, a kind and a hash (`sire_core.organize.graph.traits`).
+        traits: An entity, a kind and a hash (`sire_core.recipes.smart.traits`).
     """
 
     pairs: list[tuple[int, int, float, int]] = field(default_factory=list)

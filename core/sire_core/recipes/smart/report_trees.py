@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sire_core.algorithms.grouping import id_hashes, stable_order
-from sire_core.graph.network_table import NETWORK, NetworkTable
-from sire_core.graph.report_table import REPORTS, ReportTable, tree_name
 from sire_core.knowledge.kinds import MENTIONS, RELATES
+from sire_core.recipes.smart.network_table import NETWORK, NetworkTable
+from sire_core.recipes.smart.report_table import REPORTS, ReportTable, tree_name
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

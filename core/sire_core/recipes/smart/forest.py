@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import chained_hashes, id_hashes
-from sire_core.graph.report_table import ReportTable
-from sire_core.organize.reports.nodes import report_nodes
+from sire_core.recipes.smart.nodes import report_nodes
+from sire_core.recipes.smart.report_table import ReportTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.encoding_tree import EncodingTree
-    from sire_core.organize.reports.entity_network import EntityNetwork
-    from sire_core.organize.reports.extractive_reports import Report
-    from sire_core.organize.reports.nodes import ReportNode
-    from sire_core.organize.reports.views import EvidenceView
+    from sire_core.recipes.smart.encoding_tree import EncodingTree
+    from sire_core.recipes.smart.entity_network import EntityNetwork
+    from sire_core.recipes.smart.extractive_reports import Report
+    from sire_core.recipes.smart.nodes import ReportNode
+    from sire_core.recipes.smart.views import EvidenceView
     from sire_core.types import Unit
 
     Ints = NDArray[np.int64]

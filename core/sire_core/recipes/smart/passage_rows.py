@@ -10,8 +10,8 @@ from sire_core.models.usage import estimate_tokens
 from sire_core.types import hash64
 
 if TYPE_CHECKING:
-    from sire_core.graph.network_table import PassageRows
-    from sire_core.organize.graph.passage_statements import EntityMention, PassageStatements
+    from sire_core.recipes.smart.network_table import PassageRows
+    from sire_core.recipes.smart.passage_statements import EntityMention, PassageStatements
     from sire_core.types import Unit
 
 __all__ = ["mentioned_rows", "stated_rows"]

@@ -15,14 +15,14 @@ from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
 from sire_core.models.base import concurrency_of, told_of
 from sire_core.models.usage import estimate_tokens
-from sire_core.organize.reports.extractive_reports import Report
 from sire_core.protocols import Prompt
+from sire_core.recipes.smart.extractive_reports import Report
 from sire_core.types import Failure, digest
 
 if TYPE_CHECKING:
-    from sire_core.organize.reports.entity_network import EntityNetwork, NetworkStatement
-    from sire_core.organize.reports.nodes import ReportNode
     from sire_core.protocols import LanguageModel
+    from sire_core.recipes.smart.entity_network import EntityNetwork, NetworkStatement
+    from sire_core.recipes.smart.nodes import ReportNode
 
 __all__ = ["ModelReports", "ReportAnswer", "ReportEvidence", "gather_evidence"]
 

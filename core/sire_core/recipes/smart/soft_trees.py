@@ -13,7 +13,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.undirected import UndirectedGraph
+    from sire_core.recipes.smart.undirected import UndirectedGraph
 
 __all__ = [
     "SoftTree",

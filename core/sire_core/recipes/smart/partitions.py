@@ -12,7 +12,7 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.undirected import UndirectedGraph
+    from sire_core.recipes.smart.undirected import UndirectedGraph
 
     Labels = NDArray[np.int64]
 

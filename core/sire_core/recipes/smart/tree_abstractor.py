@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.encoding_tree import EncodingTree
-from sire_core.algorithms.entropy_levels import entropy_partition, entropy_tree
-from sire_core.algorithms.entropy_merging import MergeLevel
-from sire_core.algorithms.perspectives import shrunk
 from sire_core.errors import ConfigurationError
 from sire_core.neural import need_torch
-from sire_core.neural.tree_settings import NeuralSettings
+from sire_core.recipes.smart.encoding_tree import EncodingTree
+from sire_core.recipes.smart.entropy_levels import entropy_partition, entropy_tree
+from sire_core.recipes.smart.entropy_merging import MergeLevel
+from sire_core.recipes.smart.finding import shrunk
+from sire_core.recipes.smart.tree_settings import NeuralSettings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.undirected import UndirectedGraph
+    from sire_core.recipes.smart.undirected import UndirectedGraph
 
 __all__ = ["NeuralSettings", "abstract_neural", "level_sizes"]
 
@@ -60,7 +60,7 @@ def abstract_neural(
     if len(held) < _SMALLEST:
         return (EncodingTree(graph.size),)
     need_torch("abstractor='neural'")
-    from sire_core.neural.tree_training import train_trees
+    from sire_core.recipes.smart.tree_training import train_trees
 
     sizes = level_sizes(len(held), levels) if chosen.sizes is None else tuple(chosen.sizes)
     trees = train_trees(graph, features, held, kappa=kappa, sizes=sizes, settings=chosen, seed=seed)

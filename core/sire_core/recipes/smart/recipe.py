@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph
-from sire_core.organize.perspectives import Perspectives
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
 from sire_core.recipes.base import recipe_by_name, register
+from sire_core.recipes.smart.derive import Perspectives
 from sire_core.settings import Chosen, Part, check_settings, setting
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def smart(**settings: Any) -> Recipe:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
     from sire_core.knowledge.element_context import ReportLines
-    from sire_core.search.selectors.reports import ReportSelector
+    from sire_core.recipes.smart.reports import ReportSelector
 
     own = settings.get("base")
     if own is not None and callable(getattr(own, "rank", None)):

@@ -7,20 +7,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sire_core.graph.report_table import REPORTS, ReportTable, tree_name
-from sire_core.organize.reports.extractive_reports import Report, extract_report
-from sire_core.organize.reports.forest import TreeReports, table_of
 from sire_core.protocols import BlockEdges, Delta
+from sire_core.recipes.smart.extractive_reports import Report, extract_report
+from sire_core.recipes.smart.forest import TreeReports, table_of
+from sire_core.recipes.smart.report_table import REPORTS, ReportTable, tree_name
 from sire_core.types import Failure, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.algorithms.encoding_tree import EncodingTree
-    from sire_core.algorithms.perspectives import Perspective
-    from sire_core.organize.reports.entity_network import EntityNetwork
-    from sire_core.organize.reports.model_reports import ReportEvidence
-    from sire_core.organize.reports.nodes import ReportNode
-    from sire_core.organize.reports.views import EvidenceView
     from sire_core.protocols import BuildView
+    from sire_core.recipes.smart.encoding_tree import EncodingTree
+    from sire_core.recipes.smart.entity_network import EntityNetwork
+    from sire_core.recipes.smart.finding import Perspective
+    from sire_core.recipes.smart.model_reports import ReportEvidence
+    from sire_core.recipes.smart.nodes import ReportNode
+    from sire_core.recipes.smart.views import EvidenceView
 
 __all__ = ["ReportWriter", "tree_name"]
 
@@ -123,7 +123,7 @@ class ReportWriter:
         """Reports of one level: by template, as written before, or by the model."""
         import asyncio
 
-        from sire_core.organize.reports.model_reports import ModelReports
+        from sire_core.recipes.smart.model_reports import ModelReports
 
         model = self._view.language_model
         assert model is not None
@@ -141,7 +141,7 @@ class ReportWriter:
 
     def _to_write(self, opened: _Open) -> list[tuple[TreeReports, int, ReportEvidence]]:
         """What to show the model of the nodes that need a call."""
-        from sire_core.organize.reports.model_reports import gather_evidence
+        from sire_core.recipes.smart.model_reports import gather_evidence
 
         below = _kept_below(opened)
         kept = self._kept(opened, below)

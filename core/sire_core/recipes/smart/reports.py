@@ -12,7 +12,7 @@ import numpy as np
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import QueryError
 from sire_core.knowledge.element_context import BESIDE, WithoutReports
-from sire_core.search.selectors.report_trees import ReportTrees
+from sire_core.recipes.smart.report_trees import ReportTrees
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep, UnitKind
 

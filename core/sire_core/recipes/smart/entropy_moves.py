@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sire_core.algorithms.encoding_tree import canonical_labels
-from sire_core.algorithms.entropy_merging import SMALLEST_GAIN, MergeLevel, worth
 from sire_core.algorithms.grouping import ranges
+from sire_core.recipes.smart.encoding_tree import canonical_labels
+from sire_core.recipes.smart.entropy_merging import SMALLEST_GAIN, MergeLevel, worth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.encoding_tree import canonical_labels
-from sire_core.algorithms.undirected import UndirectedGraph
+from sire_core.recipes.smart.encoding_tree import canonical_labels
+from sire_core.recipes.smart.undirected import UndirectedGraph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,17 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sire_core.algorithms.encoding_tree import (
+from sire_core.recipes.smart.encoding_tree import (
     decoding_information,
     nested_labels,
     one_dimensional_entropy,
     repaired_labels,
     tree_of,
 )
-from sire_core.algorithms.partitions import mutual_information, normalized_mutual_information
-from sire_core.algorithms.perspectives import tree_information
-from sire_core.algorithms.undirected import UndirectedGraph
-from sire_core.neural.soft_trees import (
+from sire_core.recipes.smart.finding import tree_information
+from sire_core.recipes.smart.partitions import mutual_information, normalized_mutual_information
+from sire_core.recipes.smart.soft_trees import (
     SoftTree,
     SoftTrees,
     positions,
@@ -30,12 +29,13 @@ from sire_core.neural.soft_trees import (
     soft_mutual_information,
     sparse_adjacency,
 )
+from sire_core.recipes.smart.undirected import UndirectedGraph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.encoding_tree import EncodingTree
-    from sire_core.neural.tree_settings import NeuralSettings
+    from sire_core.recipes.smart.encoding_tree import EncodingTree
+    from sire_core.recipes.smart.tree_settings import NeuralSettings
 
 __all__ = ["train_trees"]
 

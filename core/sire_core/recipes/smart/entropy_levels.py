@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.encoding_tree import EncodingTree, canonical_labels, first_members
-from sire_core.algorithms.entropy_merging import SMALLEST_GAIN, MergeLevel, merge_communities
-from sire_core.algorithms.entropy_moves import dissolve_groups, move_units
-from sire_core.algorithms.undirected import UndirectedGraph
+from sire_core.recipes.smart.encoding_tree import EncodingTree, canonical_labels, first_members
+from sire_core.recipes.smart.entropy_merging import SMALLEST_GAIN, MergeLevel, merge_communities
+from sire_core.recipes.smart.entropy_moves import dissolve_groups, move_units
+from sire_core.recipes.smart.undirected import UndirectedGraph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.graph.network_table import NETWORK, NetworkTable, passage_version
 from sire_core.knowledge.kinds import MENTIONS, RELATES
-from sire_core.organize.graph.passage_statements import EntityMention, PassageTexts, read_passage
-from sire_core.organize.reports.passage_rows import mentioned_rows, stated_rows
+from sire_core.recipes.smart.network_table import NETWORK, NetworkTable, passage_version
+from sire_core.recipes.smart.passage_rows import mentioned_rows, stated_rows
+from sire_core.recipes.smart.passage_statements import EntityMention, PassageTexts, read_passage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.graph.network_table import PassageRows
     from sire_core.protocols import BuildView
+    from sire_core.recipes.smart.network_table import PassageRows
     from sire_core.types import Edge
 
 __all__ = ["NetworkChange"]
