@@ -10,7 +10,7 @@ from sire_core.recipes.indexrag.recipe import indexrag
 from sire_core.recipes.msrag.recipe import msrag
 from sire_core.recipes.pagerank.recipe import pagerank
 from sire_core.recipes.raptor.recipe import raptor
-from sire_core.recipes.sire import sire
+from sire_core.recipes.sire.recipe import sire
 from sire_core.recipes.sirerag.recipe import sirerag
 from sire_core.recipes.smart.recipe import smart
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from sire_core.algorithms.grouping import distinct, ranges
 from sire_core.algorithms.lists import Lists
-from sire_core.search.rankers.evidence_texts import LONGEST_NAME
-from sire_core.search.rankers.name_keys import beginnings
-from sire_core.search.rankers.spelled_text import Spelling
+from sire_core.recipes.sire.evidence_texts import LONGEST_NAME
+from sire_core.recipes.sire.name_keys import beginnings
+from sire_core.recipes.sire.spelled_text import Spelling
 from sire_core.types import digest
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from sire_core.algorithms.lists import Ints
     from sire_core.knowledge.entity_graph import EntityGraph
-    from sire_core.search.rankers.name_keys import NameKeys
-    from sire_core.search.rankers.passage_words import PassageWords
-    from sire_core.search.rankers.spelled_text import SpelledText
+    from sire_core.recipes.sire.name_keys import NameKeys
+    from sire_core.recipes.sire.passage_words import PassageWords
+    from sire_core.recipes.sire.spelled_text import SpelledText
 
     Keys = NDArray[np.uint64]
 

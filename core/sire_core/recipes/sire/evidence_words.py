@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.search.rankers.evidence_texts import name_words
-from sire_core.search.rankers.passage_words import stem_keys
+from sire_core.recipes.sire.evidence_texts import name_words
+from sire_core.recipes.sire.passage_words import stem_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.lists import Ints, Lists
     from sire_core.protocols import BoolArray
-    from sire_core.search.rankers.evidence_index import EvidenceIndex
+    from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
     Floats = NDArray[np.float64]
     Bits = NDArray[np.unsignedinteger[Any]]

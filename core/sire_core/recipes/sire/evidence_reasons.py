@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.wording import excerpt
-from sire_core.search.rankers.evidence_texts import name_words, passage_headings, titled_sentences
+from sire_core.recipes.sire.evidence_texts import name_words, passage_headings, titled_sentences
 from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sire_core.protocols import Similarities, View
-    from sire_core.search.rankers.evidence_question import QuestionEvidence
+    from sire_core.recipes.sire.evidence_question import QuestionEvidence
 
 __all__ = ["EvidenceReasons", "unit_sentences"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.grouping import distinct
-from sire_core.search.rankers.evidence_index import EvidenceIndex
-from sire_core.search.rankers.evidence_leads import NO_LEADS, Leads
-from sire_core.search.rankers.evidence_question import QuestionEvidence
-from sire_core.search.rankers.evidence_reasons import EvidenceReasons, unit_sentences
-from sire_core.search.rankers.evidence_weights import Weights
+from sire_core.recipes.sire.evidence_index import EvidenceIndex
+from sire_core.recipes.sire.evidence_leads import NO_LEADS, Leads
+from sire_core.recipes.sire.evidence_question import QuestionEvidence
+from sire_core.recipes.sire.evidence_reasons import EvidenceReasons, unit_sentences
+from sire_core.recipes.sire.evidence_weights import Weights
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first
 from sire_core.search.similarities import KnownSimilarities
 from sire_core.search.vectors.sq_index import SQIndex

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sire_core.algorithms.lists import Ints
     from sire_core.protocols import BoolArray
-    from sire_core.search.rankers.evidence_index import EvidenceIndex
+    from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
     Floats = NDArray[np.float64]
     Score = Callable[[Ints], Floats]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
-from sire_core.search.rankers.evidence_texts import LONGEST_NAME, longer_keys
+from sire_core.recipes.sire.evidence_texts import LONGEST_NAME, longer_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.lists import Ints
-    from sire_core.search.rankers.passage_words import PassageWords, Vocabulary
+    from sire_core.recipes.sire.passage_words import PassageWords, Vocabulary
 
     Keys = NDArray[np.uint64]
     Numbers = NDArray[np.int32]

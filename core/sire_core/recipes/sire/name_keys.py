@@ -11,7 +11,7 @@ import numpy as np
 from sire_core.algorithms.packed_words import word_keys
 from sire_core.knowledge.ragged import Ragged
 from sire_core.protocols import CarriedFiles
-from sire_core.search.rankers.evidence_texts import longer_keys, name_words
+from sire_core.recipes.sire.evidence_texts import longer_keys, name_words
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
 
 if TYPE_CHECKING:

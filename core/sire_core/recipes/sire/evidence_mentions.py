@@ -9,7 +9,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import distinct, id_codes, ranges
 from sire_core.algorithms.lists import Lists
-from sire_core.search.rankers.spelled_text import stands_alone
+from sire_core.recipes.sire.spelled_text import stands_alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from sire_core.algorithms.lists import Ints
     from sire_core.knowledge.entity_graph import EntityGraph
     from sire_core.protocols import View
-    from sire_core.search.rankers.evidence_names import EvidenceNames
-    from sire_core.search.rankers.passage_words import PassageWords
-    from sire_core.search.rankers.spelled_text import SpelledText
+    from sire_core.recipes.sire.evidence_names import EvidenceNames
+    from sire_core.recipes.sire.passage_words import PassageWords
+    from sire_core.recipes.sire.spelled_text import SpelledText
 
     Keys = NDArray[np.uint64]
     Numbers = NDArray[np.int32]

@@ -11,11 +11,11 @@ import numpy as np
 from sire_core.algorithms.grouping import by_appearance, distinct, ranges
 from sire_core.algorithms.lists import Lists
 from sire_core.knowledge.entity_graph import EntityGraph
-from sire_core.search.rankers.evidence_mentions import SentenceNames
-from sire_core.search.rankers.evidence_names import EvidenceNames
-from sire_core.search.rankers.name_keys import NameKeys
-from sire_core.search.rankers.passage_words import PassageWords
-from sire_core.search.rankers.spelled_text import SpelledText
+from sire_core.recipes.sire.evidence_mentions import SentenceNames
+from sire_core.recipes.sire.evidence_names import EvidenceNames
+from sire_core.recipes.sire.name_keys import NameKeys
+from sire_core.recipes.sire.passage_words import PassageWords
+from sire_core.recipes.sire.spelled_text import SpelledText
 from sire_core.storage.array_file import map_arrays, save_arrays
 
 if TYPE_CHECKING:

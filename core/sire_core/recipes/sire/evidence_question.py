@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
-from sire_core.search.rankers.evidence_leads import Leads
-from sire_core.search.rankers.evidence_links import linked_entities
-from sire_core.search.rankers.evidence_sources import FewScores, near_scores, source_scores
-from sire_core.search.rankers.evidence_words import QuestionWords, largest
+from sire_core.recipes.sire.evidence_leads import Leads
+from sire_core.recipes.sire.evidence_links import linked_entities
+from sire_core.recipes.sire.evidence_sources import FewScores, near_scores, source_scores
+from sire_core.recipes.sire.evidence_words import QuestionWords, largest
 from sire_core.search.ranking import best_first
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sire_core.algorithms.lists import Ints
     from sire_core.protocols import BoolArray, FloatArray, Similarities
-    from sire_core.search.rankers.evidence_index import EvidenceIndex
+    from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
     Floats = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.models.lexical_embedder import is_lexical
-from sire_core.search.rankers.evidence_leads import STEP
-from sire_core.search.rankers.evidence_question import OWN
+from sire_core.recipes.sire.evidence_leads import STEP
+from sire_core.recipes.sire.evidence_question import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,10 +8,10 @@ import numpy as np
 
 from sire_core.algorithms.packed_words import word_keys
 from sire_core.extraction.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
-from sire_core.search.rankers.evidence_texts import LONGEST_NAME, name_words, phrase_keys
+from sire_core.recipes.sire.evidence_texts import LONGEST_NAME, name_words, phrase_keys
 
 if TYPE_CHECKING:
-    from sire_core.search.rankers.evidence_index import EvidenceIndex
+    from sire_core.recipes.sire.evidence_index import EvidenceIndex
 
 __all__ = ["linked_entities"]
 
