@@ -12,7 +12,7 @@ from langchain_sire.embeddings import as_embedder
 from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.index import Index
 from sire_core.keywords import named, parameters
-from sire_core.recipes.base import recipe_of
+from sire_core.recipes.registry import recipe_of
 from sire_core.storage.side_files import read_checked, write_checked
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.filters.conditions import asks_for_fields
 from sire_core.keywords import kind_of
 from sire_core.protocols import MirroredUnit
-from sire_core.recipes.base import recipe_by_name
+from sire_core.recipes.registry import recipe_by_name
 from sire_core.search.vectors.flat import Flat
 from sire_core.search.vectors.vector_store import VectorStoreRanker
 from sire_core.storage.uuids import from_uuid, to_uuid

@@ -27,7 +27,7 @@ from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.recipes.base import recipe_by_name
+from sire_core.recipes.registry import recipe_by_name
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import UnitKind
 

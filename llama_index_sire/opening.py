@@ -18,7 +18,7 @@ from sire_core.errors import ConfigurationError, StorageError
 from sire_core.index import Index
 from sire_core.keywords import named, parameters
 from sire_core.models.base import check_language_model
-from sire_core.recipes.base import recipe_of
+from sire_core.recipes.registry import recipe_of
 from sire_core.storage.folder import Folder
 from sire_core.storage.manifest import Manifest
 from sire_core.storage.side_files import read_checked, write_checked

@@ -84,4 +84,4 @@ def recipe_with_derived_units(request, monkeypatch):
     Tests of the default itself carry the mark `default_recipe`; whatever runs in a process of its own has the default.
     """
     if request.node.get_closest_marker("default_recipe") is None:
-        monkeypatch.setattr("sire_core.recipes.base.DEFAULT_RECIPE", "sirerag")
+        monkeypatch.setattr("sire_core.recipes.registry.DEFAULT_RECIPE", "sirerag")

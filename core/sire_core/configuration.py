@@ -84,7 +84,7 @@ class Configuration:
 
     def recipe_to_build(self, manifest: Manifest) -> Recipe:
         """The given recipe; else the folder's latest (of that name); else the default."""
-        from sire_core.recipes.base import DEFAULT_RECIPE, recipe_by_name, registered_recipe
+        from sire_core.recipes.registry import DEFAULT_RECIPE, recipe_by_name, registered_recipe
 
         if self.recipe_object is not None:
             return self.recipe_object

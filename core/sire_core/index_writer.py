@@ -160,7 +160,7 @@ class IndexWriter:
         from sire_core.corpus.changes import replacing
         from sire_core.corpus.chunker import SentenceChunker
         from sire_core.models.embedders import resolve_embedder
-        from sire_core.recipes.base import registered_recipe
+        from sire_core.recipes.registry import registered_recipe
 
         self._configuration.refuse_limited("a copy holds everything")
         embedder = resolve_embedder(embedder)

@@ -221,7 +221,7 @@ class PoolReader:
     def _view(
         self, pool: Pool, manifest: Manifest, built: BuiltRecipe, later: LaterReads, before: PoolView | None
     ) -> tuple[PoolView, Recipe]:
-        from sire_core.recipes.base import registered_recipe
+        from sire_core.recipes.registry import registered_recipe
         from sire_core.search.view import PoolView
 
         embedder = self._embedder(manifest)

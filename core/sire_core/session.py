@@ -45,7 +45,7 @@ class Session:
             configuration, self.files, self.open_files, self.built, self.meant, lambda: self.vectors
         )
         if configuration.recipe_object is not None:
-            from sire_core.recipes.base import remember
+            from sire_core.recipes.registry import remember
 
             remember(configuration.recipe_object)
 

@@ -82,7 +82,7 @@ def _settled(ablation: Ablation, given: Mapping[str, Any]) -> AblationRow:
         ConfigurationError: They do not go together.
     """
     from sire_core.recipes import recipe_by_name
-    from sire_core.recipes.base import recipe_with
+    from sire_core.recipes.registry import recipe_with
 
     known = recipe_by_name(ablation.recipe).config
     beside = {key: value for key, value in given.items() if key in known and key not in ablation.settings}

@@ -65,7 +65,7 @@ def _all() -> Iterator[Recipe]:
 
 
 def _list(made: list[Recipe]) -> None:
-    from sire_core.recipes.base import DEFAULT_RECIPE
+    from sire_core.recipes.registry import DEFAULT_RECIPE
 
     width = max(len(recipe.name) for recipe in made)
     work = {recipe.name: _with_model(recipe) for recipe in made}

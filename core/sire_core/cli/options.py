@@ -283,7 +283,7 @@ def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:
     if options.language_model is None or options.extractions is not None:
         return ""
     from sire_core.extraction.model import ModelExtractor
-    from sire_core.recipes.base import factory_of
+    from sire_core.recipes.registry import factory_of
 
     make = factory_of(built.name) if options.native else None
     native = make().native if make else "sirerag"

@@ -13,7 +13,7 @@ from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index
 from sire_core.cli.output import check_writable, count, kinds, note, say, say_json, some
-from sire_core.recipes.base import DEFAULT_RECIPE
+from sire_core.recipes.registry import DEFAULT_RECIPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

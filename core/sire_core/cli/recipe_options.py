@@ -52,7 +52,7 @@ def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Man
     """
     if not settings and name is None:
         return None
-    from sire_core.recipes.base import DEFAULT_RECIPE, recipe_with
+    from sire_core.recipes.registry import DEFAULT_RECIPE, recipe_with
 
     known = name or (manifest.recipes[-1].name if manifest.recipes else DEFAULT_RECIPE)
     before: Mapping[str, Any] = next((b.config for b in reversed(manifest.recipes) if b.name == known), {})
@@ -84,7 +84,7 @@ def recipe_to_search(
     given = {**settings, **({} if ranker is None else {"ranker": ranker})}
     if not (given or beneath) or not manifest.generation:
         return recipe_to_build(name, given, manifest)
-    from sire_core.recipes.base import factory_of, recipe_with
+    from sire_core.recipes.registry import factory_of, recipe_with
 
     if name is not None:
         _named(name)

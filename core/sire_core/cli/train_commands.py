@@ -177,7 +177,7 @@ def train_chains(
 
     Example: sire train-chains data/2wiki --to chains.safetensors --questions even --test data/hotpotqa
     """
-    from sire_core.neural import need_torch
+    from sire_core.extras import need_torch
     from sire_core.recipes.iier.checkpoint import write_checkpoint
 
     need_torch("Training")

@@ -1,11 +1,10 @@
-"""`OrganizerBase`: what organizers are unless they say otherwise; `Derivation`: one that the engine keeps true."""
+"""`OrganizerBase`, the defaults of an organizer, and `Derivation`, an organizer made of steps."""
 
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from sire_core.derive.step import Step
@@ -15,7 +14,13 @@ __all__ = ["Derivation", "OrganizerBase"]
 
 
 class OrganizerBase:
-    """An organizer that reads extraction records and no other organizer, and writes no summaries."""
+    """An organizer that reads extraction records and no other organizer, and writes no summaries.
+
+    Attributes:
+        name: Short name, unique within a recipe and part of the build fingerprint. Every subclass declares it.
+    """
+
+    name: ClassVar[str]
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -34,11 +39,6 @@ class OrganizerBase:
 
     def check_installed(self) -> None:
         """Raise `ConfigurationError` where a library that a build needs is missing, before a model is asked."""
-
-    @property
-    def name(self) -> str:
-        """Short name: that of the class, in lower case with underscores."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
 
 
 class Derivation(OrganizerBase):

@@ -1,1 +1,1 @@
-"""TODO"""
+"""The entity graph: names, mentions and relations, shared by the recipes that derive from extraction records."""

@@ -1,8 +1,10 @@
-"""Kinds of the edges of a knowledge graph; a module of its own, so that naming them imports nothing else."""
+"""Kinds of edges: passage to entity, passage to keyword, relation to entity. Importing them loads no arrays."""
 
-__all__ = ["MENTIONS", "RELATES"]
+__all__ = ["KEYWORD", "MENTIONS", "RELATES"]
 
 MENTIONS = "mentions"
-"""Kind of the edges from a passage to the entities it names; metadata `names` and, for its title, `title`."""
+"""From a passage to an entity that it names; metadata `names` and, for its title, `title`."""
 RELATES = "relates"
-"""Kind of the edges from a relation to its head and tail."""
+"""From a relation to its head and to its tail."""
+KEYWORD = "keyword"
+"""From a passage to the id of a keyword; metadata `phrase`. These edges are the inverted index of keywords."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import document_of
@@ -47,6 +47,8 @@ class KnowledgeGraph(Derivation):
             title.
         hub_floor: `max_df` never ignores entities in at most this many passages.
     """
+
+    name: ClassVar[str] = "knowledge_graph"
 
     index_units: bool = False
     disambiguate: bool = True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sire_core.errors import ConfigurationError
 from sire_core.pipeline.organizing import Job, fingerprint_of
 from sire_core.protocols import Change, Recipe
-from sire_core.recipes.base import recipe_as_built, registered_recipe
+from sire_core.recipes.registry import recipe_as_built, registered_recipe
 from sire_core.storage.manifest import BuiltRecipe
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ def known_recipes(manifest: Manifest, given: Configuration, recipe: Recipe) -> l
 
     None where the recipe that is built is not among them: it is made from all passages.
     """
-    from sire_core.recipes.base import recipe_as_built
+    from sire_core.recipes.registry import recipe_as_built
 
     model = given.language_model.fingerprint if given.language_model else ""
     known = [built for built in manifest.recipes if built.language_model == model]

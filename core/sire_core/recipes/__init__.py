@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sire_core.protocols import Recipe
-from sire_core.recipes.base import REGISTRY, recipe_by_name, recipe_names, recipe_of, register
-from sire_core.recipes.flat import flat
+from sire_core.recipes.flat.recipe import flat
 from sire_core.recipes.iier.recipe import iier
 from sire_core.recipes.indexrag.recipe import indexrag
 from sire_core.recipes.msrag.recipe import msrag
 from sire_core.recipes.pagerank.recipe import pagerank
 from sire_core.recipes.raptor.recipe import raptor
+from sire_core.recipes.registry import REGISTRY, recipe_by_name, recipe_names, recipe_of, register
 from sire_core.recipes.sire.recipe import sire
 from sire_core.recipes.sirerag.recipe import sirerag
 from sire_core.recipes.smart.recipe import smart

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from sire_core.corpus.changes import StoredDocument
 from sire_core.corpus.stored_corpus import StoredCorpus
-from sire_core.knowledge.stored_edges import EDGE_NOTES, edges_of_note
 from sire_core.storage.checked import CheckedWrites, require_complete, verified
 from sire_core.storage.commit import Commit
 from sire_core.storage.corpus_reads import CorpusReads
 from sire_core.storage.database import Database
+from sire_core.storage.edge_notes import EDGE_NOTES, edges_of_note
 from sire_core.storage.outbox import Outbox, note_changes
 from sire_core.storage.rows import (
     CHUNKS,

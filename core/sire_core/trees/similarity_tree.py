@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.algorithms.text import count_tokens, split_sentences
 from sire_core.derive.derivation import OrganizerBase
@@ -35,6 +35,8 @@ class SimilarityTree(OrganizerBase):
             `abstractiveness` (see `group_sentences`), or else in their extraction record, or else recognised by cues in
             the text.
     """
+
+    name: ClassVar[str] = "similarity_tree"
 
     tree: TreeSettings = field(default_factory=TreeSettings)
     entity_clusters: bool = False

@@ -12,7 +12,7 @@ from sire_core import Document, Index
 from sire_core.derive.plain import PlainDerivation
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
-from sire_core.recipes.base import REGISTRY, register
+from sire_core.recipes.registry import REGISTRY, register
 from sire_core.search.vectors.flat import Flat
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder

@@ -14,7 +14,7 @@ from sire_core.cli.app import app
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.recipes import REGISTRY, recipe_by_name, recipe_names, recipe_of
-from sire_core.recipes.base import factory_of
+from sire_core.recipes.registry import factory_of
 
 SOURCE = """
 from sire_core.trees.similarity_tree import SimilarityTree

@@ -4,7 +4,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError
 from sire_core.recipes.ablations import ablations_of, recipes_with_ablations
-from sire_core.recipes.base import recipe_by_name
+from sire_core.recipes.registry import recipe_by_name
 
 
 @pytest.mark.parametrize("name", recipes_with_ablations())

@@ -1,1 +1,1 @@
-"""TODO"""
+"""IIER (Guo et al., 2024): evidence chains over a graph of passages."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.algorithms.text import name_key
 from sire_core.corpus.media import media_of
@@ -54,6 +54,8 @@ class InteractionGraph(OrganizerBase):
         use_sim: Whether there are semantic edges.
         use_kw: Whether there are keyword edges.
     """
+
+    name: ClassVar[str] = "interaction_graph"
 
     n_sim: int = setting(5, low=0, high=10_000)
     links: str = setting("union", choices=("union", "mutual"))

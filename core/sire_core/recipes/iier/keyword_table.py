@@ -11,15 +11,13 @@ import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, ranges
 from sire_core.algorithms.packed_words import PackedTexts, join_words, split_words
+from sire_core.knowledge.kinds import KEYWORD
 from sire_core.types import Edge, digest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["KEYWORD", "KeywordTable"]
-
-KEYWORD = "keyword"
-"""Kind of the edges from a passage to an id of a keyword; metadata `phrase`. They are the inverted index."""
+__all__ = ["KeywordTable"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.others import FolderText
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
-from sire_core.recipes.base import register
+from sire_core.recipes.registry import register
 from sire_core.settings import Chosen, Part, UnusedSettingError, check_settings, setting
 
 if TYPE_CHECKING:

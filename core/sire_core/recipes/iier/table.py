@@ -12,6 +12,7 @@ from sire_core.algorithms.neighbor_updates import NeighborLists
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
 from sire_core.recipes.iier.keyword_table import KeywordTable
 from sire_core.recipes.iier.links import PassageLinks
+from sire_core.storage.edge_notes import register_edge_note
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,3 +87,6 @@ class InteractionTable:
             keywords=KeywordTable.of_arrays(arrays),
             lists=NeighborLists(arrays["neighbors"].astype(np.int64), arrays["products"], arrays["cosines"]),
         )
+
+
+register_edge_note(GRAPH_NOTE, lambda _, note: InteractionTable.from_note(note) or ())

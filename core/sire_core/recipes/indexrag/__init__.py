@@ -1,1 +1,1 @@
-"""TODO"""
+"""IndexRAG (Bao and Shi): bridging facts across documents, written at indexing time."""

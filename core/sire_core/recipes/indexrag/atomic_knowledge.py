@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sire_core.algorithms.parts import cut_line, part_starts, text_length
 from sire_core.derive.derivation import Derivation
@@ -35,6 +35,8 @@ class AtomicKnowledge(Derivation):
     Raises:
         ConfigurationError: `stage1` is unknown, or a length is below one.
     """
+
+    name: ClassVar[str] = "atomic_knowledge"
 
     stage1: str = setting("qa", choices=("qa", "summary"))
     summary_tokens: int = setting(200, low=1)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sire_core.algorithms.text import cached_key, name_key
 from sire_core.derive.derivation import Derivation
@@ -51,6 +51,8 @@ class BridgingFacts(Derivation):
     Raises:
         ConfigurationError: A bound is too small, or `cap_order` is unknown.
     """
+
+    name: ClassVar[str] = "bridging_facts"
 
     tau: int = setting(10, low=2)
     max_docs: int = setting(5, low=2)

@@ -7,11 +7,11 @@ from typing import Any
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
-from sire_core.recipes.base import register
-from sire_core.recipes.flat import PoolRanker
+from sire_core.recipes.flat.recipe import PoolRanker
 from sire_core.recipes.indexrag.atomic_knowledge import AtomicKnowledge
 from sire_core.recipes.indexrag.bridging_facts import BridgingFacts
 from sire_core.recipes.indexrag.quotas import Band
+from sire_core.recipes.registry import register
 from sire_core.settings import Chosen, Part, check_settings, refuse_unused, setting
 
 __all__ = ["IndexragContext", "indexrag"]

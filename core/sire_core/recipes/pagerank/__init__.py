@@ -1,1 +1,1 @@
-"""TODO"""
+"""Personalized PageRank over passages and entities, after HippoRAG (2024)."""

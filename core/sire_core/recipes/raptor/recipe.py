@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sire_core.protocols import Recipe
-from sire_core.recipes.base import register
-from sire_core.recipes.flat import PoolRanker
+from sire_core.recipes.flat.recipe import PoolRanker
+from sire_core.recipes.registry import register
 from sire_core.settings import Chosen, Part
 
 __all__ = ["raptor"]

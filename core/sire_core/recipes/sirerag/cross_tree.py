@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.derive.derivation import OrganizerBase
 from sire_core.errors import ConfigurationError
@@ -30,6 +30,8 @@ class CrossTree(OrganizerBase):
             each of its levels clusters all summaries of the level below, those of the two trees included.
         hierarchy: Whether overviews join at level 1; see `SimilarityTree`.
     """
+
+    name: ClassVar[str] = "cross_tree"
 
     tree: TreeSettings = field(default_factory=TreeSettings)
     mode: str = "replace"

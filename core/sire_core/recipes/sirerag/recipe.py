@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
-from sire_core.recipes.base import register
-from sire_core.recipes.flat import PoolRanker
+from sire_core.recipes.flat.recipe import PoolRanker
+from sire_core.recipes.registry import register
 from sire_core.settings import Chosen, Part, check_settings, setting
 
 if TYPE_CHECKING:

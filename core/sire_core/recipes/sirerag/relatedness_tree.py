@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.algorithms.text import count_tokens
 from sire_core.derive.derivation import Derivation
@@ -49,6 +49,8 @@ class RelatednessTree(Derivation):
     Raises:
         ConfigurationError: Unknown rule.
     """
+
+    name: ClassVar[str] = "relatedness_tree"
 
     tree: TreeSettings = field(default_factory=TreeSettings)
     singleton_rule: str = setting("safe", choices=_RULES)

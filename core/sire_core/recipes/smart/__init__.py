@@ -1,1 +1,1 @@
-"""TODO"""
+"""SMART: reports on communities of entities, from several perspectives."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.derive.derivation import OrganizerBase
 from sire_core.errors import ConfigurationError
@@ -71,6 +71,8 @@ class Perspectives(OrganizerBase):
         ConfigurationError: A setting is unknown or too small.
     """
 
+    name: ClassVar[str] = "perspectives"
+
     abstractor: str = setting("greedy", choices=("greedy", "neural"))
     kappa: int = setting(3, low=1)
     levels: int = setting(3, low=1)
@@ -119,7 +121,7 @@ class Perspectives(OrganizerBase):
     def check_installed(self) -> None:
         """Refuse to build what needs torch where it is missing; searching what was built elsewhere does without."""
         if self.abstractor == "neural":
-            from sire_core.neural import need_torch
+            from sire_core.extras import need_torch
 
             need_torch("abstractor='neural'")
 

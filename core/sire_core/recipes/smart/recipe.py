@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
-from sire_core.recipes.base import recipe_by_name, register
+from sire_core.recipes.registry import recipe_by_name, register
 from sire_core.recipes.smart.derive import Perspectives
 from sire_core.settings import Chosen, Part, check_settings, setting
 

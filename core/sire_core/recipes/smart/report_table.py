@@ -11,6 +11,7 @@ import numpy as np
 from sire_core.algorithms.grouping import ranges
 from sire_core.knowledge.kinds import MENTIONS
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
+from sire_core.storage.edge_notes import register_edge_note
 from sire_core.types import Edge
 
 if TYPE_CHECKING:
@@ -128,3 +129,6 @@ class ReportTable:
         arrays = unpack_arrays(note)
         found: dict[str, Any] = {part.name: arrays[part.name] for part in fields(cls)}
         return cls(**{name: a.astype(np.int64) if a.dtype == np.int32 else a for name, a in found.items()})
+
+
+register_edge_note(REPORTS, lambda _, note: ReportTable.from_note(note))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.errors import ConfigurationError
-from sire_core.neural import need_torch
+from sire_core.extras import need_torch
 from sire_core.recipes.smart.encoding_tree import EncodingTree
 from sire_core.recipes.smart.entropy_levels import entropy_partition, entropy_tree
 from sire_core.recipes.smart.entropy_merging import MergeLevel

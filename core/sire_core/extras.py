@@ -1,4 +1,4 @@
-"""Everything that trains with torch: perspectives learned by a graph network and scorers of evidence chains."""
+"""Checks that optional dependencies are installed."""
 
 from sire_core.errors import ConfigurationError
 
@@ -6,10 +6,10 @@ __all__ = ["need_torch"]
 
 
 def need_torch(what: str) -> None:
-    """Say that torch is missing before anything is paid or computed.
+    """Raise if torch is not installed, before anything is paid or computed.
 
     Args:
-        what: Who needs it, as the message begins.
+        what: Subject of the message: the setting or command that needs torch.
 
     Raises:
         ConfigurationError: torch is not installed.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sire_core.protocols import Recipe
-from sire_core.recipes.base import register
+from sire_core.recipes.registry import register
 from sire_core.settings import Chosen, Part, check_settings, refuse_unused, setting
 
 if TYPE_CHECKING:

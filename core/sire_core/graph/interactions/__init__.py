@@ -1,1 +1,0 @@
-"""What links passages: neighbours, keywords, and the tables that remember both."""

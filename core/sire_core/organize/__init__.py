@@ -1,1 +1,0 @@
-"""Organizers: each builds one part of the pool from the corpus."""

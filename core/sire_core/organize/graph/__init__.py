@@ -1,1 +1,0 @@
-"""Entities and relations of a corpus: tables, what a change does to them, their summaries."""

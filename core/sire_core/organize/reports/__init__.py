@@ -1,1 +1,0 @@
-"""Partitions of the entities and the reports on them."""

@@ -1,1 +1,0 @@
-"""Who writes summaries: a model, or the sources' own sentences."""

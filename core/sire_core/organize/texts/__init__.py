@@ -1,1 +1,0 @@
-"""How the text of a unit is written."""

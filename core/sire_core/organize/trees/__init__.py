@@ -1,1 +1,0 @@
-"""Trees of summaries: levels, what they remember, how they follow a change."""

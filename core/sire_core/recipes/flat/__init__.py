@@ -1,0 +1,1 @@
+"""Passages alone: vectors, BM25 or both."""

@@ -1,1 +1,0 @@
-"""Evidence chains: their graph, seeds, walk, scorers and the training of a scorer."""

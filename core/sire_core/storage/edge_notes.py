@@ -1,0 +1,35 @@
+"""Decoders of notes that hold edges. Organizers that store edges as notes register one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sire_core.types import Edge
+
+__all__ = ["EDGE_NOTES", "edges_of_note", "register_edge_note"]
+
+EDGE_NOTES: dict[str, Callable[[str, bytes], Iterable[Edge]]] = {}
+"""Decoders by note key; a key of the form `%/%` stands for all keys with a slash."""
+
+BLOCKS = "%/%"
+
+
+def register_edge_note(key: str, decode: Callable[[str, bytes], Iterable[Edge]]) -> None:
+    """Register the decoder of a note that holds edges.
+
+    Args:
+        key: Key of the note, or `%/%` for blocks with keys `kind/number`.
+        decode: Called with key and bytes; returns the edges.
+    """
+    EDGE_NOTES[key] = decode
+
+
+def edges_of_note(key: str, note: bytes) -> Iterable[Edge]:
+    """Return the edges of a note whose key is registered."""
+    return EDGE_NOTES.get(key, EDGE_NOTES.get(BLOCKS, _unknown))(key, note)
+
+
+def _unknown(key: str, _: bytes) -> Iterable[Edge]:
+    raise KeyError(key)
