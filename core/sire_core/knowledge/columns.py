@@ -13,7 +13,6 @@ import numpy as np
 from sire_core.knowledge.kinds import MENTIONS
 from sire_core.knowledge.name_lists import NameLists, list_hash
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
-from sire_core.storage.edge_notes import register_edge_note
 from sire_core.types import Edge
 
 if TYPE_CHECKING:
@@ -177,6 +176,3 @@ def updated_blocks(
 def _edge(kind: str, source: str, target: str, names: Sequence[str], title: bool) -> Edge:
     metadata: dict[str, Any] = {"names": names} if kind == MENTIONS else {}
     return Edge(kind, source, target, 1.0, metadata | ({"title": True} if title else {}))
-
-
-register_edge_note("%/%", lambda key, note: EdgeColumns.from_bytes(note).edges(key.split("/", 1)[0]))

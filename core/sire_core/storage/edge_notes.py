@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sire_core.types import Edge
 
-__all__ = ["EDGE_NOTES", "edges_of_note", "register_edge_note"]
+__all__ = ["BLOCKS", "EDGE_NOTES", "edges_of_note", "register_edge_note"]
 
 EDGE_NOTES: dict[str, Callable[[str, bytes], Iterable[Edge]]] = {}
 """Decoders by note key; a key of the form `%/%` stands for all keys with a slash."""
 
 BLOCKS = "%/%"
+"""All notes with keys `kind/number`."""
 
 
 def register_edge_note(key: str, decode: Callable[[str, bytes], Iterable[Edge]]) -> None:
@@ -28,8 +29,4 @@ def register_edge_note(key: str, decode: Callable[[str, bytes], Iterable[Edge]])
 
 def edges_of_note(key: str, note: bytes) -> Iterable[Edge]:
     """Return the edges of a note whose key is registered."""
-    return EDGE_NOTES.get(key, EDGE_NOTES.get(BLOCKS, _unknown))(key, note)
-
-
-def _unknown(key: str, _: bytes) -> Iterable[Edge]:
-    raise KeyError(key)
+    return EDGE_NOTES[key if key in EDGE_NOTES else BLOCKS](key, note)

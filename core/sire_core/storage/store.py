@@ -222,7 +222,7 @@ class Store:
             for row in self._db.iterate(f"SELECT {EDGES.selected} FROM edges WHERE owner IN ({marks})", list(owners)):
                 _, kind, source, target, weight, metadata, _ = verified(row, len(EDGES.columns))
                 found.append(Edge(kind, source, target, weight, json.loads(metadata)))
-            keys = " OR ".join("key LIKE ?" for _ in EDGE_NOTES)
+            keys = " OR ".join(("0", *("key LIKE ?" for _ in EDGE_NOTES)))
             sql = f"SELECT {NOTES.selected} FROM notes WHERE owner IN ({marks}) AND ({keys})"
             notes = self._noted(lambda: self._db.read(sql, [*owners, *EDGE_NOTES]), owners)
         for key, body in notes:

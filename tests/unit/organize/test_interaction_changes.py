@@ -12,7 +12,7 @@ from sire_core.recipes import iier
 from sire_core.recipes.iier.graph import ChainGraph
 from sire_core.recipes.iier.keywords import PassageKeywords
 from sire_core.recipes.iier.phrases import WORDS_NOTE
-from sire_core.recipes.iier.table import GRAPH_NOTE
+from sire_core.recipes.iier.recipe import GRAPH_NOTE
 from sire_core.storage.store import Store
 from sire_core.testing.contents import read_contents
 from sire_core.testing.damage import forget_notes

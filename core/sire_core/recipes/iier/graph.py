@@ -10,7 +10,8 @@ import numpy as np
 
 from sire_core.recipes.iier.keyword_table import KeywordTable
 from sire_core.recipes.iier.links import PassageLinks
-from sire_core.recipes.iier.table import GRAPH_NOTE, InteractionTable
+from sire_core.recipes.iier.recipe import GRAPH_NOTE
+from sire_core.recipes.iier.table import InteractionTable
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

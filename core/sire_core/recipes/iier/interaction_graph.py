@@ -13,7 +13,8 @@ from sire_core.extraction.headings import base_title
 from sire_core.protocols import BlockEdges, Delta
 from sire_core.recipes.iier.links import PassageLinks, RowMapping
 from sire_core.recipes.iier.phrases import WORDS_NOTE, PassagePhrases
-from sire_core.recipes.iier.table import GRAPH_NOTE, InteractionTable
+from sire_core.recipes.iier.recipe import GRAPH_NOTE
+from sire_core.recipes.iier.table import InteractionTable
 from sire_core.settings import check_settings, refuse_unused, setting
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,16 @@ from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
 from sire_core.recipes.registry import register
 from sire_core.settings import Chosen, Part, UnusedSettingError, check_settings, setting
+from sire_core.storage.edge_notes import register_edge_note
 
 if TYPE_CHECKING:
     from sire_core.recipes.iier.scorers import ChainScorer
+    from sire_core.types import Edge
 
-__all__ = ["DENSITIES", "SCORERS", "ChainScoring", "iier", "make_scorer"]
+__all__ = ["DENSITIES", "GRAPH_NOTE", "SCORERS", "ChainScoring", "iier", "make_scorer"]
+
+GRAPH_NOTE = "interactions-2"
+"""Key of the note that stores the graph of passages; its number changes with the layout."""
 
 SCORERS = ("neural", "heuristic", "llm", "random")
 """Names that `make_scorer` knows."""
@@ -207,3 +212,12 @@ register_ablations(
     ),
     context=20,  # all chains: as many as there are seeds, of five passages at most
 )
+
+
+def _stored_edges(_: str, note: bytes) -> Iterable[Edge]:
+    from sire_core.recipes.iier.table import InteractionTable
+
+    return InteractionTable.from_note(note) or ()
+
+
+register_edge_note(GRAPH_NOTE, _stored_edges)

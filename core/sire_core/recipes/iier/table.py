@@ -12,17 +12,13 @@ from sire_core.algorithms.neighbor_updates import NeighborLists
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
 from sire_core.recipes.iier.keyword_table import KeywordTable
 from sire_core.recipes.iier.links import PassageLinks
-from sire_core.storage.edge_notes import register_edge_note
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.types import Edge
 
-__all__ = ["GRAPH_NOTE", "InteractionTable"]
-
-GRAPH_NOTE = "interactions-2"
-"""Key of the note that holds the table; its number changes with the layout."""
+__all__ = ["InteractionTable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +83,3 @@ class InteractionTable:
             keywords=KeywordTable.of_arrays(arrays),
             lists=NeighborLists(arrays["neighbors"].astype(np.int64), arrays["products"], arrays["cosines"]),
         )
-
-
-register_edge_note(GRAPH_NOTE, lambda _, note: InteractionTable.from_note(note) or ())

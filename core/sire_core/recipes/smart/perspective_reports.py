@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sire_core.protocols import BlockEdges, Delta
 from sire_core.recipes.smart.extractive_reports import Report, extract_report
 from sire_core.recipes.smart.forest import TreeReports, table_of
-from sire_core.recipes.smart.report_table import REPORTS, ReportTable, tree_name
+from sire_core.recipes.smart.recipe import REPORTS
+from sire_core.recipes.smart.report_table import ReportTable, tree_name
 from sire_core.types import Failure, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,17 @@ from sire_core.recipes.ablations import Ablation, register_ablations
 from sire_core.recipes.registry import recipe_by_name, register
 from sire_core.recipes.smart.derive import Perspectives
 from sire_core.settings import Chosen, Part, check_settings, setting
+from sire_core.storage.edge_notes import register_edge_note
 
 if TYPE_CHECKING:
     from sire_core.protocols import Organizer, Ranker
+    from sire_core.types import Edge
 
-__all__ = ["SmartBase", "smart"]
+__all__ = ["REPORTS", "SmartBase", "smart"]
+
+
+REPORTS = "perspective_reports"
+"""Key of the note that stores the reports and the edges between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +145,12 @@ register_ablations(
         Ablation("3.3", "learned trees", "smart", {"abstractor": "neural"}, needs="torch"),
     ),
 )
+
+
+def _stored_edges(_: str, note: bytes) -> Iterable[Edge]:
+    from sire_core.recipes.smart.report_table import ReportTable
+
+    return ReportTable.from_note(note)
+
+
+register_edge_note(REPORTS, _stored_edges)

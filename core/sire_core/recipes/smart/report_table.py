@@ -11,7 +11,6 @@ import numpy as np
 from sire_core.algorithms.grouping import ranges
 from sire_core.knowledge.kinds import MENTIONS
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
-from sire_core.storage.edge_notes import register_edge_note
 from sire_core.types import Edge
 
 if TYPE_CHECKING:
@@ -23,10 +22,7 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint64]
     Ids = NDArray[np.bytes_]
 
-__all__ = ["REPORTS", "ReportTable", "tree_name"]
-
-REPORTS = "perspective_reports"
-"""Key of the note that a table is stored in, the only form of these edges; queries read it, too."""
+__all__ = ["ReportTable", "tree_name"]
 
 
 def _numbers() -> Ints:
@@ -129,6 +125,3 @@ class ReportTable:
         arrays = unpack_arrays(note)
         found: dict[str, Any] = {part.name: arrays[part.name] for part in fields(cls)}
         return cls(**{name: a.astype(np.int64) if a.dtype == np.int32 else a for name, a in found.items()})
-
-
-register_edge_note(REPORTS, lambda _, note: ReportTable.from_note(note))

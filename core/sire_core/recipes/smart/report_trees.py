@@ -11,7 +11,8 @@ import numpy as np
 from sire_core.algorithms.grouping import id_hashes, stable_order
 from sire_core.knowledge.kinds import MENTIONS, RELATES
 from sire_core.recipes.smart.network_table import NETWORK, NetworkTable
-from sire_core.recipes.smart.report_table import REPORTS, ReportTable, tree_name
+from sire_core.recipes.smart.recipe import REPORTS
+from sire_core.recipes.smart.report_table import ReportTable, tree_name
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
