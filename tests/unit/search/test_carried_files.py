@@ -10,10 +10,10 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.algorithms.lists import Lists
+from sire_core.recipes.sire import name_keys
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.evidence_texts import name_words
 from sire_core.recipes.sire.passage_words import PassageWords
-from sire_core.recipes.sire.recipe import name_keys
 from sire_core.search import structures
 from sire_core.testing.hash_embedder import HashEmbedder
 

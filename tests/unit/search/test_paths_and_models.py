@@ -7,7 +7,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
-from sire_core.recipes.iier.recipe import scorers
+from sire_core.recipes.iier import scorers
 from sire_core.recipes.indexrag.recipe import indexrag
 from sire_core.recipes.pagerank.recipe import pagerank
 from sire_core.recipes.raptor.recipe import raptor

@@ -8,7 +8,7 @@ from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import smart
-from sire_core.recipes.smart.recipe import report_trees
+from sire_core.recipes.smart import report_trees
 from sire_core.recipes.smart.report_trees import ReportTrees
 from sire_core.testing.hash_embedder import HashEmbedder
 

@@ -11,7 +11,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.derive import local_runner
 from sire_core.models.lexical_embedder import LexicalEmbedder
-from sire_core.recipes.smart.recipe import network_change
+from sire_core.recipes.smart import network_change
 from sire_core.storage.calls import CallStore
 from sire_core.storage.checked import row_checksum
 
