@@ -214,7 +214,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
             EmbedderMismatchError: It was built with another embedder.
             ConfigurationError: It does not have this recipe.
         """
-        from sire_core.pipeline.mirroring import catch_up
+        from sire_core.build.mirroring import catch_up
 
         given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
         retriever = cls._over("load", given)

@@ -176,7 +176,7 @@ class SireRetriever(DocumentChanges, Engines):
             EmbedderMismatchError: At the first search: the index was built with another embedding model.
             TypeError: An argument is unknown.
         """
-        from sire_core.pipeline.mirroring import catch_up
+        from sire_core.build.mirroring import catch_up
 
         try:
             with Index(persist_dir) as known:

@@ -11,9 +11,9 @@ from sire_core.models.sync import run_sync
 from sire_core.types import BuildReport, Document
 
 if TYPE_CHECKING:
+    from sire_core.build.estimate import Estimate
     from sire_core.index_writer import IndexWriter
     from sire_core.models.prices import Price
-    from sire_core.pipeline.estimate import Estimate
     from sire_core.protocols import Embedder
 
 __all__ = ["IndexChanges"]

@@ -13,9 +13,9 @@ from sire_core.errors import ConfigurationError, IndexLockedError
 from sire_core.session import Session
 
 if TYPE_CHECKING:
+    from sire_core.build.apply import Plan
+    from sire_core.build.estimate import Estimate
     from sire_core.models.prices import Price
-    from sire_core.pipeline.apply import Plan
-    from sire_core.pipeline.estimate import Estimate
     from sire_core.protocols import Embedder
     from sire_core.storage.index_files import IndexFiles
     from sire_core.types import BuildReport, Document
@@ -40,9 +40,9 @@ class IndexWriter:
 
     async def build(self, documents: Iterable[Document], keep: Collection[str]) -> BuildReport:
         """Make the index hold exactly some documents, and others that stay as they are stored."""
+        from sire_core.build.memory import LARGE, mapped_arrays
         from sire_core.corpus.changes import plan_build
         from sire_core.corpus.validation import check_documents
-        from sire_core.pipeline.memory import LARGE, mapped_arrays
 
         # In a list, so that what was given is let go of when it was read.
         given, chunker = [check_documents(documents)], self._configuration.chunker_object()
@@ -54,9 +54,9 @@ class IndexWriter:
 
     async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
         """Add documents, or replace those that are there."""
+        from sire_core.build.memory import LARGE, mapped_arrays
         from sire_core.corpus.changes import plan_put
         from sire_core.corpus.validation import check_documents
-        from sire_core.pipeline.memory import LARGE, mapped_arrays
 
         # In a list, so that what was given is let go of when it was read.
         given, chunker = [check_documents(documents)], self._configuration.chunker_object()
@@ -97,8 +97,8 @@ class IndexWriter:
 
     async def drop_recipe(self, name: str) -> None:
         """Remove a recipe and what only it derived."""
-        from sire_core.pipeline.finish import finish_in_thread
-        from sire_core.pipeline.mirroring import sync_mirrors
+        from sire_core.build.finish import finish_in_thread
+        from sire_core.build.mirroring import sync_mirrors
         from sire_core.storage.commit import Commit
         from sire_core.storage.index_files import require_built
 
@@ -126,8 +126,8 @@ class IndexWriter:
         """Overwrite what documents that are gone left behind, and drop it from the vector stores."""
         import gc
 
-        from sire_core.pipeline.finish import finish_in_thread
-        from sire_core.pipeline.mirroring import purge
+        from sire_core.build.finish import finish_in_thread
+        from sire_core.build.mirroring import purge
 
         self._session.built()
         files = self._session.files()
@@ -139,14 +139,14 @@ class IndexWriter:
 
     async def push(self, *, full: bool = False) -> dict[str, int]:
         """Send the vector stores the changes that they missed; units sent, by the store's name."""
-        from sire_core.pipeline.mirroring import push_all
+        from sire_core.build.mirroring import push_all
 
         return await push_all(self._session.files(), self._session.built()[1], self._configuration.mirrors, full=full)
 
     async def estimate(self, documents: Iterable[Document], price: Price | None) -> Estimate:
         """What building these documents would ask of the model."""
+        from sire_core.build.estimate import estimate_build
         from sire_core.corpus.validation import check_documents
-        from sire_core.pipeline.estimate import estimate_build
 
         path = self._configuration.path
         there = self._session.open_files() is not None or (path is not None and (path / "index.sqlite").exists())
@@ -193,10 +193,10 @@ class IndexWriter:
 
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
-        from sire_core.pipeline.apply import apply_plan
-        from sire_core.pipeline.finish import finish_in_thread
-        from sire_core.pipeline.memory import LARGE, give_back, rare_collections
-        from sire_core.pipeline.mirroring import sync_mirrors
+        from sire_core.build.apply import apply_plan
+        from sire_core.build.finish import finish_in_thread
+        from sire_core.build.memory import LARGE, give_back, rare_collections
+        from sire_core.build.mirroring import sync_mirrors
 
         files = self._session.files(create=True)
         async with self._writing(files):

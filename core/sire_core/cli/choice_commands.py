@@ -20,8 +20,8 @@ from sire_core.cli.recipe_options import parse_settings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from sire_core.build.estimate import Estimate
     from sire_core.evaluate.advise.advice import Advice
-    from sire_core.pipeline.estimate import Estimate
     from sire_core.protocols import Recipe
     from sire_core.types import Document
 

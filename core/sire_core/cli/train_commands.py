@@ -240,7 +240,7 @@ def export_training(
     The SiReRAG paper trains a small model on 10,000 documents labelled by a large one. The small model is then used
     with the same prompts: sire index SRC --to DIR --llm SMALL --base-url URL.
     """
-    from sire_core.pipeline.training_examples import training_examples
+    from sire_core.build.training_examples import training_examples
 
     check_writable("--to", to)
     examples = training_examples(folder, documents=documents, seed=seed, recipe=recipe or "")

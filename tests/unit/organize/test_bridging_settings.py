@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sire_core.algorithms.text import name_key
+from sire_core.build.organizer_view import OrganizerView
 from sire_core.corpus.stored_corpus import chunk_units
 from sire_core.errors import ModelError
 from sire_core.extraction.titles import TitleLinker
 from sire_core.index import Index
-from sire_core.pipeline.organizer_view import OrganizerView
 from sire_core.recipes import indexrag
 from sire_core.recipes.indexrag.bridge_evidence import SourceDocument, SourceFact, gather_evidence
 from sire_core.storage.step_tables import StepTables

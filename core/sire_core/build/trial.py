@@ -103,7 +103,7 @@ async def try_change(
 
 
 async def _build(files: IndexFiles, documents: Sequence[Document], given: Configuration) -> StageUsage | None:
-    from sire_core.pipeline.apply import apply_plan
+    from sire_core.build.apply import apply_plan
 
     report = await apply_plan(files, lambda stored, _: plan_build(stored, documents, None), given)
     return report.usage.get("organizing")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from sire_core.build.build_context import BuildContext
     from sire_core.extraction.stage import RecordReader
-    from sire_core.pipeline.build_context import BuildContext
     from sire_core.protocols import Change, Delta, FloatArray, LanguageModel, Runner, Summarizer, TableStore
     from sire_core.types import Chunk, Edge, ExtractionRecord, Unit
 

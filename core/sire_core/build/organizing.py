@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sire_core.build.organizer_view import OrganizerView
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.stage import RecordReader
-from sire_core.pipeline.organizer_view import OrganizerView
 from sire_core.protocols import Change
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from sire_core.pipeline.build_context import BuildContext
+    from sire_core.build.build_context import BuildContext
     from sire_core.protocols import Delta, Organizer
 
 __all__ = ["Job", "fingerprint_of", "organize_all"]

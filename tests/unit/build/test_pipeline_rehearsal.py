@@ -4,11 +4,11 @@ import pytest
 from pydantic import BaseModel, Field
 
 from sire_core import Document, Index
+from sire_core.build.estimate import Estimate
 from sire_core.errors import ModelError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.dry_run import DryRunModel, least_value
 from sire_core.models.prices import CostRange
-from sire_core.pipeline.estimate import Estimate
 from sire_core.protocols import Prompt
 from sire_core.recipes import indexrag, msrag, raptor
 from sire_core.testing.hash_embedder import HashEmbedder

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sire_core.build.failures import check_deltas, check_units, log_dropped, log_failures
+from sire_core.build.finish import finish_in_thread
+from sire_core.build.memory import LARGE, give_back
+from sire_core.build.organizing import Job, organize_all
+from sire_core.build.planning import check_no_loss, jobs_for, plan_recipe, split_compatible
 from sire_core.errors import EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
-from sire_core.pipeline.failures import check_deltas, check_units, log_dropped, log_failures
-from sire_core.pipeline.finish import finish_in_thread
-from sire_core.pipeline.memory import LARGE, give_back
-from sire_core.pipeline.organizing import Job, organize_all
-from sire_core.pipeline.planning import check_no_loss, jobs_for, plan_recipe, split_compatible
 from sire_core.protocols import Delta
 from sire_core.storage.commit import Commit
 from sire_core.storage.manifest import BuiltRecipe, Manifest
@@ -24,7 +24,7 @@ from sire_core.storage.store import CORPUS
 from sire_core.types import BuildReport, Failure
 
 if TYPE_CHECKING:
-    from sire_core.pipeline.build_context import BuildContext
+    from sire_core.build.build_context import BuildContext
     from sire_core.protocols import FloatArray, Recipe
 
 __all__ = ["Builder"]

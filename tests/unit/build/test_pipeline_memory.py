@@ -50,7 +50,7 @@ def test_large_arrays_of_a_large_build_are_given_back_one_by_one() -> None:
 _ALLOCATING = """
 import ctypes, json
 import numpy as np
-from sire_core.pipeline.memory import mapped_arrays
+from sire_core.build.memory import mapped_arrays
 
 class Allocated(ctypes.Structure):
     # What glibc's `mallinfo2` answers; `mapped` are bytes of arrays that are mapped by themselves.

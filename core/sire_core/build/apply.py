@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sire_core.build.build_context import BuildContext
+from sire_core.build.builder import Builder
 from sire_core.corpus.changes import CorpusChange, StoredDocument
 from sire_core.derive.runners import resolve_runner
 from sire_core.models.embedders import fit_once, lacks_state, restore
-from sire_core.pipeline.build_context import BuildContext
-from sire_core.pipeline.builder import Builder
 from sire_core.types import BuildReport, Chunk, Failure
 
 if TYPE_CHECKING:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from sire_core.build.organizing import Job, fingerprint_of
 from sire_core.errors import ConfigurationError
-from sire_core.pipeline.organizing import Job, fingerprint_of
 from sire_core.protocols import Change, Recipe
 from sire_core.recipes.registry import recipe_as_built, registered_recipe
 from sire_core.storage.manifest import BuiltRecipe
 
 if TYPE_CHECKING:
+    from sire_core.build.build_context import BuildContext
     from sire_core.corpus.stored_corpus import CorpusUpdate
-    from sire_core.pipeline.build_context import BuildContext
 
 __all__ = ["check_no_loss", "jobs_for", "plan_recipe", "split_compatible"]
 
