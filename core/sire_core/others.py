@@ -21,7 +21,7 @@ class FolderText(str):
 
 
 class PageText(str):
-    """What a page or its address says; a setting takes it as one of its choices only (see `Chosen`)."""
+    """What a page or its address says; a setting takes it as one of its choices only (see `ResolvedSettings`)."""
 
     __slots__ = ()
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from dataclasses import Field
 
 __all__ = [
-    "Chosen",
-    "Part",
+    "Component",
+    "ResolvedSettings",
     "UnknownSettingError",
     "UnusedSettingError",
     "check_settings",
@@ -148,7 +148,7 @@ def setting_texts(kind: type) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Component:
     """A component of a recipe, whose fields with plain values are settings of the recipe.
 
     Attributes:
@@ -170,7 +170,7 @@ class Part:
         }
 
 
-class Chosen:
+class ResolvedSettings:
     """The settings of one recipe: those of its parts, and what was given for them.
 
     Args:
@@ -181,7 +181,7 @@ class Chosen:
         UnknownSettingError: There is no such setting.
     """
 
-    def __init__(self, given: Mapping[str, Any], *parts: Part) -> None:
+    def __init__(self, given: Mapping[str, Any], *parts: Component) -> None:
         self._parts = {part.kind: part for part in parts}
         known = {name: declared for part in parts for name, declared in part.fields().items()}
         for name in given:

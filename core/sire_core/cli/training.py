@@ -55,7 +55,7 @@ class Taught:
     def __post_init__(self) -> None:
         from sire_core.recipes import recipe_by_name
         from sire_core.recipes.iier.interaction_graph import InteractionGraph
-        from sire_core.settings import Part
+        from sire_core.settings import Component
 
         if self.in_index and self.file is None:
             raise ConfigurationError(f"{self.place} is an index: say what was asked there, with --questions FILE.")
@@ -63,7 +63,7 @@ class Taught:
             raise ConfigurationError(f"{self.file}: --questions FILE is for an index folder, and {self.place} is none.")
         if self.in_index and (self.tests or self.embedder or self.extractions):
             raise ConfigurationError("An index is taken as it is: leave --test, --embedder and --extractions out.")
-        graph = () if self.in_index else tuple(Part(InteractionGraph).fields())
+        graph = () if self.in_index else tuple(Component(InteractionGraph).fields())
         known = recipe_by_name("iier").config
         for name in self.settings:
             if name in known and name not in {*_SEARCH, *graph}:

@@ -6,7 +6,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError
 from sire_core.recipes import REGISTRY, recipe_by_name
-from sire_core.settings import Chosen, Part, UnusedSettingError, check_settings, setting, setting_texts
+from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, check_settings, setting, setting_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +63,15 @@ def test_the_meaning_of_a_setting_is_its_docstring():
 
 
 def test_parts_give_a_recipe_its_settings():
-    chosen = Chosen(
-        {"mill_speed": 2.0, "kinds": ["bran"]}, Part(Mill, names={"speed": "mill_speed"}, without=("wind",))
+    chosen = ResolvedSettings(
+        {"mill_speed": 2.0, "kinds": ["bran"]}, Component(Mill, names={"speed": "mill_speed"}, without=("wind",))
     )
     assert chosen.config == {"stones": 2, "mill_speed": 2.0, "grain": "rye", "kinds": ("bran",)}
     assert chosen.make(Mill, wind=False) == Mill(speed=2.0, kinds=("bran",), wind=False)
     with pytest.raises(ConfigurationError, match=r"no setting 'grian'.*Did you mean 'grain'\? The settings of"):
-        Chosen({"grian": 1}, Part(Mill))
+        ResolvedSettings({"grian": 1}, Component(Mill))
     with pytest.raises(ConfigurationError, match="no setting 'wind'"):
-        Chosen({"wind": True}, Part(Mill, without=("wind",)))
+        ResolvedSettings({"wind": True}, Component(Mill, without=("wind",)))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.registry import register
-from sire_core.settings import Chosen, Part, check_settings, refuse_unused, setting
+from sire_core.settings import Component, ResolvedSettings, check_settings, refuse_unused, setting
 
 if TYPE_CHECKING:
     from sire_core.protocols import Ranker
@@ -69,7 +69,7 @@ def flat(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    chosen = Chosen(settings, Part(PoolRanker))
+    chosen = ResolvedSettings(settings, Component(PoolRanker))
     return Recipe(
         name="flat",
         summary="passages only, ranked by vector, BM25 or both",

@@ -11,7 +11,7 @@ from sire_core.others import FolderText
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
 from sire_core.recipes.registry import register
-from sire_core.settings import Chosen, Part, UnusedSettingError, check_settings, setting
+from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, check_settings, setting
 from sire_core.storage.edge_notes import register_edge_note
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def iier(**settings: Any) -> Recipe:
     from sire_core.recipes.iier.evidence_chains import ChainLines, EvidenceChains
     from sire_core.recipes.iier.interaction_graph import InteractionGraph
 
-    chosen = Chosen(settings, Part(InteractionGraph), Part(ChainScoring), Part(EvidenceChains))
+    chosen = ResolvedSettings(settings, Component(InteractionGraph), Component(ChainScoring), Component(EvidenceChains))
     scoring = chosen.make(ChainScoring)
     ranker = chosen.make(EvidenceChains, scorer=make_scorer(scoring.scorer, scoring.checkpoint, scoring.seed))
     if scoring.scorer != "random" and ranker.order != "shuffle":

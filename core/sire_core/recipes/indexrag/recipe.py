@@ -12,7 +12,7 @@ from sire_core.recipes.indexrag.atomic_knowledge import AtomicKnowledge
 from sire_core.recipes.indexrag.bridging_facts import BridgingFacts
 from sire_core.recipes.indexrag.quotas import Band
 from sire_core.recipes.registry import register
-from sire_core.settings import Chosen, Part, check_settings, refuse_unused, setting
+from sire_core.settings import Component, ResolvedSettings, check_settings, refuse_unused, setting
 
 __all__ = ["IndexragContext", "indexrag"]
 
@@ -78,8 +78,10 @@ def indexrag(**settings: Any) -> Recipe:
     """
     from sire_core.recipes.indexrag.quota import Quota
 
-    quota = Part(Quota, without=("outside", "parts"))
-    chosen = Chosen(settings, Part(IndexragContext), quota, Part(BridgingFacts), Part(PoolRanker))
+    quota = Component(Quota, without=("outside", "parts"))
+    chosen = ResolvedSettings(
+        settings, Component(IndexragContext), quota, Component(BridgingFacts), Component(PoolRanker)
+    )
     context = chosen.make(IndexragContext)
     if not context.stage2:
         chosen.refuse_unused(BridgingFacts, "stage2=False")

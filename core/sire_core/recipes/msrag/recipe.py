@@ -11,7 +11,7 @@ from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
 from sire_core.recipes.registry import register
 from sire_core.recipes.reranking import RerankSettings
-from sire_core.settings import Chosen, Part, setting
+from sire_core.settings import Component, ResolvedSettings, setting
 
 __all__ = ["MsragContext", "msrag"]
 
@@ -57,8 +57,11 @@ def msrag(**settings: Any) -> Recipe:
     from sire_core.knowledge.element_context import ElementContext
     from sire_core.recipes.msrag.mix_recall import MixRecall
 
-    chosen = Chosen(
-        settings, Part(MixRecall), Part(MsragContext), Part(KnowledgeGraph, without=("index_units", "summaries"))
+    chosen = ResolvedSettings(
+        settings,
+        Component(MixRecall),
+        Component(MsragContext),
+        Component(KnowledgeGraph, without=("index_units", "summaries")),
     )
     context = chosen.make(MsragContext)
     graph = chosen.make(KnowledgeGraph, index_units=True, summaries=context.summaries == "eager")

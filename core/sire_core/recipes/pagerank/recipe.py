@@ -7,7 +7,7 @@ from typing import Any
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
 from sire_core.recipes.registry import register
-from sire_core.settings import Chosen, Part
+from sire_core.settings import Component, ResolvedSettings
 
 __all__ = ["pagerank"]
 
@@ -24,7 +24,7 @@ def pagerank(**settings: Any) -> Recipe:
     """
     from sire_core.recipes.pagerank.ranker import PageRank
 
-    chosen = Chosen(settings, Part(KnowledgeGraph, without=("summaries",)), Part(PageRank))
+    chosen = ResolvedSettings(settings, Component(KnowledgeGraph, without=("summaries",)), Component(PageRank))
     return Recipe(
         name="pagerank",
         summary="passages reached through the entities that the question names, by personalised PageRank",

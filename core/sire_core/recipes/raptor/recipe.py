@@ -7,7 +7,7 @@ from typing import Any
 from sire_core.protocols import Recipe
 from sire_core.recipes.flat.recipe import PoolRanker
 from sire_core.recipes.registry import register
-from sire_core.settings import Chosen, Part
+from sire_core.settings import Component, ResolvedSettings
 
 __all__ = ["raptor"]
 
@@ -25,11 +25,11 @@ def raptor(**settings: Any) -> Recipe:
     from sire_core.trees.settings import TreeSettings
     from sire_core.trees.similarity_tree import SimilarityTree
 
-    chosen = Chosen(
+    chosen = ResolvedSettings(
         settings,
-        Part(TreeSettings),
-        Part(SimilarityTree, without=("entity_clusters",)),
-        Part(PoolRanker, without=("instruction",)),
+        Component(TreeSettings),
+        Component(SimilarityTree, without=("entity_clusters",)),
+        Component(PoolRanker, without=("instruction",)),
     )
     return Recipe(
         name="raptor",

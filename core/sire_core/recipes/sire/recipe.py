@@ -9,7 +9,7 @@ from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
 from sire_core.recipes.registry import register
 from sire_core.recipes.reranking import RerankSettings
-from sire_core.settings import Chosen, Part
+from sire_core.settings import Component, ResolvedSettings
 
 __all__ = ["sire"]
 
@@ -29,8 +29,11 @@ def sire(**settings: Any) -> Recipe:
     """
     from sire_core.recipes.sire.evidence_paths import EvidencePaths
 
-    chosen = Chosen(
-        settings, Part(KnowledgeGraph, without=("summaries", "index_units")), Part(EvidencePaths), Part(RerankSettings)
+    chosen = ResolvedSettings(
+        settings,
+        Component(KnowledgeGraph, without=("summaries", "index_units")),
+        Component(EvidencePaths),
+        Component(RerankSettings),
     )
     return Recipe(
         name="sire",

@@ -11,7 +11,7 @@ from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
 from sire_core.recipes.flat.recipe import PoolRanker
 from sire_core.recipes.registry import register
-from sire_core.settings import Chosen, Part, check_settings, setting
+from sire_core.settings import Component, ResolvedSettings, check_settings, setting
 
 if TYPE_CHECKING:
     from sire_core.protocols import Organizer
@@ -69,13 +69,13 @@ def sirerag(**settings: Any) -> Recipe:
     from sire_core.trees.settings import TreeSettings
     from sire_core.trees.similarity_tree import SimilarityTree
 
-    chosen = Chosen(
+    chosen = ResolvedSettings(
         settings,
-        Part(SireragTrees),
-        Part(SimilarityTree, without=("entity_clusters",)),
-        Part(RelatednessTree, without=("aggregates", "summaries", "propositions")),
-        Part(TreeSettings),
-        Part(PoolRanker),
+        Component(SireragTrees),
+        Component(SimilarityTree, without=("entity_clusters",)),
+        Component(RelatednessTree, without=("aggregates", "summaries", "propositions")),
+        Component(TreeSettings),
+        Component(PoolRanker),
     )
     return Recipe(
         name="sirerag",
@@ -88,7 +88,7 @@ def sirerag(**settings: Any) -> Recipe:
     )
 
 
-def _organizers(chosen: Chosen) -> tuple[Organizer, ...]:
+def _organizers(chosen: ResolvedSettings) -> tuple[Organizer, ...]:
     from sire_core.recipes.sirerag.cross_tree import CrossTree
     from sire_core.recipes.sirerag.relatedness_tree import RelatednessTree
     from sire_core.trees.settings import TreeSettings

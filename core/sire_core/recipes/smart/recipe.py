@@ -11,7 +11,7 @@ from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
 from sire_core.recipes.registry import recipe_by_name, register
 from sire_core.recipes.smart.derive import Perspectives
-from sire_core.settings import Chosen, Part, check_settings, setting
+from sire_core.settings import Component, ResolvedSettings, check_settings, setting
 from sire_core.storage.edge_notes import register_edge_note
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def smart(**settings: Any) -> Recipe:
     if own is not None and callable(getattr(own, "rank", None)):
         made = smart(**{name: value for name, value in settings.items() if name != "base"})
         return replace(made, ranker=own)
-    chosen = Chosen(
+    chosen = ResolvedSettings(
         settings,
-        Part(SmartBase),
-        Part(ReportSelector),
-        Part(Perspectives),
-        Part(KnowledgeGraph, without=("index_units", "summaries")),
+        Component(SmartBase),
+        Component(ReportSelector),
+        Component(Perspectives),
+        Component(KnowledgeGraph, without=("index_units", "summaries")),
     )
     base = chosen.make(SmartBase).base
     ranker, below = _base(base)
