@@ -3,6 +3,7 @@
 import pytest
 
 from sire_core.errors import ConfigurationError
+from sire_core.recipes import ablations
 from sire_core.recipes.ablations import ablations_of, recipes_with_ablations
 from sire_core.recipes.registry import recipe_by_name
 
@@ -39,3 +40,25 @@ def test_figures_are_found_by_the_name_of_the_data_set():
 def test_recipes_without_a_paper_have_none():
     with pytest.raises(ConfigurationError, match="sirerag"):
         ablations_of("flat")
+
+
+def test_rows_come_from_the_file_of_a_package(tmp_path, monkeypatch):
+    package = tmp_path / "toy_recipe"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "published.toml").write_text(
+        '[presets.published]\nsplit_tokens = "null"\nskip_types = []\n\n'
+        '[[rows]]\ntable = "T1"\nlabel = "toy"\nrecipe = "sirerag"\npreset = "published"\n'
+        'settings = { variant = "B" }\npaper.musique = { EM = 39.1 }\n'
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(ablations, "_PUBLISHED", {"toy": "toy_recipe"})
+    monkeypatch.setattr(ablations, "ABLATIONS", {})
+    monkeypatch.setattr(ablations, "CONTEXT", {})
+    (row,) = ablations_of("toy")
+    assert (row.recipe, row.figures("musique")) == ("sirerag", ("musique", {"EM": 39.1}))
+    assert row.settings == {"split_tokens": None, "skip_types": (), "variant": "B"}
+    (package / "published.toml").write_text('[[rows]]\ntable = "T1"\npreset = "other"\n')
+    ablations.ABLATIONS.clear()
+    with pytest.raises(ConfigurationError, match=r"published.toml of toy_recipe .*other"):
+        ablations_of("toy")

@@ -7,10 +7,10 @@ from typing import Any
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
-from sire_core.recipes.flat.recipe import PoolRanker
 from sire_core.recipes.indexrag.atomic_knowledge import AtomicKnowledge
 from sire_core.recipes.indexrag.bridging_facts import BridgingFacts
 from sire_core.recipes.indexrag.quotas import Band
+from sire_core.recipes.pool_ranker import PoolRanker
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings, check_settings, refuse_unused, setting
 

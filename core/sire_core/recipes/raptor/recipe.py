@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sire_core.protocols import Recipe
-from sire_core.recipes.flat.recipe import PoolRanker
+from sire_core.recipes.pool_ranker import PoolRanker
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings
 

@@ -1,0 +1,57 @@
+"""`PoolRanker`: vectors, BM25, both or late interaction over all units of a pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sire_core.settings import check_settings, refuse_unused, setting
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Ranker
+
+__all__ = ["PoolRanker"]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRanker:
+    """Settings of the rankers that work over any pool of units.
+
+    Attributes:
+        ranker: `dense`, `bm25`, `tfidf`, `hybrid` or `late` (late interaction).
+        ann_threshold: Above this many units, search compressed vectors instead of scanning all; see `Flat`.
+        instruction: Text appended to the question for the search, like the answer instruction in SiReRAG's released
+            notebooks.
+
+    Raises:
+        ConfigurationError: A setting is not allowed, or has no effect.
+    """
+
+    ranker: str = setting("dense", choices=("dense", "bm25", "tfidf", "hybrid", "late"))
+    ann_threshold: int | None = setting(None, low=1)
+    instruction: str = setting("", wording=True)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.ranker in ("bm25", "tfidf", "late"):
+            refuse_unused(self, f"ranker={self.ranker!r}", ("ann_threshold",))
+
+    def make(self) -> Ranker:
+        """Build the ranker."""
+        from sire_core.search.rankers.hybrid import Hybrid, Instructed
+        from sire_core.search.rankers.lexical import Lexical, TfIdf
+        from sire_core.search.vectors.flat import Flat
+
+        ranker: Ranker
+        dense = Flat(self.instruction if self.ranker == "dense" else "", self.ann_threshold)
+        if self.ranker == "dense":
+            return dense
+        if self.ranker == "late":
+            from sire_core.search.rankers.late_interaction import LateInteraction
+
+            ranker = LateInteraction()
+        elif self.ranker == "tfidf":
+            ranker = TfIdf()
+        else:
+            ranker = Lexical() if self.ranker == "bm25" else Hybrid((dense, Lexical()))
+        return Instructed(ranker, self.instruction) if self.instruction else ranker
